@@ -1,0 +1,239 @@
+//! CloudEvents as Keptn uses them: the envelope, the grammar of types, results and states.
+
+use crate::names::{Context, SequenceName, StageName, TaskName};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// A JSON object; keys sorted, so that equal objects have equal bytes.
+pub type Object = Map<String, Value>;
+
+/// The prefix of every event type of this engine.
+pub const PREFIX: &str = "sh.keptn.event.";
+/// The `source` of what the engine sends; Keptn's clients know it.
+pub const SOURCE: &str = "shipyard-controller";
+/// The `source` of what the engine sends about approvals.
+pub const APPROVAL_SOURCE: &str = "approval-service";
+/// The `source` of an event that came without one, as Keptn's API sets it.
+pub const DEFAULT_SOURCE: &str = "https://github.com/keptn/keptn/api";
+/// The version of the Keptn specification the events follow.
+pub const SPEC_VERSION: &str = "0.2.4";
+
+/// A CloudEvent in structured JSON with Keptn's extensions. What is absent is empty or `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CloudEvent {
+    /// Unique together with `source`.
+    pub id: String,
+    /// Who sent it.
+    pub source: String,
+    /// For example `sh.keptn.event.deployment.finished`.
+    pub ty: String,
+    /// When it was sent, as its sender says.
+    pub time: Timestamp,
+    /// `shkeptncontext`.
+    pub context: Context,
+    /// `triggeredid`: the id of the `.triggered` event this one answers.
+    pub triggered_id: Option<String>,
+    /// `gitcommitid`: which configuration the executors should use.
+    pub git_commit_id: Option<String>,
+    /// `data`: an object, always.
+    pub data: Object,
+}
+
+impl CloudEvent {
+    /// The event as structured JSON, in the order of the attributes' names: equal events have equal bytes.
+    pub fn to_json(&self) -> Value {
+        let mut json = json!({
+            "specversion": "1.0",
+            "datacontenttype": "application/json",
+            "shkeptnspecversion": SPEC_VERSION,
+            "id": self.id,
+            "source": self.source,
+            "type": self.ty,
+            "time": self.time.rfc3339(),
+            "shkeptncontext": self.context.as_str(),
+            "data": self.data,
+        });
+        if let Some(id) = &self.triggered_id {
+            json["triggeredid"] = json!(id);
+        }
+        if let Some(id) = &self.git_commit_id {
+            json["gitcommitid"] = json!(id);
+        }
+        json
+    }
+
+    /// The bytes that go on the bus.
+    pub fn to_bytes(&self) -> String {
+        self.to_json().to_string()
+    }
+
+    /// As EventBridge counts an entry: source, detail type and detail in UTF-8 bytes.
+    pub fn size(&self) -> usize {
+        self.source.len() + self.ty.len() + self.to_bytes().len()
+    }
+
+    /// A string member of `data`; empty counts as absent.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.data.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+}
+
+/// What an event type says. The prefix is compared (Keptn does not, and half-processes misspelt types).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventType {
+    /// `sh.keptn.event.<stage>.<sequence>.triggered|started|finished`
+    Sequence(StageName, SequenceName, Kind),
+    /// `sh.keptn.event.<task>.triggered|started|status.changed|finished`
+    Task(TaskName, Kind),
+    /// Anything else: perhaps a domain event some sequence is triggered on, by this name without the prefix.
+    Other(String),
+}
+
+/// The last part of a sequence's or task's event type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `.triggered`
+    Triggered,
+    /// `.started`
+    Started,
+    /// `.status.changed`, of tasks only
+    StatusChanged,
+    /// `.finished`
+    Finished,
+}
+
+impl Kind {
+    /// As written in the type.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Triggered => "triggered",
+            Kind::Started => "started",
+            Kind::StatusChanged => "status.changed",
+            Kind::Finished => "finished",
+        }
+    }
+    fn parse(text: &str) -> Option<Self> {
+        [Kind::Triggered, Kind::Started, Kind::Finished].into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+impl EventType {
+    /// Reads a type; what does not follow the grammar is [`EventType::Other`], never an error.
+    pub fn parse(ty: &str) -> Self {
+        Self::known(ty).unwrap_or_else(|| Self::Other(ty.strip_prefix(PREFIX).unwrap_or(ty).to_owned()))
+    }
+
+    fn known(ty: &str) -> Option<Self> {
+        let parts: Vec<&str> = ty.strip_prefix(PREFIX)?.split('.').collect();
+        match parts[..] {
+            [task, "status", "changed"] => Some(Self::Task(TaskName::new(task).ok()?, Kind::StatusChanged)),
+            [task, kind] => Some(Self::Task(TaskName::new(task).ok()?, Kind::parse(kind)?)),
+            [stage, sequence, kind] => {
+                Some(Self::Sequence(StageName::new(stage).ok()?, SequenceName::new(sequence).ok()?, Kind::parse(kind)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The type of a task's event.
+    pub fn task(task: &str, kind: Kind) -> String {
+        format!("{PREFIX}{task}.{}", kind.as_str())
+    }
+
+    /// The type of a sequence's event.
+    pub fn sequence(stage: &StageName, sequence: &SequenceName, kind: Kind) -> String {
+        format!("{PREFIX}{stage}.{sequence}.{}", kind.as_str())
+    }
+}
+
+/// How a task or sequence turned out (`data.result`), worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskResult {
+    /// `pass`
+    Pass,
+    /// `warning`: worth a look, the sequence goes on
+    Warning,
+    /// `fail`
+    Fail,
+}
+
+impl TaskResult {
+    /// As Keptn aggregates: whatever is neither `pass` nor `warning` is `fail`.
+    pub fn of(text: Option<&str>) -> Self {
+        match text {
+            Some("pass") => Self::Pass,
+            Some("warning") => Self::Warning,
+            _ => Self::Fail,
+        }
+    }
+    /// As written in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warning => "warning",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// Whether the executor could do its work (`data.status`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// `succeeded`
+    Succeeded,
+    /// `errored`
+    Errored,
+    /// `aborted`
+    Aborted,
+    /// `unknown`: anything else
+    Unknown,
+}
+
+impl Status {
+    /// Anything unknown is `unknown`.
+    pub fn of(text: Option<&str>) -> Self {
+        match text {
+            Some("succeeded") => Self::Succeeded,
+            Some("errored") => Self::Errored,
+            Some("aborted") => Self::Aborted,
+            _ => Self::Unknown,
+        }
+    }
+    /// As written in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Errored => "errored",
+            Self::Aborted => "aborted",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_of_types() {
+        let task = |name: &str, kind| EventType::Task(TaskName::new(name).unwrap(), kind);
+        assert_eq!(EventType::parse("sh.keptn.event.get-action.triggered"), task("get-action", Kind::Triggered));
+        assert_eq!(EventType::parse("sh.keptn.event.test.status.changed"), task("test", Kind::StatusChanged));
+        assert_eq!(
+            EventType::parse("sh.keptn.event.dev.delivery.finished"),
+            EventType::Sequence(StageName::new("dev").unwrap(), SequenceName::new("delivery").unwrap(), Kind::Finished)
+        );
+        for (ty, rest) in [
+            ("sh.keptn.event.production.problem.open", "production.problem.open"),
+            ("sh.keptn.events.dev.delivery.triggered", "sh.keptn.events.dev.delivery.triggered"),
+            ("garbage", "garbage"),
+            ("sh.keptn.event.Dev.delivery.triggered", "Dev.delivery.triggered"),
+            ("sh.keptn.event..triggered", ".triggered"),
+        ] {
+            assert_eq!(EventType::parse(ty), EventType::Other(rest.into()), "{ty}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The pure core of Keelway: names, events, manifests as valid types, and the engines' decisions.
+//!
+//! Nothing here is asynchronous, reads a clock, draws a random number, looks at the environment or knows AWS: time and
+//! ids come in as arguments, effects go out as data. Entry point of the sequences engine: [`sequences::decide`].
+
+pub mod event;
+pub mod ids;
+pub mod names;
+pub mod payload;
+pub mod sequences;
+pub mod shipyard;
+pub mod time;

@@ -1,0 +1,338 @@
+//! Building the next state: sending the next task, ending the execution, and the record of what is published.
+
+use super::approval;
+use super::decide::{Decision, Facts, Transition, arm};
+use super::follow;
+use super::record::{Answers, Draft, Record};
+use super::state::{End, EventRef, Execution, Lane, Outcome};
+use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, SOURCE, Status, TaskResult};
+use crate::ids::{RecordId, event_id};
+use crate::payload::largest_member;
+use crate::shipyard::{APPROVAL, EVALUATION, Task};
+use crate::time::{Span, Timestamp};
+use serde_json::{Value, json};
+
+/// Of an evaluation nobody gave a window.
+const EVALUATION_WINDOW: Span = Span::minutes(5);
+
+/// A transition under construction.
+pub(super) struct Step<'a> {
+    pub facts: &'a Facts<'a>,
+    pub old: &'a Execution,
+    pub next: Execution,
+    pub record: Record,
+    /// The commit has something to publish or to hand on.
+    pub recorded: bool,
+    /// The last `.finished` of the task just completed: its labels and message become the sequence's.
+    pub last: Option<CloudEvent>,
+}
+
+impl<'a> Step<'a> {
+    pub fn new(old: &'a Execution, facts: &'a Facts<'a>) -> Self {
+        let record = Record {
+            base: facts.base.clone(),
+            absorbed: old.reactions.iter().map(|reaction| reaction.content).collect(),
+            previous: old.record.map(|id| (id.task, id.hash.to_string())),
+            ..Record::default()
+        };
+        Self { facts, old, next: old.clone(), record, recorded: false, last: None }
+    }
+
+    /// The scope of every event about this execution.
+    fn scope(&self) -> Object {
+        scope(&self.next)
+    }
+
+    fn draft(&mut self, draft: Draft) {
+        self.recorded = true;
+        self.record.events.push(draft);
+    }
+
+    fn task_draft(&self, task: &str, kind: Kind) -> Draft {
+        Draft {
+            id: None,
+            ty: EventType::task(task, kind),
+            source: SOURCE.into(),
+            time: self.facts.now,
+            answers: Answers::Nothing,
+            git_commit_id: self.next.git_commit_id.clone(),
+            with_base: false,
+            data: Object::new(),
+        }
+    }
+
+    /// Goes on at a boundary between tasks while the lane is held: sends the next task, waits for its delay, answers approvals
+    /// that need nobody, or ends the execution when no task is left.
+    pub fn next_task(&mut self) {
+        if self.next.began.is_none() {
+            self.sequence_started();
+        }
+        loop {
+            let Some(task) = self.facts.sequence.tasks.get(usize::from(self.next.task)) else {
+                return self.end_normally();
+            };
+            if self.delay(task) {
+                return;
+            }
+            self.next.due = None;
+            if task.name.as_str() != APPROVAL {
+                return self.send(task);
+            }
+            match approval::strategy(&self.record.base, &task.properties) {
+                approval::Strategy::Manual(result) => return self.ask_for_approval(task, result),
+                approval::Strategy::Automatic(result) => {
+                    if self.approve_at_once(task, result) == TaskResult::Fail {
+                        return self.end_normally();
+                    }
+                }
+            }
+        }
+    }
+
+    /// `triggeredAfter`: the lane stays held meanwhile.
+    fn delay(&mut self, task: &Task) -> bool {
+        let after = task.triggered_after.unwrap_or_default();
+        let due = *self.next.due.get_or_insert(self.facts.now + after);
+        if self.facts.now < due {
+            self.recorded |= self.next.task != self.old.task;
+            return true;
+        }
+        false
+    }
+
+    fn sequence_started(&mut self) {
+        self.next.began = Some(self.facts.now);
+        let mut data = self.scope();
+        data.insert("status".into(), json!(Status::Succeeded.as_str()));
+        if let Some(labels) = self.record.base.get("labels").filter(|labels| labels.is_object()) {
+            data.insert("labels".into(), labels.clone());
+        }
+        self.draft(Draft {
+            id: Some(event_id(self.next.id, "started").to_string()),
+            ty: self.next.event_type(Kind::Started),
+            source: SOURCE.into(),
+            time: self.facts.now,
+            answers: Answers::Event(self.next.trigger_id.clone()),
+            git_commit_id: None,
+            with_base: false,
+            data,
+        });
+    }
+
+    fn trigger_draft(&self, task: &Task) -> Draft {
+        let name = task.name.as_str();
+        let mut own = task.properties.clone();
+        if name == EVALUATION {
+            evaluation_window(&self.record.base, &mut own, self.facts.now);
+        }
+        let mut draft = self.task_draft(name, Kind::Triggered);
+        draft.with_base = true;
+        draft.data.insert(name.into(), Value::Object(own));
+        draft
+    }
+
+    fn send(&mut self, task: &Task) {
+        let draft = self.trigger_draft(task);
+        if let Some(message) = self.too_large(task, &draft) {
+            // What follows (a rollback) must be able to start: it gets the payload as it was before.
+            self.record.base = self.facts.base.clone();
+            return self.end(Outcome { end: End::Normal, result: TaskResult::Fail, status: Status::Errored }, &message);
+        }
+        self.next.view.latest = Some(EventRef { ty: format!("{}.triggered", task.name), id: String::new(), time: self.facts.now });
+        self.draft(draft);
+        self.next.open = true;
+        self.next.sent = Some(self.facts.now);
+        arm(&mut self.next, self.facts);
+    }
+
+    fn too_large(&self, task: &Task, draft: &Draft) -> Option<String> {
+        let mut data = self.record.base.clone();
+        crate::payload::merge(&mut data, &draft.data);
+        // The envelope's other attributes are short; 1 KB covers the longest of them.
+        let size = Value::Object(data.clone()).to_string().len() + 1024;
+        let limit = self.facts.policy.max_event_bytes;
+        let (field, bytes) = largest_member(&data)?;
+        (size > limit).then(|| {
+            format!(
+                "the event that triggers task {} would have {size} bytes, {limit} are allowed: its largest field is data.{field} \
+                 with {bytes} bytes; hand on a reference instead of the content",
+                task.name
+            )
+        })
+    }
+
+    /// A person is asked. The lane is free for others meanwhile.
+    fn ask_for_approval(&mut self, task: &Task, result: TaskResult) {
+        let trigger = self.trigger_draft(task);
+        self.draft(trigger);
+        self.approval_started(Answers::Own, result, "manual");
+        self.next.view.latest = Some(EventRef { ty: "approval.started".into(), id: String::new(), time: self.facts.now });
+        self.next.open = true;
+        self.next.sent = Some(self.facts.now);
+        self.next.lane = Lane::None;
+        arm(&mut self.next, self.facts);
+    }
+
+    fn approval_started(&mut self, answers: Answers, result: TaskResult, strategy: &str) {
+        let mut draft = self.task_draft(APPROVAL, Kind::Started);
+        draft.id = Some(self.approval_id("started"));
+        draft.source = APPROVAL_SOURCE.into();
+        draft.answers = answers;
+        draft.data = self.scope();
+        draft.data.insert("status".into(), json!(Status::Succeeded.as_str()));
+        let message = format!("Approval strategy for result '{}': {strategy}", result.as_str());
+        draft.data.insert("message".into(), json!(message));
+        self.draft(draft);
+    }
+
+    /// Decided in the commit that reaches the task; all three events are real.
+    fn approve_at_once(&mut self, task: &Task, result: TaskResult) -> TaskResult {
+        let id = self.approval_id("triggered");
+        let mut trigger = self.trigger_draft(task);
+        trigger.id = Some(id.clone());
+        self.draft(trigger);
+        self.approval_started(Answers::Event(id.clone()), result, "automatic");
+        let decided = if result == TaskResult::Fail { TaskResult::Fail } else { TaskResult::Pass };
+        let mut finished = self.task_draft(APPROVAL, Kind::Finished);
+        finished.id = Some(self.approval_id("finished"));
+        finished.source = APPROVAL_SOURCE.into();
+        finished.answers = Answers::Event(id);
+        finished.data = self.scope();
+        finished.data.insert("status".into(), json!(Status::Succeeded.as_str()));
+        finished.data.insert("result".into(), json!(decided.as_str()));
+        finished.data.insert("message".into(), json!(""));
+        self.draft(finished);
+        self.task_done(task, decided, Status::Succeeded);
+        decided
+    }
+
+    fn approval_id(&self, what: &str) -> String {
+        event_id(self.next.id, &format!("approval-{}-{what}", self.next.task)).to_string()
+    }
+
+    /// A task is behind the execution: its result counts, and whatever is triggered on it follows.
+    pub fn task_done(&mut self, task: &Task, result: TaskResult, status: Status) {
+        self.recorded = true;
+        let base = &mut self.record.base;
+        base.insert("result".into(), json!(result.as_str()));
+        base.insert("status".into(), json!(status.as_str()));
+        if base.contains_key("message") {
+            base.insert("message".into(), json!(""));
+        }
+        self.next.results.push(result);
+        follow::on_task(self, task, result);
+        self.next.task += 1;
+        self.next.open = false;
+        self.next.sent = None;
+        self.next.due = None;
+        self.next.reactions.clear();
+    }
+
+    /// Ends with the last executed task's result.
+    pub fn end_normally(&mut self) {
+        let text = |field: &str| self.record.base.get(field).and_then(Value::as_str);
+        let outcome = Outcome { end: End::Normal, result: TaskResult::of(text("result")), status: Status::of(text("status")) };
+        let message = self.last.as_ref().and_then(|event| event.text("message")).unwrap_or_default().to_owned();
+        self.end(outcome, &message);
+    }
+
+    /// Ends: the sequence's `.finished`, and what follows.
+    pub fn end(&mut self, outcome: Outcome, message: &str) {
+        let mut data = self.scope();
+        if let Some(labels) = self.last.as_ref().and_then(|event| event.data.get("labels")).filter(|labels| labels.is_object()) {
+            data.insert("labels".into(), labels.clone());
+        }
+        data.insert("status".into(), json!(outcome.status.as_str()));
+        data.insert("result".into(), json!(outcome.result.as_str()));
+        data.insert("message".into(), json!(message));
+        let draft = Draft {
+            id: Some(event_id(self.next.id, "finished").to_string()),
+            ty: self.next.event_type(Kind::Finished),
+            source: SOURCE.into(),
+            time: self.facts.now,
+            answers: Answers::Event(self.next.trigger_id.clone()),
+            git_commit_id: None,
+            with_base: false,
+            data,
+        };
+        if outcome.result == TaskResult::Fail || outcome.status == Status::Errored {
+            let id = draft.id.clone().unwrap_or_default();
+            let ty = format!("{}.{}.finished", self.next.stage, self.next.sequence);
+            self.next.view.latest_failed.get_or_insert(EventRef { ty, id, time: self.facts.now });
+        }
+        self.draft(draft);
+        self.next.outcome = Some(outcome);
+        self.next.lane = Lane::None;
+        self.next.open = false;
+        self.next.paused = false;
+        self.next.reactions.clear();
+        self.next.due = None;
+        if matches!(outcome.end, End::Normal | End::TimedOut) {
+            let base = &mut self.record.base;
+            base.insert("result".into(), json!(outcome.result.as_str()));
+            base.insert("status".into(), json!(outcome.status.as_str()));
+            follow::on_end(self, outcome.result);
+        }
+        if self.record.follow_ups.is_empty() {
+            // Nobody needs the payload any more.
+            self.record.base = Object::new();
+        }
+    }
+
+    /// Tells the executors of the open task that nobody waits for them.
+    pub fn cancel_task(&mut self, open: RecordId) {
+        let task = self.facts.sequence.tasks.get(usize::from(self.next.task)).map(|task| task.name.to_string());
+        let mut data = self.scope();
+        data.insert("task".into(), json!(task));
+        let draft = Draft {
+            id: Some(event_id(self.next.id, &format!("cancelled-{}", self.next.task)).to_string()),
+            ty: "dev.keelway.task.cancelled".into(),
+            answers: Answers::Event(open.uuid().to_string()),
+            data,
+            ..self.task_draft("", Kind::Finished)
+        };
+        self.draft(draft);
+    }
+
+    pub fn arm(&mut self) {
+        arm(&mut self.next, self.facts);
+    }
+
+    /// The transition; its record's address goes into the state.
+    pub fn commit(mut self) -> Decision {
+        let record = self.recorded.then(|| {
+            let task = if self.next.outcome.is_some() { RecordId::END } else { self.next.task };
+            self.next.record = Some(self.record.id(self.next.id, task));
+            self.record
+        });
+        Decision::Commit(Box::new(Transition { next: self.next, record }))
+    }
+}
+
+/// project, stage and service of an execution as event data.
+pub(super) fn scope(x: &Execution) -> Object {
+    let mut data = Object::new();
+    data.insert("project".into(), json!(x.project.as_str()));
+    data.insert("stage".into(), json!(x.stage));
+    data.insert("service".into(), json!(x.service.as_str()));
+    data
+}
+
+/// An evaluation always knows its window: what is given is kept, what is missing is worked out; nothing given = the last 5 minutes.
+fn evaluation_window(base: &Object, own: &mut Object, now: Timestamp) {
+    let given = |field: &str| -> Option<String> {
+        let of = |object: &Object| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        of(own).or_else(|| base.get(EVALUATION).and_then(Value::as_object).and_then(of))
+    };
+    let time = |field: &str| given(field).and_then(|text| Timestamp::parse(&text));
+    let timeframe = given("timeframe").and_then(|text| Span::parse(&text).ok()).unwrap_or(EVALUATION_WINDOW);
+    let (start, end) = match (time("start"), time("end")) {
+        (Some(start), Some(end)) => (start, end),
+        (Some(start), None) => (start, start + timeframe),
+        (None, Some(end)) => (end - timeframe, end),
+        (None, None) => (now - timeframe, now),
+    };
+    own.insert("start".into(), json!(start.rfc3339()));
+    own.insert("end".into(), json!(end.rfc3339()));
+    own.insert("timeframe".into(), json!((end - start).to_string().replace(' ', "")));
+}

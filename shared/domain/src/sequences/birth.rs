@@ -1,0 +1,139 @@
+//! How executions begin: from an outside trigger, a follow-up or a domain event.
+
+use super::advance::{Step, scope};
+use super::decide::{Decision, Facts, Policy, Transition};
+use super::state::{Class, End, Execution, Flags, Lane, Outcome, View};
+use crate::event::{Object, Status, TaskResult};
+use crate::ids::ExecutionId;
+use crate::names::{Context, ProjectName, SequenceName, ServiceName};
+use crate::shipyard::{Sequence, Shipyard};
+use crate::time::Timestamp;
+use serde_json::{Value, json};
+
+/// Everything known about an execution when it is caused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Birth {
+    /// Its id.
+    pub id: ExecutionId,
+    /// Scope.
+    pub project: ProjectName,
+    /// Scope.
+    pub context: Context,
+    /// Scope; unchecked, for a start that is refused because of it.
+    pub stage: String,
+    /// Scope.
+    pub service: ServiceName,
+    /// The sequence's name; unchecked like the stage.
+    pub sequence: String,
+    /// The shipyard revision it keeps.
+    pub revision: String,
+    /// Which configuration its executors should use.
+    pub git_commit_id: Option<String>,
+    /// Its `.triggered` event's id.
+    pub trigger_id: String,
+    /// When its root was accepted.
+    pub accepted: Timestamp,
+    /// Its part of the queue.
+    pub class: Class,
+    /// What set it off.
+    pub parent: Option<ExecutionId>,
+    /// The context's abort counter when its root was accepted.
+    pub epoch: u32,
+    /// Sort key of the item that holds its first payload.
+    pub payload: String,
+    /// Its first payload.
+    pub data: Object,
+}
+
+/// The first payload: the trigger's data with the scope of the execution.
+pub fn first_payload(data: &Object, x: &Execution) -> Object {
+    let mut base = data.clone();
+    base.remove("temporaryData");
+    base.extend(scope(x));
+    if base.contains_key("message") {
+        base.insert("message".into(), json!(""));
+    }
+    base
+}
+
+/// A new execution as the context's flags have it: it wants its lane, is held back, or is over before it began.
+pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -> Transition {
+    let mut x = fresh(birth);
+    if flags.aborts(&x.stage, x.epoch) {
+        return over(&x, sequence, (End::Aborted, Status::Aborted), "the sequence was aborted before it started", now);
+    }
+    if flags.pauses(&x.stage) {
+        x.paused = true;
+        x.paused_at = Some(now);
+        x.lane = Lane::None;
+    }
+    Transition { next: x, record: None }
+}
+
+/// An execution that cannot start, for the reason `message` gives; the reference answers such triggers with an errored `.finished`.
+pub fn never_started(birth: &Birth, message: &str, now: Timestamp) -> Transition {
+    // No definition exists: nothing of it is looked at.
+    let name = SequenceName::new("none").ok();
+    let sequence = name.map(|name| Sequence { name, triggered_on: vec![], tasks: vec![], timeout: None });
+    let x = fresh(birth);
+    match sequence {
+        Some(sequence) => over(&x, &sequence, (End::NeverStarted, Status::Errored), message, now),
+        None => Transition { next: x, record: None },
+    }
+}
+
+fn over(x: &Execution, sequence: &Sequence, (end, status): (End, Status), message: &str, now: Timestamp) -> Transition {
+    let (flags, base, shipyard) = (Flags::default(), Object::new(), Shipyard { stages: vec![] });
+    let policy = Policy { start_deadline: Default::default(), task_timeout: Default::default(), max_event_bytes: usize::MAX };
+    let facts = Facts { now, flags: &flags, sequence, current: ("", &shipyard), base: &base, events: &[], policy };
+    let mut step = Step::new(x, &facts);
+    step.end(Outcome { end, result: TaskResult::Fail, status }, message);
+    match step.commit() {
+        Decision::Commit(transition) => *transition,
+        _ => Transition { next: x.clone(), record: None },
+    }
+}
+
+fn fresh(birth: &Birth) -> Execution {
+    let text = |path: [&str; 2]| {
+        let value = birth.data.get(path[0])?.get(path[1])?;
+        value.as_str().map(str::to_owned)
+    };
+    let image = birth.data.get("configurationChange").and_then(|change| change.get("values")).and_then(|values| values.get("image"));
+    let view = View {
+        image: image.and_then(Value::as_str).map(str::to_owned),
+        problem: text(["problem", "problemTitle"]),
+        ..View::default()
+    };
+    Execution {
+        id: birth.id,
+        project: birth.project.clone(),
+        context: birth.context.clone(),
+        stage: birth.stage.clone(),
+        service: birth.service.clone(),
+        sequence: birth.sequence.clone(),
+        revision: birth.revision.clone(),
+        git_commit_id: birth.git_commit_id.clone(),
+        trigger_id: birth.trigger_id.clone(),
+        accepted: birth.accepted,
+        class: birth.class,
+        parent: birth.parent,
+        epoch: birth.epoch,
+        payload: birth.payload.clone(),
+        lane: Lane::Wants,
+        ask: 0,
+        paused: false,
+        task: 0,
+        open: false,
+        record: None,
+        sent: None,
+        due: None,
+        began: None,
+        paused_at: None,
+        reactions: vec![],
+        results: vec![],
+        wake: None,
+        outcome: None,
+        view,
+    }
+}

@@ -1,0 +1,256 @@
+//! The one entry point: an input meets an execution.
+
+use super::advance::Step;
+use super::react;
+use super::record::Record;
+use super::state::{End, Execution, Flags, Lane, Outcome, ReactionKind};
+use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
+use crate::ids::RecordId;
+use crate::shipyard::{APPROVAL, Sequence, Shipyard, Task};
+use crate::time::{Span, Timestamp};
+
+/// A wake-up that is at least this far ahead can serve a later deadline too: it covers the skew of the clocks involved.
+const REUSE_WAKE: Span = Span::seconds(60);
+
+/// What comes to an execution.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// The lane is given to it for this request.
+    Granted(u32),
+    /// An executor's `.started` or `.finished` of the task this trigger names, accepted at that time.
+    Reaction(RecordId, ReactionKind, &'a CloudEvent, Timestamp),
+    /// A person's `approval.finished` for this trigger; the API knows who it was.
+    Decision(RecordId, &'a CloudEvent, Timestamp),
+    /// The wake-up armed for this time.
+    Wake(Timestamp),
+    /// The context's flags may have changed.
+    Obey,
+    /// Nothing new: do again what is owed.
+    Settle,
+}
+
+/// What a decision looks at besides the state.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Now.
+    pub now: Timestamp,
+    /// The context's flags; needed for [`Input::Granted`] and [`Input::Obey`].
+    pub flags: &'a Flags,
+    /// The definition it was accepted with.
+    pub sequence: &'a Sequence,
+    /// The shipyard in force now and its revision: decides what follows.
+    pub current: (&'a str, &'a Shipyard),
+    /// The payload gathered so far: of the named record, or before the first task of the trigger ([`super::first_payload`]).
+    pub base: &'a Object,
+    /// The events behind the open task's reactions that carry data, as [`super::events_needed`] says.
+    pub events: &'a [CloudEvent],
+    /// Deadlines and limits.
+    pub policy: Policy,
+}
+
+/// Deadlines and limits in force for a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// From a task's trigger to its first `.started`, unless the task says otherwise.
+    pub start_deadline: Span,
+    /// From `.started` to the task's completion, unless the task says otherwise; 0 = for ever.
+    pub task_timeout: Span,
+    /// Largest event in bytes.
+    pub max_event_bytes: usize,
+}
+
+/// What an input comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Absorbed before, or nothing to decide: settle what the state owes and acknowledge.
+    Settle,
+    /// A wake-up came early, or its successor may not have been sent: send this one (again).
+    Rearm(Timestamp),
+    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
+    Late,
+    /// It cannot be used, for this reason.
+    Invalid(String),
+    /// The next state.
+    Commit(Box<Transition>),
+}
+
+/// A commit: the next state and, if it publishes or hands on a payload, its record (which the next state names).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// The next state.
+    pub next: Execution,
+    /// Its record.
+    pub record: Option<Record>,
+}
+
+impl Transition {
+    pub(super) fn plain(next: Execution) -> Decision {
+        Decision::Commit(Box::new(Self { next, record: None }))
+    }
+}
+
+/// Decides what an input does to an execution. Pure and total.
+pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
+    match input {
+        Input::Reaction(trigger, kind, event, at) => react::executor(x, trigger, (kind, event, at), facts),
+        Input::Decision(trigger, event, at) => react::person(x, trigger, (ReactionKind::Finished, event, at), facts),
+        Input::Granted(ask) => granted(x, ask, facts),
+        Input::Wake(at) => wake(x, at, facts),
+        Input::Obey => obey(x, facts),
+        Input::Settle => Decision::Settle,
+    }
+}
+
+/// The present task.
+pub(super) fn task<'a>(x: &Execution, facts: &Facts<'a>) -> Option<&'a Task> {
+    facts.sequence.tasks.get(usize::from(x.task))
+}
+
+/// Whether the present task waits for a person instead of an executor.
+pub(super) fn is_gate(x: &Execution, facts: &Facts<'_>) -> bool {
+    task(x, facts).is_some_and(|task| task.name.as_str() == APPROVAL)
+}
+
+fn granted(x: &Execution, ask: u32, facts: &Facts<'_>) -> Decision {
+    if x.outcome.is_some() || x.lane != Lane::Wants || x.ask != ask {
+        return Decision::Settle;
+    }
+    if facts.flags.aborts(&x.stage, x.epoch) {
+        return abort(x, facts);
+    }
+    if facts.flags.pauses(&x.stage) {
+        return pause(x, facts);
+    }
+    let mut step = Step::new(x, facts);
+    step.next.lane = Lane::Holds;
+    if !x.open {
+        step.next_task();
+    }
+    step.arm();
+    step.commit()
+}
+
+fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
+    let pauses = facts.flags.pauses(&x.stage);
+    match (x.outcome, facts.flags.aborts(&x.stage, x.epoch)) {
+        (Some(_), _) => Decision::Settle,
+        (None, true) => abort(x, facts),
+        (None, false) if pauses && !x.paused => pause(x, facts),
+        (None, false) if !pauses && x.paused => {
+            let mut next = x.clone();
+            next.paused = false;
+            if let (Some(began), Some(paused)) = (x.began, next.paused_at.take()) {
+                next.began = Some(began + (facts.now - paused));
+            }
+            // A person may still be asked; everything else needs the lane again, also a task that is out.
+            if !(x.open && is_gate(x, facts)) {
+                next.lane = Lane::Wants;
+                next.ask += 1;
+            }
+            Transition::plain(next)
+        }
+        (None, false) => Decision::Settle,
+    }
+}
+
+fn pause(x: &Execution, facts: &Facts<'_>) -> Decision {
+    let mut next = x.clone();
+    next.paused = true;
+    next.paused_at = Some(facts.now);
+    next.lane = Lane::None;
+    Transition::plain(next)
+}
+
+fn abort(x: &Execution, facts: &Facts<'_>) -> Decision {
+    let mut step = Step::new(x, facts);
+    if let (true, Some(record)) = (x.open, x.record) {
+        step.cancel_task(record);
+    }
+    let outcome = Outcome { end: End::Aborted, result: TaskResult::Fail, status: Status::Aborted };
+    step.end(outcome, "the sequence was aborted");
+    step.commit()
+}
+
+/// When an execution must be looked at if nothing else happens: its next deadline, or the end of a delay.
+pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<Timestamp> {
+    let task = sequence.tasks.get(usize::from(x.task))?;
+    if x.outcome.is_some() {
+        return None;
+    }
+    let gate = task.name.as_str() == APPROVAL;
+    let of_task = match (x.open, x.sent) {
+        (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
+        (true, Some(sent)) if !gate => match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
+            None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
+            Some(started) => Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span),
+        },
+        (true, _) => None,
+    };
+    let of_sequence = match (sequence.timeout, x.began) {
+        (Some(timeout), Some(began)) if timeout.0 > 0 && !x.paused => Some(began + timeout),
+        _ => None,
+    };
+    [of_task, of_sequence].into_iter().flatten().min()
+}
+
+/// Keeps one wake-up pending: a new one only if none is pending that is far enough ahead and early enough.
+pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
+    if let Some(deadline) = deadline(next, facts.sequence, &facts.policy) {
+        let serves = next.wake.is_some_and(|wake| facts.now + REUSE_WAKE < wake && wake <= deadline);
+        if !serves {
+            next.wake = Some(deadline);
+        }
+    }
+}
+
+fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
+    if x.outcome.is_some() {
+        return Decision::Settle;
+    }
+    match x.wake {
+        // Replaced by a later one, which the handler that replaced it may not have sent.
+        Some(wake) if wake > at => return Decision::Rearm(wake),
+        Some(wake) if wake == at => {}
+        _ => return Decision::Settle,
+    }
+    if facts.now < at {
+        return Decision::Rearm(at);
+    }
+    match deadline(x, facts.sequence, &facts.policy) {
+        None => Decision::Settle,
+        Some(deadline) if facts.now < deadline => {
+            let mut next = x.clone();
+            next.wake = Some(deadline);
+            Transition::plain(next)
+        }
+        Some(_) => due(x, facts),
+    }
+}
+
+/// A deadline has passed.
+fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
+    let mut step = Step::new(x, facts);
+    let Some(task) = task(x, facts) else { return Decision::Settle };
+    let sequence_over = match (facts.sequence.timeout, x.elapsed(facts.now)) {
+        (Some(timeout), Some(elapsed)) => timeout.0 > 0 && elapsed >= timeout,
+        _ => false,
+    };
+    let trigger = crate::event::EventType::task(task.name.as_str(), Kind::Triggered);
+    let message = if sequence_over {
+        format!("sequence timed out: it was not done within {}", facts.sequence.timeout.unwrap_or_default())
+    } else if !x.open {
+        step.next_task();
+        step.arm();
+        return step.commit();
+    } else if x.count(ReactionKind::Started) > 0 {
+        let timeout = task.timeout.unwrap_or(facts.policy.task_timeout);
+        format!("sequence timed out: task {trigger} was started but not finished within {timeout}")
+    } else if x.count(ReactionKind::Finished) > 0 {
+        // Executors that send no `.started`: their `.finished` stands for both, once nobody else can have begun.
+        return react::complete(step);
+    } else {
+        format!("sequence timed out while waiting for task {trigger} to receive a correlating .started or .finished event")
+    };
+    step.end(Outcome { end: End::TimedOut, result: TaskResult::Fail, status: Status::Errored }, &message);
+    step.commit()
+}

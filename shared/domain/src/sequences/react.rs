@@ -1,0 +1,189 @@
+//! Answers to the open task: who counts, when it is complete, and what the answers come to together.
+
+use super::advance::Step;
+use super::decide::{Decision, Facts, Transition, is_gate, task};
+use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
+use crate::event::{CloudEvent, Object, Status, TaskResult};
+use crate::ids::RecordId;
+use crate::payload::merge;
+use serde_json::{Value, json};
+
+/// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
+const NOT_MERGED: [&str; 7] = ["project", "stage", "service", "status", "result", "message", "temporaryData"];
+
+type Answer<'a> = (ReactionKind, &'a CloudEvent, crate::time::Timestamp);
+
+/// Reactions absorbed before whose events must be at hand when this one is decided, as (accepted at, content hash): none
+/// unless it completes the task.
+pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(crate::time::Timestamp, u64)> {
+    let more = |k: ReactionKind| x.count(k) + usize::from(kind == k);
+    if !complete_with(more(ReactionKind::Started), more(ReactionKind::Finished)) {
+        return vec![];
+    }
+    x.reactions.iter().filter(|reaction| reaction.has_data).map(|reaction| (reaction.at, reaction.content)).collect()
+}
+
+/// Complete when at least as many are finished as were started, and at least one was.
+fn complete_with(started: usize, finished: usize) -> bool {
+    started > 0 && finished >= started
+}
+
+pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts: &Facts<'_>) -> Decision {
+    if let Some(decided) = not_open(x, trigger) {
+        return decided;
+    }
+    if is_gate(x, facts) {
+        return Decision::Invalid("an approval is answered through the API: keelway approve, keelway decline".into());
+    }
+    let Some(task) = task(x, facts) else { return Decision::Settle };
+    let (kind, event, at) = answer;
+    let reaction = Reaction::of(event, kind, task.name.as_str(), at);
+    if let Some(present) = x.reactions.iter().find(|present| present.identity == reaction.identity) {
+        return if present.content == reaction.content {
+            Decision::Settle
+        } else {
+            Decision::Invalid(format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id))
+        };
+    }
+    if x.count(kind) >= MAX_EXECUTORS {
+        return Decision::Invalid(format!("task {} has {MAX_EXECUTORS} executors already: no more are counted", task.name));
+    }
+    let mut step = Step::new(x, facts);
+    step.record.absorbed.push(reaction.content);
+    see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
+    step.next.reactions.push(reaction);
+    let (started, finished) = (step.next.count(ReactionKind::Started), step.next.count(ReactionKind::Finished));
+    if complete_with(started, finished) {
+        step.last = Some(event.clone());
+        complete(step)
+    } else {
+        Transition::plain(step.next)
+    }
+}
+
+pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts: &Facts<'_>) -> Decision {
+    if let Some(decided) = not_open(x, trigger) {
+        return decided;
+    }
+    let Some(task) = task(x, facts).filter(|_| is_gate(x, facts)) else {
+        return Decision::Invalid("this task is answered by executors, not by a person".into());
+    };
+    let (kind, event, at) = answer;
+    let reaction = Reaction::of(event, kind, task.name.as_str(), at);
+    let mut step = Step::new(x, facts);
+    step.record.absorbed.push(reaction.content);
+    see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
+    // The decision becomes an event of the commit: it came in through the API and was on no bus yet.
+    step.recorded = true;
+    step.record.events.push(super::record::Draft {
+        id: Some(event.id.clone()),
+        ty: event.ty.clone(),
+        source: event.source.clone(),
+        time: event.time,
+        answers: super::record::Answers::Event(trigger.uuid().to_string()),
+        git_commit_id: x.git_commit_id.clone(),
+        with_base: false,
+        data: event.data.clone(),
+    });
+    step.next.reactions.push(reaction);
+    step.last = Some(event.clone());
+    complete(step)
+}
+
+/// An answer to a task that is over, or to none that ever was.
+fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
+    if x.outcome.is_some() || trigger.task < x.task {
+        return Some(Decision::Late);
+    }
+    if !x.open || x.record != Some(trigger) {
+        return Some(Decision::Invalid("triggeredid names no task trigger of this context".into()));
+    }
+    None
+}
+
+/// What the views show of an answer.
+fn see(next: &mut Execution, event: &CloudEvent, result: TaskResult, task: &str, kind: ReactionKind) {
+    let reference = EventRef::of(event);
+    if kind == ReactionKind::Finished {
+        if result == TaskResult::Fail || event.text("status") == Some("errored") {
+            next.view.latest_failed = Some(reference.clone());
+        }
+        if let Some(evaluation) = event.data.get("evaluation").and_then(Value::as_object).filter(|_| task == "evaluation") {
+            let score = evaluation.get("score").map(Value::to_string).unwrap_or_default();
+            next.view.evaluation = Some((result, score));
+        }
+    }
+    next.view.latest = Some(reference);
+}
+
+/// The open task is done: aggregate, merge, go on.
+pub(super) fn complete(mut step: Step<'_>) -> Decision {
+    let facts = step.facts;
+    let Some(task) = task(step.old, facts) else { return Decision::Settle };
+    let (result, status) = aggregate(&step.next.reactions);
+    let mut events: Vec<&CloudEvent> = facts.events.iter().collect();
+    let completing = step.last.take();
+    events.extend(completing.as_ref());
+    // By what the events say of themselves, never by the order they were delivered in.
+    events.sort_by_key(|event| (event.time, event.source.clone(), event.id.clone()));
+    let is_started = |event: &&CloudEvent| event.ty.ends_with(".started");
+    for event in events.iter().filter(|event| is_started(event)) {
+        let own: Object = event.data.iter().filter(|(name, _)| [task.name.as_str(), "labels"].contains(&name.as_str())).map(owned).collect();
+        absorb(&mut step, &own);
+    }
+    for event in events.iter().filter(|event| !is_started(event)) {
+        let own: Object = event.data.iter().filter(|(name, _)| !NOT_MERGED.contains(&name.as_str())).map(owned).collect();
+        absorb(&mut step, &own);
+    }
+    step.last = events.iter().rfind(|event| !is_started(event)).map(|event| (*event).clone());
+    if step.last.as_ref().is_some_and(|event| event.data.contains_key("message")) {
+        step.record.base.insert("message".into(), json!(""));
+    }
+    step.task_done(task, result, status);
+    go_on(step, result, status)
+}
+
+fn owned((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+fn absorb(step: &mut Step<'_>, data: &Object) {
+    for path in merge(&mut step.record.base, data) {
+        step.record.notes.push(format!("data.{path} was cut to its newest {} entries", crate::payload::MAX_LIST));
+    }
+}
+
+fn go_on(mut step: Step<'_>, result: TaskResult, status: Status) -> Decision {
+    let last = usize::from(step.next.task) >= step.facts.sequence.tasks.len();
+    if result == TaskResult::Fail || status == Status::Errored || last {
+        step.end_normally();
+    } else if !step.next.paused {
+        match step.next.lane {
+            Lane::Holds => step.next_task(),
+            Lane::Wants => {}
+            Lane::None => {
+                step.next.lane = Lane::Wants;
+                step.next.ask += 1;
+            }
+        }
+        step.arm();
+    }
+    step.commit()
+}
+
+/// Result: any other than pass and warning = fail, else the worst. Status: errored before aborted before succeeded; anything
+/// else is unknown, and an unknown status makes the result fail.
+fn aggregate(reactions: &[Reaction]) -> (TaskResult, Status) {
+    let finished = || reactions.iter().filter(|reaction| reaction.kind == ReactionKind::Finished);
+    let any = |status: Status| finished().any(|reaction| reaction.status == status);
+    let result = finished().map(|reaction| reaction.result).max().unwrap_or(TaskResult::Fail);
+    if any(Status::Errored) {
+        (result, Status::Errored)
+    } else if any(Status::Aborted) {
+        (result, Status::Aborted)
+    } else if any(Status::Unknown) {
+        (TaskResult::Fail, Status::Unknown)
+    } else {
+        (result, Status::Succeeded)
+    }
+}

@@ -1,0 +1,149 @@
+//! Transition records: what a commit publishes, in final form, and the payload it hands on. The state names its record, so
+//! whoever finds the state can publish exactly the same bytes again.
+
+use crate::event::{CloudEvent, Object};
+use crate::ids::{ExecutionId, RecordHash, RecordId};
+use crate::names::{Context, SequenceName, StageName};
+use crate::payload::merge;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A transition record without its address. The serialised form is what is hashed and stored: members are only ever added,
+/// with defaults, so that records of older versions keep their hashes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct Record {
+    /// The payload gathered so far, without the properties the shipyard adds for the next task.
+    #[serde(rename = "b", default, skip_serializing_if = "Object::is_empty")]
+    pub base: Object,
+    /// The events of the commit, in the order they are published.
+    #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Draft>,
+    /// The executions this commit sets off.
+    #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
+    pub follow_ups: Vec<FollowUp>,
+    /// The reactions absorbed since the record before, by their content's hash.
+    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
+    pub absorbed: Vec<u64>,
+    /// The record before this one: task number and hash.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<(u16, String)>,
+    /// What a reader of the timeline should know, for example that a list was cut.
+    #[serde(rename = "n", default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// An event as a record holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// Its id; absent: the record's own address, which only its content decides.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Its type.
+    #[serde(rename = "y")]
+    pub ty: String,
+    /// Its source.
+    #[serde(rename = "s")]
+    pub source: String,
+    /// Its time.
+    #[serde(rename = "t")]
+    pub time: Timestamp,
+    /// What it answers.
+    #[serde(rename = "r", default, skip_serializing_if = "Answers::is_nothing")]
+    pub answers: Answers,
+    /// Which configuration to use.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub git_commit_id: Option<String>,
+    /// Whether the record's payload lies under `data`.
+    #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_base: bool,
+    /// The event's own data, merged over the payload.
+    #[serde(rename = "d", default, skip_serializing_if = "Object::is_empty")]
+    pub data: Object,
+}
+
+/// The `triggeredid` of a draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Answers {
+    /// None.
+    #[default]
+    Nothing,
+    /// The event whose id is the record's own address.
+    Own,
+    /// The event with this id.
+    Event(String),
+}
+
+impl Answers {
+    fn is_nothing(&self) -> bool {
+        *self == Answers::Nothing
+    }
+}
+
+/// An execution that a commit sets off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FollowUp {
+    /// Its id.
+    #[serde(rename = "x")]
+    pub execution: ExecutionId,
+    /// Its stage.
+    #[serde(rename = "s")]
+    pub stage: StageName,
+    /// Its sequence.
+    #[serde(rename = "q")]
+    pub sequence: SequenceName,
+    /// The shipyard revision in force at the commit: the follow-up keeps it.
+    #[serde(rename = "v")]
+    pub revision: String,
+    /// The id of its `.triggered` event.
+    #[serde(rename = "i")]
+    pub trigger_id: String,
+}
+
+impl Record {
+    /// The stored bytes.
+    pub fn to_bytes(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Its address: the hash of its bytes decides the last part.
+    pub fn id(&self, execution: ExecutionId, task: u16) -> RecordId {
+        RecordId { execution, task, hash: RecordHash::of(self.to_bytes().as_bytes()) }
+    }
+
+    /// The record before this one.
+    pub fn previous(&self, execution: ExecutionId) -> Option<RecordId> {
+        let (task, hash) = self.previous.as_ref()?;
+        Some(RecordId { execution, task: *task, hash: RecordHash::parse(hash)? })
+    }
+
+    /// The events in final form. `id` is the record's address.
+    pub fn events(&self, id: &RecordId, context: &Context) -> Vec<CloudEvent> {
+        self.events.iter().map(|draft| self.event(draft, id, context)).collect()
+    }
+
+    /// The task trigger this record holds, if it does.
+    pub fn trigger(&self, id: &RecordId, context: &Context) -> Option<CloudEvent> {
+        self.events.iter().find(|draft| draft.id.is_none()).map(|draft| self.event(draft, id, context))
+    }
+
+    fn event(&self, draft: &Draft, id: &RecordId, context: &Context) -> CloudEvent {
+        let mut data = if draft.with_base { self.base.clone() } else { Object::new() };
+        // Merged here and not stored merged: a record never holds a large member twice.
+        merge(&mut data, &draft.data);
+        CloudEvent {
+            id: draft.id.clone().unwrap_or_else(|| id.uuid().to_string()),
+            source: draft.source.clone(),
+            ty: draft.ty.clone(),
+            time: draft.time,
+            context: context.clone(),
+            triggered_id: match &draft.answers {
+                Answers::Nothing => None,
+                Answers::Own => Some(id.uuid().to_string()),
+                Answers::Event(id) => Some(id.clone()),
+            },
+            git_commit_id: draft.git_commit_id.clone(),
+            data,
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The state of one execution of a sequence, and of the context it belongs to.
+
+use crate::event::{CloudEvent, Kind, Status, TaskResult};
+use crate::ids::{ExecutionId, RecordId, hash64};
+use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName};
+use crate::time::{Span, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// At most this many reactions (`.started` and `.finished`) to one task are kept: 64 executors, each with both.
+pub const MAX_REACTIONS: usize = 128;
+/// At most this many executors may answer one task.
+pub const MAX_EXECUTORS: usize = 64;
+
+/// One execution of a sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// Its id, derived from what caused it.
+    pub id: ExecutionId,
+    /// Scope: the project.
+    pub project: ProjectName,
+    /// Scope: the context.
+    pub context: Context,
+    /// Scope: the stage.
+    pub stage: String,
+    /// Scope: the service.
+    pub service: ServiceName,
+    /// The sequence's name.
+    pub sequence: String,
+    /// The shipyard revision it was accepted with; empty if there was none.
+    pub revision: String,
+    /// Which configuration its executors should use.
+    pub git_commit_id: Option<String>,
+    /// The `.triggered` event that started it: its `.started` and `.finished` answer this id.
+    pub trigger_id: String,
+    /// When the outside event at the root of it all was accepted: orders the queue.
+    pub accepted: Timestamp,
+    /// Which part of the queue it stands in.
+    pub class: Class,
+    /// The execution that set it off.
+    pub parent: Option<ExecutionId>,
+    /// The context's abort counter when the root was accepted.
+    pub epoch: u32,
+    /// Sort key of the item that holds its first payload: the trigger event, or the parent's record.
+    pub payload: String,
+    /// Its relation to its lane.
+    pub lane: Lane,
+    /// Number of its present or last request for the lane.
+    pub ask: u32,
+    /// Held back by a pause.
+    pub paused: bool,
+    /// How many tasks are behind it: the index of the present one.
+    pub task: u16,
+    /// The present task's trigger is out and not answered in full.
+    pub open: bool,
+    /// The record of the last transition that had one; `None` before the first task.
+    pub record: Option<RecordId>,
+    /// When the open task was triggered.
+    pub sent: Option<Timestamp>,
+    /// When the present task may be triggered (`triggeredAfter`).
+    pub due: Option<Timestamp>,
+    /// When the first task was triggered, moved on by the time spent paused: the sequence's timeout counts from here.
+    pub began: Option<Timestamp>,
+    /// When the present pause began.
+    pub paused_at: Option<Timestamp>,
+    /// Answers to the open task.
+    pub reactions: Vec<Reaction>,
+    /// The results of the tasks behind it.
+    pub results: Vec<TaskResult>,
+    /// The one pending wake-up; in the past = none.
+    pub wake: Option<Timestamp>,
+    /// How it ended. Once set, nothing above changes any more.
+    pub outcome: Option<Outcome>,
+    /// What the views show.
+    pub view: View,
+}
+
+/// Its relation to its lane (project, stage, service).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Lane {
+    /// It has the lane: nobody else runs there.
+    Holds,
+    /// It stands in the queue (or is about to).
+    Wants,
+    /// Neither: it waits for a person, is paused, or has ended.
+    None,
+}
+
+/// Which part of a lane's queue: follow-ups go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Caused by an execution's end.
+    FollowUp,
+    /// Triggered from outside.
+    Outside,
+}
+
+/// An executor's answer to the open task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reaction {
+    /// `.started` or `.finished`.
+    pub kind: ReactionKind,
+    /// Its result; of a `.started`, meaningless.
+    pub result: TaskResult,
+    /// Its status.
+    pub status: Status,
+    /// Its data has something to merge.
+    pub has_data: bool,
+    /// Hash of source and id: counted once.
+    pub identity: u64,
+    /// Hash of source, id, type and data: the same again is a duplicate, another one under the same identity is refused.
+    pub content: u64,
+    /// When it was accepted.
+    pub at: Timestamp,
+}
+
+/// The two reactions that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ReactionKind {
+    /// `.started`
+    Started,
+    /// `.finished`
+    Finished,
+}
+
+impl Reaction {
+    /// What an event says as a reaction; `at` is when it was accepted.
+    pub fn of(event: &CloudEvent, kind: ReactionKind, task: &str, at: Timestamp) -> Self {
+        let has_data = match kind {
+            ReactionKind::Finished => true,
+            ReactionKind::Started => [task, "labels"].iter().any(|member| {
+                event.data.get(*member).and_then(|value| value.as_object()).is_some_and(|object| !object.is_empty())
+            }),
+        };
+        Self {
+            kind,
+            result: TaskResult::of(event.text("result")),
+            status: Status::of(event.text("status")),
+            has_data,
+            identity: identity(event),
+            content: content(event),
+            at,
+        }
+    }
+}
+
+/// Hash of what makes an event one event: source and id.
+pub fn identity(event: &CloudEvent) -> u64 {
+    hash64(&[event.source.as_bytes(), event.id.as_bytes()])
+}
+
+/// Hash of what an event says: source, id, type and data. Its time does not count: a client that sends again says the same.
+pub fn content(event: &CloudEvent) -> u64 {
+    let data = serde_json::to_vec(&event.data).unwrap_or_default();
+    hash64(&[event.source.as_bytes(), event.id.as_bytes(), event.ty.as_bytes(), &data])
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Outcome {
+    /// Why it ended.
+    pub end: End,
+    /// `result` of its `.finished`.
+    pub result: TaskResult,
+    /// `status` of its `.finished`.
+    pub status: Status,
+}
+
+/// Why an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum End {
+    /// Its tasks were done, or one of them failed.
+    Normal,
+    /// A deadline passed.
+    TimedOut,
+    /// Somebody aborted it.
+    Aborted,
+    /// It could not start: no such stage, sequence or shipyard.
+    NeverStarted,
+}
+
+/// What the views show of an execution, kept beside its state so that a list needs no other reads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct View {
+    /// The image under delivery (`configurationChange.values.image`).
+    pub image: Option<String>,
+    /// The last task event.
+    pub latest: Option<EventRef>,
+    /// The last event with result `fail` or status `errored`.
+    pub latest_failed: Option<EventRef>,
+    /// Result and score of the last `evaluation.finished`.
+    pub evaluation: Option<(TaskResult, String)>,
+    /// The problem a remediation is about (`problem.problemTitle`).
+    pub problem: Option<String>,
+}
+
+/// A short reference to an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRef {
+    /// Its type without the common prefix.
+    pub ty: String,
+    /// Its id; empty for the present task's trigger, whose id is the record's.
+    pub id: String,
+    /// Its time.
+    pub time: Timestamp,
+}
+
+impl EventRef {
+    /// Of an event.
+    pub fn of(event: &CloudEvent) -> Self {
+        let ty = event.ty.strip_prefix(crate::event::PREFIX).unwrap_or(&event.ty);
+        Self { ty: ty.to_owned(), id: event.id.clone(), time: event.time }
+    }
+}
+
+/// What a context is told to do: desired state, set by people, obeyed by its executions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// Counts the aborts of this context.
+    pub epoch: u32,
+    /// The count at the last abort of the whole context.
+    pub aborted: u32,
+    /// The count at the last abort of a stage.
+    pub aborted_stages: BTreeMap<String, u32>,
+    /// The whole context is paused.
+    pub paused: bool,
+    /// Stages paused on their own, also future ones.
+    pub paused_stages: BTreeSet<String>,
+}
+
+impl Flags {
+    /// Whether an execution of that stage whose root was accepted at `epoch` is covered by an abort.
+    pub fn aborts(&self, stage: &str, epoch: u32) -> bool {
+        epoch < self.aborted || self.aborted_stages.get(stage).is_some_and(|at| epoch < *at)
+    }
+    /// Whether executions of that stage are held back.
+    pub fn pauses(&self, stage: &str) -> bool {
+        self.paused || self.paused_stages.contains(stage)
+    }
+}
+
+/// The phases an execution goes through; derived from the facts, never stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Waits for its lane.
+    Queued,
+    /// Holds the lane and waits for `triggeredAfter`.
+    Delayed,
+    /// A task is out.
+    Running,
+    /// A task is out, and the lane it gave back is wanted again (after a resume).
+    RunningQueued,
+    /// Waits for a person.
+    WaitingForApproval,
+    /// Held back; no task is out.
+    Paused,
+    /// Held back while a task is out.
+    PausedRunning,
+    /// Held back while it waits for a person.
+    PausedWaitingForApproval,
+    /// Over.
+    Ended,
+}
+
+impl Execution {
+    /// Which phase it is in. `gate`: the present task is an approval.
+    pub fn phase(&self, gate: bool) -> Phase {
+        match (self.outcome.is_some(), self.paused, self.open, self.lane) {
+            (true, _, _, _) => Phase::Ended,
+            (false, true, true, _) if gate => Phase::PausedWaitingForApproval,
+            (false, true, true, _) => Phase::PausedRunning,
+            (false, true, false, _) => Phase::Paused,
+            (false, false, true, _) if gate => Phase::WaitingForApproval,
+            (false, false, true, Lane::Wants) => Phase::RunningQueued,
+            (false, false, true, _) => Phase::Running,
+            (false, false, false, Lane::Holds) => Phase::Delayed,
+            (false, false, false, _) => Phase::Queued,
+        }
+    }
+
+    /// Its stage as a valid name; a start refused for an unknown stage may carry anything.
+    pub fn stage_name(&self) -> Option<StageName> {
+        StageName::new(self.stage.clone()).ok()
+    }
+
+    /// Its sequence as a valid name.
+    pub fn sequence_name(&self) -> Option<SequenceName> {
+        SequenceName::new(self.sequence.clone()).ok()
+    }
+
+    /// The type of one of its own events, `sh.keptn.event.<stage>.<sequence>.<kind>`.
+    pub fn event_type(&self, kind: Kind) -> String {
+        format!("{}{}.{}.{}", crate::event::PREFIX, self.stage, self.sequence, kind.as_str())
+    }
+
+    /// How many distinct answers of that kind the open task has.
+    pub fn count(&self, kind: ReactionKind) -> usize {
+        self.reactions.iter().filter(|reaction| reaction.kind == kind).count()
+    }
+
+    /// How long it has been going on, at most until `now`, without pauses; what the sequence's timeout is compared with.
+    pub fn elapsed(&self, now: Timestamp) -> Option<Span> {
+        self.began.map(|began| self.paused_at.unwrap_or(now) - began)
+    }
+}

@@ -1,0 +1,124 @@
+//! A Shipyard 0.2 as valid types: which stages there are, what their sequences do and what sets them off.
+//!
+//! Values of these types come from the manifest parser, which refuses what breaks a rule; the serde form is how an applied
+//! revision is stored, not the manifest's.
+
+use crate::event::{Object, TaskResult};
+use crate::names::{SequenceName, StageName, TaskName};
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+
+/// At most this many stages in a shipyard.
+pub const MAX_STAGES: usize = 100;
+/// At most this many tasks in a sequence.
+pub const MAX_TASKS: usize = 200;
+/// At most this many sequences of one stage may be triggered on the same event: they start in one transaction.
+pub const MAX_FOLLOW_UPS_PER_STAGE: usize = 40;
+/// The sequence every stage answers to even if it does not define it, and its one task.
+pub const EVALUATION: &str = "evaluation";
+/// The task the engine answers itself: it waits for a person.
+pub const APPROVAL: &str = "approval";
+
+/// A project's whole process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shipyard {
+    /// In file order; at least one.
+    pub stages: Vec<Stage>,
+}
+
+/// One environment's part of the process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Unique in the shipyard.
+    pub name: StageName,
+    /// In file order; may be empty.
+    pub sequences: Vec<Sequence>,
+}
+
+/// An ordered list of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Unique in its stage.
+    pub name: SequenceName,
+    /// What starts it besides its own `.triggered` event; any one suffices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggered_on: Vec<Trigger>,
+    /// At least one.
+    pub tasks: Vec<Task>,
+    /// Longest time from the first task's trigger to the end; waiting for approval counts, a pause does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+/// The smallest executable unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// May occur several times in a sequence.
+    pub name: TaskName,
+    /// Wait this long before triggering it; the lane stays held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triggered_after: Option<Span>,
+    /// Handed to the executor as `data.<task>`.
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    pub properties: Object,
+    /// How long an executor has to answer the trigger, if not the installation's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_deadline: Option<Span>,
+    /// How long it has from `.started` to `.finished`, if not the installation's default; 0 = for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+/// One entry of `triggeredOn`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// `<stage>.<sequence>.finished`, `<stage>.<task>.finished`, or a domain event's name.
+    pub event: String,
+    /// Every entry must match. `None`: sequence and task events fire on `pass`, domain events always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<Vec<Match>>,
+}
+
+/// One entry of `selector.match`: `result: fail` or `<task>.result: fail`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Match {
+    /// The last executed task of this name instead of the sequence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskName>,
+    /// Must be equal.
+    pub result: TaskResult,
+}
+
+impl Shipyard {
+    /// The stage of that name.
+    pub fn stage(&self, name: &str) -> Option<&Stage> {
+        self.stages.iter().find(|stage| stage.name.as_str() == name)
+    }
+
+    /// Every sequence triggered on the event named `event`, in file order, each once.
+    pub fn triggered_on<'a>(&'a self, event: &'a str) -> impl Iterator<Item = (&'a Stage, &'a Sequence)> + 'a {
+        self.stages.iter().flat_map(move |stage| {
+            let listens = move |sequence: &&Sequence| sequence.triggered_on.iter().any(|t| t.event == event);
+            stage.sequences.iter().filter(listens).map(move |sequence| (stage, sequence))
+        })
+    }
+}
+
+impl Stage {
+    /// The sequence of that name; every stage answers to `evaluation`, by one task of that name unless it defines its own.
+    pub fn sequence(&self, name: &str) -> Option<Sequence> {
+        let declared = self.sequences.iter().find(|sequence| sequence.name.as_str() == name).cloned();
+        declared.or_else(|| (name == EVALUATION).then(Self::implicit_evaluation).flatten())
+    }
+
+    fn implicit_evaluation() -> Option<Sequence> {
+        let task = Task {
+            name: TaskName::new(EVALUATION).ok()?,
+            triggered_after: None,
+            properties: Object::new(),
+            start_deadline: None,
+            timeout: None,
+        };
+        Some(Sequence { name: SequenceName::new(EVALUATION).ok()?, triggered_on: vec![], tasks: vec![task], timeout: None })
+    }
+}

@@ -1,0 +1,116 @@
+//! Points in time and spans, in whole milliseconds: what a stored number means is never in doubt.
+
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, Sub};
+
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+/// A span of time in milliseconds, 0 to 365 days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
+#[serde(transparent)]
+pub struct Span(pub i64);
+
+/// Why a duration was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("duration {given:?} is not understood: write it like 90s, 5m or 1h30m, from 0s to 365 days")]
+pub struct SpanError {
+    given: String,
+}
+
+const LONGEST: i64 = 365 * 24 * 3_600_000;
+
+impl Span {
+    /// Whole seconds.
+    pub const fn seconds(n: i64) -> Self {
+        Self(n * 1000)
+    }
+    /// Whole minutes.
+    pub const fn minutes(n: i64) -> Self {
+        Self(n * 60_000)
+    }
+    /// Reads `90s`, `5m`, `1h30m`, `250ms`: a number and a unit, repeated, as Go writes durations. At most 365 days.
+    pub fn parse(text: &str) -> Result<Self, SpanError> {
+        let refused = || SpanError { given: text.to_owned() };
+        // humantime also reads words ("5 minutes", "1month"); Go, and so Keptn, does not.
+        let go_like = !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_digit() || "hmsd".contains(c))
+            && (text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic()));
+        if !go_like {
+            return Err(refused());
+        }
+        let length = if text == "0" { std::time::Duration::ZERO } else { humantime::parse_duration(text).map_err(|_| refused())? };
+        i64::try_from(length.as_millis()).ok().filter(|ms| *ms <= LONGEST).map(Span).ok_or_else(refused)
+    }
+}
+
+impl std::fmt::Display for Span {
+    /// `1h 30m`, `5m`, `0s`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let millis = u64::try_from(self.0.max(0)).unwrap_or(0);
+        humantime::format_duration(std::time::Duration::from_millis(millis)).fmt(f)
+    }
+}
+
+impl Timestamp {
+    /// As Keptn writes times: UTC with exactly three decimals, `2026-11-20T15:04:05.000Z`.
+    pub fn rfc3339(self) -> String {
+        chrono::DateTime::from_timestamp_millis(self.0)
+            .unwrap_or_default()
+            .to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+    }
+    /// Reads any RFC 3339 time; finer than milliseconds is cut off.
+    pub fn parse(text: &str) -> Option<Self> {
+        chrono::DateTime::parse_from_rfc3339(text).ok().map(|t| Self(t.timestamp_millis()))
+    }
+    /// The day in UTC, `20261120`.
+    pub fn day(self) -> String {
+        chrono::DateTime::from_timestamp_millis(self.0).unwrap_or_default().format("%Y%m%d").to_string()
+    }
+}
+
+impl Add<Span> for Timestamp {
+    type Output = Timestamp;
+    fn add(self, span: Span) -> Timestamp {
+        Timestamp(self.0.saturating_add(span.0))
+    }
+}
+
+impl Sub<Span> for Timestamp {
+    type Output = Timestamp;
+    fn sub(self, span: Span) -> Timestamp {
+        Timestamp(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Sub for Timestamp {
+    type Output = Span;
+    fn sub(self, earlier: Timestamp) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_as_go_writes_them() {
+        assert_eq!(Span::parse("90s"), Ok(Span::seconds(90)));
+        assert_eq!(Span::parse("1h30m"), Ok(Span::minutes(90)));
+        assert_eq!(Span::parse("250ms"), Ok(Span(250)));
+        assert_eq!(Span::parse("0"), Ok(Span(0)));
+        for bad in ["", "soon", "5", "-5m", "5 minutes", "1month", "366d", "m"] {
+            assert!(Span::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_have_three_decimals() {
+        let t = Timestamp::parse("2026-11-20T15:04:05.1239Z").unwrap();
+        assert_eq!(t.rfc3339(), "2026-11-20T15:04:05.123Z");
+        assert_eq!(t.day(), "20261120");
+    }
+}

@@ -1,0 +1,272 @@
+//! What the engines need from outside. Every method that talks to a service is one request to it, so that a test can stop the
+//! world after each, a bench can count them, and nothing is retried twice over. Loops (leftovers, pages, chunks) live in
+//! [`crate::table`].
+
+use crate::item::{Attrs, Item, Key, Name};
+use keelway_domain::time::{Span, Timestamp};
+use std::future::Future;
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PortError {
+    /// Throttled, unavailable, timed out: the message should come back in a while.
+    #[error("{request} failed for now: {reason}")]
+    Retry {
+        /// Which request.
+        request: &'static str,
+        /// What the service said.
+        reason: String,
+    },
+    /// The request can never succeed as it is: too large, malformed, not allowed.
+    #[error("{request} was refused: {reason}")]
+    Refused {
+        /// Which request.
+        request: &'static str,
+        /// What the service said.
+        reason: String,
+    },
+}
+
+/// When a write may happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Always: only for records whose key ends in the hash of their content.
+    Always,
+    /// The item does not exist: `attribute_not_exists(pk)`.
+    Absent,
+    /// The item's version is this one: `#v = :v`.
+    Version(i64),
+}
+
+/// One write, conditional or not.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// The whole item.
+    Put(Item, Condition),
+    /// Only the named attributes; creates the item if it is absent and the condition allows it.
+    Update {
+        /// Which item.
+        key: Key,
+        /// When.
+        condition: Condition,
+        /// Attributes to set.
+        set: Attrs,
+        /// Attributes to remove.
+        remove: Vec<Name>,
+    },
+    /// Deletes the item.
+    Delete(Key, Condition),
+    /// Changes nothing; in a transaction, makes the others depend on the condition.
+    Check(Key, Condition),
+}
+
+impl Write {
+    /// Which item it is about.
+    pub fn key(&self) -> &Key {
+        match self {
+            Write::Put(item, _) => &item.key,
+            Write::Update { key, .. } | Write::Delete(key, _) | Write::Check(key, _) => key,
+        }
+    }
+    /// When it may happen.
+    pub fn condition(&self) -> Condition {
+        match self {
+            Write::Put(_, condition) | Write::Update { condition, .. } => *condition,
+            Write::Delete(_, condition) | Write::Check(_, condition) => *condition,
+        }
+    }
+}
+
+/// What became of a conditional write.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Written {
+    /// It happened.
+    Done,
+    /// The condition did not hold; this is the item as it is (`None`: it does not exist).
+    Conflict(Option<Item>),
+}
+
+/// What became of a transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transacted {
+    /// All of it happened.
+    Done,
+    /// None of it happened. In the order of the writes: `true` where that write's condition did not hold.
+    Cancelled(Vec<bool>),
+}
+
+/// A secondary index; both hold keys only and lag behind. Nothing decides from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// `gp1`, `gs1`: open task triggers and approvals.
+    ByWork,
+    /// `gp2`, `gs2`: contexts of a project by age, open executions.
+    ByAge,
+}
+
+impl Index {
+    /// The index's name and its two key attributes.
+    pub fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Index::ByWork => ("by-work", "gp1", "gs1"),
+            Index::ByAge => ("by-age", "gp2", "gs2"),
+        }
+    }
+}
+
+/// A query inside one partition, of the table (strongly consistent) or of an index (never).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// `None`: the table itself.
+    pub index: Option<Index>,
+    /// The partition.
+    pub partition: String,
+    /// Sort keys from here on, inclusive; empty = from the beginning.
+    pub from: String,
+    /// Sort keys up to here, inclusive; `None` = to the end.
+    pub to: Option<String>,
+    /// Largest sort key first.
+    pub descending: bool,
+    /// At most this many items, at least 1.
+    pub limit: u32,
+    /// Go on after this item, from the page before.
+    pub after: Option<Cursor>,
+}
+
+impl Query {
+    /// All of a partition of the table, ascending.
+    pub fn table(partition: impl Into<String>, limit: u32) -> Self {
+        let partition = partition.into();
+        Self { index: None, partition, from: String::new(), to: None, descending: false, limit, after: None }
+    }
+    /// All of a partition of an index, ascending.
+    pub fn index(index: Index, partition: impl Into<String>, limit: u32) -> Self {
+        Self { index: Some(index), ..Self::table(partition, limit) }
+    }
+    /// Only sort keys that begin with `prefix`.
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        self.from = prefix.to_owned();
+        self.to = Some(format!("{prefix}\u{10ffff}"));
+        self
+    }
+    /// Largest sort key first.
+    pub fn newest_first(mut self) -> Self {
+        self.descending = true;
+        self
+    }
+    /// Goes on where a page ended.
+    pub fn after(mut self, cursor: Option<Cursor>) -> Self {
+        self.after = cursor;
+        self
+    }
+}
+
+/// Where a page ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The last item's key.
+    pub key: Key,
+    /// Its sort key in the index, when an index was queried.
+    pub index_sort: Option<String>,
+}
+
+/// One page of a query. From an index: items with their key and the index's two attributes only.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// In the asked order.
+    pub items: Vec<Item>,
+    /// Set when there may be more.
+    pub next: Option<Cursor>,
+}
+
+/// What an unconditional batch left undone (the service was busy); empty = all done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Leftover {
+    /// Items not put.
+    pub puts: Vec<Item>,
+    /// Keys not deleted.
+    pub deletes: Vec<Key>,
+}
+
+/// The table. Reads by key and queries of the table are strongly consistent.
+pub trait Store: Send + Sync {
+    /// `GetItem`.
+    fn get(&self, key: &Key) -> impl Future<Output = Result<Option<Item>, PortError>> + Send;
+    /// `BatchGetItem`, at most 100 different keys: what exists, in no particular order, and the keys left unread.
+    fn get_batch(&self, keys: &[Key]) -> impl Future<Output = Result<(Vec<Item>, Vec<Key>), PortError>> + Send;
+    /// `Query`.
+    fn query(&self, query: &Query) -> impl Future<Output = Result<Page, PortError>> + Send;
+    /// `BatchWriteItem`, at most 25 puts and deletes of different keys, without conditions.
+    fn put_batch(&self, puts: &[Item], deletes: &[Key]) -> impl Future<Output = Result<Leftover, PortError>> + Send;
+    /// `PutItem`, `UpdateItem` or `DeleteItem`.
+    fn write(&self, write: &Write) -> impl Future<Output = Result<Written, PortError>> + Send;
+    /// `TransactWriteItems`, at most 100 writes of different items.
+    fn transact(&self, writes: &[Write]) -> impl Future<Output = Result<Transacted, PortError>> + Send;
+}
+
+/// One event for the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusEntry {
+    /// The event's `source`.
+    pub source: String,
+    /// The event's `type`.
+    pub detail_type: String,
+    /// The whole CloudEvent.
+    pub detail: String,
+}
+
+impl BusEntry {
+    /// Bytes as EventBridge counts an entry.
+    pub fn size(&self) -> usize {
+        self.source.len() + self.detail_type.len() + self.detail.len()
+    }
+}
+
+/// The event bus.
+pub trait Bus: Send + Sync {
+    /// `PutEvents`, at most 10 entries and 256 KB together. For each entry, `None` or why it failed.
+    fn publish(&self, entries: &[BusEntry]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send;
+}
+
+/// The engine's own queue, and the timers that end in it.
+pub trait Queue: Send + Sync {
+    /// `SendMessageBatch` (`SendMessage` for one), at most 10 bodies. For each, `None` or why it failed.
+    fn send(&self, bodies: &[String]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send;
+    /// Has the body arrive in the queue at `at` or somewhat earlier, never lost: within 15 minutes by the queue's delay, later by a
+    /// one-time schedule of that `name` (at most 64 characters; one that exists already is the same one). The receiver checks the time.
+    fn send_at(&self, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send;
+}
+
+/// The time.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+}
+
+/// All ports in one value.
+pub trait Ports: Store + Bus + Queue + Clock {}
+impl<T: Store + Bus + Queue + Clock> Ports for T {}
+
+/// What an operator tunes; the same for every project unless its manifest says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How long an executor has to answer a task's trigger. Default 10 min.
+    pub start_deadline: Span,
+    /// How long it has from `.started` to `.finished`; 0 = for ever. Default 24 h.
+    pub task_timeout: Span,
+    /// How long history and payloads are kept after they were written. Default 90 days.
+    pub retention: Span,
+    /// The largest event, as EventBridge counts it, in bytes. Default 240 KB.
+    pub max_event_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            start_deadline: Span::minutes(10),
+            task_timeout: Span::minutes(24 * 60),
+            retention: Span::minutes(90 * 24 * 60),
+            max_event_bytes: 240 * 1024,
+        }
+    }
+}
