@@ -1,0 +1,8 @@
+//! CloudEvents, manifests and HTTP bodies: what crosses a boundary as text or JSON, to and from the domain's types.
+//!
+//! The command-line client needs this crate and nothing below it. No async, no clock, no AWS: the time comes in as an
+//! argument, and whatever is refused says which field, why, and what to write instead.
+
+pub mod cloudevent;
+pub mod http;
+pub mod manifest;

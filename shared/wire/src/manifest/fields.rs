@@ -1,0 +1,193 @@
+//! Which fields a manifest has at which level, and what an unknown one may have meant.
+
+use super::finding::Report;
+use super::names::nearest;
+use super::tree::{Entry, Node};
+
+/// A kind of mapping in a manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Shipyard,
+    Metadata,
+    Spec,
+    Stage,
+    Sequence,
+    Task,
+    Properties,
+    Trigger,
+    Selector,
+    Match,
+    Project,
+    ProjectMetadata,
+    ProjectSpec,
+}
+
+use Level::{
+    Match, Metadata, Project, ProjectMetadata, ProjectSpec, Properties, Selector, Sequence, Shipyard, Spec, Stage, Task, Trigger,
+};
+
+const LEVELS: [Level; 13] = [
+    Shipyard,
+    Metadata,
+    Spec,
+    Stage,
+    Sequence,
+    Task,
+    Properties,
+    Trigger,
+    Selector,
+    Match,
+    Project,
+    ProjectMetadata,
+    ProjectSpec,
+];
+
+impl Level {
+    /// Its fields. Of `properties` and `match`, which are open, those that people put elsewhere.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Shipyard => &["apiVersion", "version", "kind", "metadata", "spec"],
+            Metadata | ProjectMetadata => &["name", "annotations", "labels"],
+            Spec => &["stages"],
+            Stage => &["name", "sequences"],
+            Sequence => &["name", "triggeredOn", "tasks", "timeout"],
+            Task => &["name", "triggeredAfter", "properties", "startDeadline", "timeout"],
+            Properties => &["deploymentstrategy", "teststrategy", "timeframe", "pass", "warning"],
+            Trigger => &["event", "selector"],
+            Selector => &["match"],
+            Match => &["result"],
+            Project => &["apiVersion", "kind", "metadata", "spec"],
+            ProjectSpec => &["description", "startDeadline", "taskTimeout"],
+        }
+    }
+
+    fn parent(self) -> Option<Level> {
+        match self {
+            Shipyard | Project => None,
+            Metadata | Spec => Some(Shipyard),
+            Stage => Some(Spec),
+            Sequence => Some(Stage),
+            Task | Trigger => Some(Sequence),
+            Properties => Some(Task),
+            Selector => Some(Trigger),
+            Match => Some(Selector),
+            ProjectMetadata | ProjectSpec => Some(Project),
+        }
+    }
+
+    /// Levels between the two, if one lies above the other.
+    fn distance(self, other: Level) -> Option<usize> {
+        let up = |from: Level, to: Level| std::iter::successors(Some(from), |level| level.parent()).position(|level| level == to);
+        up(self, other).or_else(|| up(other, self))
+    }
+
+    /// "a stage", for messages.
+    pub fn what(self) -> &'static str {
+        match self {
+            Shipyard => "a Shipyard",
+            Metadata | ProjectMetadata => "`metadata`",
+            Spec => "a Shipyard's `spec`",
+            Stage => "a stage",
+            Sequence => "a sequence",
+            Task => "a task",
+            Properties => "`properties`",
+            Trigger => "an entry of `triggeredOn`",
+            Selector => "a `selector`",
+            Match => "`match`",
+            Project => "a Project",
+            ProjectSpec => "a Project's `spec`",
+        }
+    }
+
+    /// Where a field of this level is written.
+    fn place(self) -> &'static str {
+        match self {
+            Shipyard | Project => "at the top of the document, beside `kind`",
+            Metadata | ProjectMetadata => "under `metadata`",
+            Spec | ProjectSpec => "under `spec`",
+            Stage => "in an entry of `stages`",
+            Sequence => "in an entry of `sequences`",
+            Task => "in an entry of `tasks`",
+            Properties => "under the task's `properties`",
+            Trigger => "in an entry of `triggeredOn`",
+            Selector => "under `selector`",
+            Match => "under `selector:` and `match:`, beside nothing else",
+        }
+    }
+
+    /// Words that mean a field without resembling it.
+    fn alias(self, key: &str) -> Option<&'static str> {
+        let key = key.to_lowercase().replace(['_', '-'], "");
+        match (self, key.as_str()) {
+            (Sequence, "trigger" | "triggers" | "triggered" | "triggeron" | "triggerson" | "on" | "events" | "dependson") => {
+                Some("triggeredOn")
+            }
+            (Sequence, "steps" | "jobs") => Some("tasks"),
+            (Task, "props" | "property" | "parameters" | "params" | "config" | "with") => Some("properties"),
+            (Task, "after" | "delay" | "wait" | "waittime" | "triggerafter") => Some("triggeredAfter"),
+            (Trigger, "name" | "on" | "type" | "sequence") => Some("event"),
+            (Trigger, "matches" | "condition" | "when" | "if") => Some("selector"),
+            (ProjectSpec, "timeout") => Some("taskTimeout"),
+            _ => None,
+        }
+    }
+}
+
+/// Reports every field `level` does not have: resembling or misplaced ones as errors with the remedy, others as warnings.
+pub fn check(node: &Node, level: Level, path: &str, report: &mut Report) {
+    for entry in node.entries().unwrap_or_default() {
+        if !level.fields().contains(&entry.key.as_str()) {
+            unknown(entry, level, path, report);
+        }
+    }
+}
+
+fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
+    let key = entry.key.as_str();
+    let path = if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    };
+    let meant = level.alias(key).or_else(|| nearest(key, level.fields().iter().copied()));
+    // Exactly known elsewhere beats resembling something here, unless it is only written differently.
+    let elsewhere = misplaced(key, level, meant.is_some());
+    let message = match (meant, elsewhere) {
+        (_, Some(home)) => format!("is not a field of {}: it belongs {}", level.what(), home.place()),
+        (Some(field), None) => format!("is not a field of {}: write `{field}`", level.what()),
+        (None, None) => {
+            let fields = level.fields().join("`, `");
+            let hint = if level == Task {
+                "; a task's own settings go under `properties`"
+            } else {
+                ""
+            };
+            report.warning_at(
+                entry.at,
+                path,
+                format!("is not a field of {} and is ignored: it has `{fields}`{hint}", level.what()),
+            );
+            return;
+        }
+    };
+    report.error_at(entry.at, path, message);
+}
+
+/// The nearest level above or below that has the field.
+fn misplaced(key: &str, level: Level, resembles: bool) -> Option<Level> {
+    let key = key
+        .strip_suffix(".result")
+        .map_or(key, |task| if task.is_empty() { key } else { "result" });
+    let homes = LEVELS.into_iter().filter_map(|home| {
+        let known = if resembles {
+            home.fields().contains(&key)
+        } else {
+            nearest(key, home.fields().iter().copied()).is_some_and(|field| field.len() > 4 || field == key)
+        };
+        level
+            .distance(home)
+            .filter(|distance| (1..=2).contains(distance) && known)
+            .map(|distance| (distance, home))
+    });
+    homes.min_by_key(|(distance, _)| *distance).map(|(_, home)| home)
+}

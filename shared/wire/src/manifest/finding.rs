@@ -1,0 +1,185 @@
+//! What is wrong with a manifest, where, and what to write instead.
+
+use super::tree::{Mark, Node};
+use serde::{Deserialize, Serialize};
+
+/// At most this many findings are told; more are counted.
+const MOST: usize = 200;
+/// At most this many characters of a line are shown.
+const WIDEST: usize = 120;
+
+/// Whether a finding stops the manifest from being applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The manifest is refused.
+    Error,
+    /// The manifest is taken; it may not do what its author expects.
+    Warning,
+}
+
+/// One thing wrong with a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// Error or warning.
+    pub severity: Severity,
+    /// The file as the caller named it.
+    pub file: String,
+    /// Counted from 1, over the whole file.
+    pub line: u64,
+    /// In characters, counted from 1.
+    pub column: u64,
+    /// The field, `spec.stages[0].name`; empty for the document as a whole.
+    pub path: String,
+    /// What is wrong and what to write instead.
+    pub message: String,
+    /// The line with a mark under the place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snippet: Option<String>,
+}
+
+impl std::fmt::Display for Finding {
+    /// As compilers write it: `error: shipyard.yaml:3:5: spec.stages: …`, then the line.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, "{severity}: {}:{}:{}: ", self.file, self.line, self.column)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        self.snippet
+            .iter()
+            .flat_map(|snippet| snippet.lines())
+            .try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+/// Collects findings about one text.
+pub struct Report<'a> {
+    file: &'a str,
+    lines: Vec<&'a str>,
+    findings: Vec<Finding>,
+    errors: usize,
+    untold: usize,
+}
+
+impl<'a> Report<'a> {
+    pub fn new(file: &'a str, text: &'a str) -> Self {
+        Self {
+            file,
+            lines: lines(text),
+            findings: vec![],
+            errors: 0,
+            untold: 0,
+        }
+    }
+
+    /// How many errors so far.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    pub fn error(&mut self, node: &Node, path: impl Into<String>, message: String) {
+        self.error_at(node.at, path, message);
+    }
+
+    pub fn warning(&mut self, node: &Node, path: impl Into<String>, message: String) {
+        self.warning_at(node.at, path, message);
+    }
+
+    pub fn error_at(&mut self, at: Mark, path: impl Into<String>, message: String) {
+        self.errors += 1;
+        self.add(Severity::Error, at, path.into(), message);
+    }
+
+    pub fn warning_at(&mut self, at: Mark, path: impl Into<String>, message: String) {
+        self.add(Severity::Warning, at, path.into(), message);
+    }
+
+    /// The text of a line, counted from 1; empty outside the text.
+    pub fn line(&self, number: u64) -> &'a str {
+        number
+            .checked_sub(1)
+            .and_then(|i| self.lines.get(usize::try_from(i).ok()?))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn add(&mut self, severity: Severity, at: Mark, path: String, message: String) {
+        if self.findings.len() >= MOST {
+            self.untold += 1;
+            return;
+        }
+        let file = self.file.to_owned();
+        let snippet = self.snippet(at);
+        self.findings.push(Finding {
+            severity,
+            file,
+            line: at.line,
+            column: at.column,
+            path,
+            message,
+            snippet,
+        });
+    }
+
+    fn snippet(&self, at: Mark) -> Option<String> {
+        let line = self.line(at.line);
+        if line.trim().is_empty() {
+            return None;
+        }
+        // What a terminal might obey is not shown; a tab is one column to the parser.
+        let shown: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let column = usize::try_from(at.column).unwrap_or(1).max(1) - 1;
+        let from = if column > WIDEST - 20 { column - 20 } else { 0 };
+        let window: String = shown.iter().skip(from).take(WIDEST).collect();
+        let number = at.line.to_string();
+        let margin = " ".repeat(number.len());
+        Some(format!(
+            "{number} | {}\n{margin} | {}^",
+            window.trim_end(),
+            " ".repeat(column.min(from + WIDEST) - from)
+        ))
+    }
+
+    /// The findings by place, the first [`MOST`] of them.
+    pub fn finish(mut self) -> Vec<Finding> {
+        self.findings.sort_by_key(|finding| (finding.line, finding.column));
+        if self.untold > 0 {
+            let (file, message) = (
+                self.file.to_owned(),
+                format!("{} more findings are not shown: mend these first", self.untold),
+            );
+            let severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
+            let last = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
+            self.findings.push(Finding {
+                severity,
+                file,
+                line: last,
+                column: 1,
+                path: String::new(),
+                message,
+                snippet: None,
+            });
+        }
+        self.findings
+    }
+}
+
+/// Lines as YAML counts them: LF, CRLF, or a lone CR.
+fn lines(text: &str) -> Vec<&str> {
+    text.split('\n')
+        .flat_map(|line| {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            line.split('\r')
+        })
+        .collect()
+}
