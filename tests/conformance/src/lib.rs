@@ -1,0 +1,1 @@
+//! The conformance suite's own machinery: cases over the in-memory world, the seeded simulation, planted faults.

@@ -1,0 +1,17 @@
+//! A world for the engines, in memory: twins of the table, the bus, the queue and the clock that behave, and misbehave, as AWS
+//! does; workers whose every request is a step somebody else decides about; and the cases, stories told as data.
+//!
+//! No AWS, no sockets, no runtime. [`World`] is the entry point.
+
+pub mod bus;
+pub mod contract;
+pub mod core;
+pub mod exec;
+pub mod queue;
+pub mod rng;
+pub mod table;
+pub mod units;
+pub mod worker;
+pub mod world;
+
+pub use world::World;
