@@ -31,10 +31,7 @@ pub struct CloudEventError {
 }
 
 fn refused<T>(field: impl Into<String>, message: impl Into<String>) -> Result<T, CloudEventError> {
-    Err(CloudEventError {
-        field: field.into(),
-        message: message.into(),
-    })
+    Err(CloudEventError { field: field.into(), message: message.into() })
 }
 
 /// Reads an event from structured JSON. `now` stands for a `time` that is absent or unreadable.
@@ -46,10 +43,7 @@ fn refused<T>(field: impl Into<String>, message: impl Into<String>) -> Result<T,
 /// The first attribute that breaks a rule, by name, and what to send instead.
 pub fn parse(json: &Value, origin: Origin, now: Timestamp) -> Result<CloudEvent, CloudEventError> {
     let Value::Object(attributes) = json else {
-        return refused(
-            "event",
-            format!("is {}, not a JSON object: send a CloudEvent in structured JSON", what(json)),
-        );
+        return refused("event", format!("is {}, not a JSON object: send a CloudEvent in structured JSON", what(json)));
     };
     spec_version(attributes, origin)?;
     let ty = event_type(attributes)?;
@@ -70,23 +64,10 @@ pub fn parse(json: &Value, origin: Origin, now: Timestamp) -> Result<CloudEvent,
     })?;
     let triggered_id = name(attributes, "triggeredid")?;
     let git_commit_id = name(attributes, "gitcommitid")?;
-    let time = attributes
-        .get("time")
-        .and_then(Value::as_str)
-        .and_then(Timestamp::parse)
-        .unwrap_or(now);
+    let time = attributes.get("time").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(now);
     let data = data(attributes, &ty)?;
     envelope(attributes)?;
-    Ok(CloudEvent {
-        id,
-        source,
-        ty,
-        time,
-        context,
-        triggered_id,
-        git_commit_id,
-        data,
-    })
+    Ok(CloudEvent { id, source, ty, time, context, triggered_id, git_commit_id, data })
 }
 
 /// Puts an id into an event that has none, as a client may leave it out.
@@ -138,10 +119,7 @@ fn spec_version(attributes: &Map<String, Value>, origin: Origin) -> Result<(), C
 
 fn event_type(attributes: &Map<String, Value>) -> Result<String, CloudEventError> {
     let Some(ty) = name(attributes, "type")? else {
-        return refused(
-            "type",
-            "is missing: say what happened, for example \"sh.keptn.event.dev.delivery.triggered\"",
-        );
+        return refused("type", "is missing: say what happened, for example \"sh.keptn.event.dev.delivery.triggered\"");
     };
     if let Some(odd) = ty.chars().find(|c| c.is_whitespace()) {
         return refused("type", format!("{ty:?} contains {odd:?}: a type is one name with dots"));
@@ -155,10 +133,7 @@ fn event_type(attributes: &Map<String, Value>) -> Result<String, CloudEventError
 fn source(attributes: &Map<String, Value>) -> Result<String, CloudEventError> {
     let source = name(attributes, "source")?.unwrap_or_else(|| DEFAULT_SOURCE.into());
     if source.starts_with("aws.") {
-        return refused(
-            "source",
-            format!("{source:?} begins with `aws.`, which the bus keeps for AWS: choose another"),
-        );
+        return refused("source", format!("{source:?} begins with `aws.`, which the bus keeps for AWS: choose another"));
     }
     Ok(source)
 }
@@ -186,10 +161,7 @@ fn data(attributes: &Map<String, Value>, ty: &str) -> Result<Object, CloudEventE
         }
         None | Some(Value::Null) if !ty.starts_with("sh.keptn.") => Object::new(),
         None | Some(Value::Null) => {
-            return refused(
-                "data",
-                "is missing: send an object, with `project`, `stage` and `service` for a sequence or task",
-            );
+            return refused("data", "is missing: send an object, with `project`, `stage` and `service` for a sequence or task");
         }
         Some(other) => return refused("data", format!("is {}: send a JSON object", what(other))),
     };
@@ -208,10 +180,9 @@ fn labels(data: &Object) -> Result<(), CloudEventError> {
         Some(other) => return refused("data.labels", format!("is {}: send an object of strings", what(other))),
     };
     match labels.iter().find(|(_, value)| !value.is_string()) {
-        Some((label, value)) => refused(
-            format!("data.labels.{label}"),
-            format!("is {}, not a string: put it in quotes", what(value)),
-        ),
+        Some((label, value)) => {
+            refused(format!("data.labels.{label}"), format!("is {}, not a string: put it in quotes", what(value)))
+        }
         None => Ok(()),
     }
 }
@@ -237,10 +208,7 @@ fn characters(text: &str, field: impl Fn() -> String) -> Result<(), CloudEventEr
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     match text.chars().find(|c| !allowed(*c)) {
         Some(odd) => {
-            let message = format!(
-                "contains the character U+{:04X}, which a queue does not carry: leave it out",
-                u32::from(odd)
-            );
+            let message = format!("contains the character U+{:04X}, which a queue does not carry: leave it out", u32::from(odd));
             refused(field(), message)
         }
         None => Ok(()),
@@ -261,20 +229,14 @@ fn envelope(attributes: &Map<String, Value>) -> Result<(), CloudEventError> {
         if matches!(value, Value::Array(_) | Value::Object(_)) {
             return refused(
                 key,
-                format!(
-                    "is {}: an attribute is a string, a number or a truth value; put it into `data`",
-                    what(value)
-                ),
+                format!("is {}: an attribute is a string, a number or a truth value; put it into `data`", what(value)),
             );
         }
         value.as_str().map_or(Ok(()), |text| characters(text, || key.clone()))?;
     }
     match serde_json::from_value::<cloudevents::Event>(Value::Object(rest)) {
         Ok(_) => Ok(()),
-        Err(error) => refused(
-            "event",
-            format!("is not a CloudEvent: {error}; mend that attribute or leave it out"),
-        ),
+        Err(error) => refused("event", format!("is not a CloudEvent: {error}; mend that attribute or leave it out")),
     }
 }
 
@@ -297,10 +259,7 @@ fn what(value: &Value) -> &'static str {
 /// The attribute that keeps it out, and what a client sends instead.
 pub fn check_client_event(event: &CloudEvent) -> Result<(), CloudEventError> {
     if event.source == SOURCE {
-        return refused(
-            "source",
-            format!("{SOURCE:?} is the engine's own: send the name of your tool"),
-        );
+        return refused("source", format!("{SOURCE:?} is the engine's own: send the name of your tool"));
     }
     let ty = event.ty.as_str();
     if ty.ends_with(".invalidated") || ty == "sh.keptn.log.error" || ty == "sh.keptn.events.problem" {
@@ -345,10 +304,7 @@ pub fn check_client_event(event: &CloudEvent) -> Result<(), CloudEventError> {
 fn reaction(event: &CloudEvent, kind: Kind) -> Result<(), CloudEventError> {
     required(event, &["project", "stage", "service"])?;
     if event.triggered_id.is_none() {
-        return refused(
-            "triggeredid",
-            "is missing: send the id of the `.triggered` event this answers",
-        );
+        return refused("triggeredid", "is missing: send the id of the `.triggered` event this answers");
     }
     match kind {
         Kind::Finished => required(event, &["result", "status"]),
@@ -368,14 +324,8 @@ fn domain_event(event: &CloudEvent, name: &str) -> Result<(), CloudEventError> {
     if ty.starts_with(PREFIX)
         && let [stage, sequence, "triggered"] = parts[..]
     {
-        let rule = StageName::new(stage)
-            .err()
-            .or(SequenceName::new(sequence).err())
-            .map(|error| error.to_string());
-        return refused(
-            "type",
-            format!("{ty:?} is an unknown event type: {}", rule.unwrap_or_default()),
-        );
+        let rule = StageName::new(stage).err().or(SequenceName::new(sequence).err()).map(|error| error.to_string());
+        return refused("type", format!("{ty:?} is an unknown event type: {}", rule.unwrap_or_default()));
     }
     if ["project", "service"].iter().any(|field| event.text(field).is_none()) {
         let message = format!(

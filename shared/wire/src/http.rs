@@ -34,13 +34,7 @@ impl Problem {
 
     /// A problem of the kind `title` under the HTTP status `status`.
     pub fn new(status: u16, title: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self {
-            ty: about_blank(),
-            title: title.into(),
-            status,
-            detail: detail.into(),
-            ..Self::default()
-        }
+        Self { ty: about_blank(), title: title.into(), status, detail: detail.into(), ..Self::default() }
     }
 }
 
@@ -59,11 +53,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_what_rfc_9457_says() {
-        let problem = Problem::new(
-            404,
-            "unknown stage",
-            "stage \"prod\" is not in project shop: did you mean production?",
-        );
+        let problem = Problem::new(404, "unknown stage", "stage \"prod\" is not in project shop: did you mean production?");
         let body = json!({
             "type": "about:blank", "title": "unknown stage", "status": 404,
             "detail": "stage \"prod\" is not in project shop: did you mean production?"

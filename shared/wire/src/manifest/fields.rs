@@ -42,6 +42,9 @@ const LEVELS: [Level; 13] = [
     ProjectSpec,
 ];
 
+/// What a stage had in version 0.1; these have a message of their own.
+pub const OLD_STAGE_FIELDS: [&str; 4] = ["deployment_strategy", "test_strategy", "approval_strategy", "remediation_strategy"];
+
 impl Level {
     /// Its fields. Of `properties` and `match`, which are open, those that people put elsewhere.
     fn fields(self) -> &'static [&'static str] {
@@ -136,7 +139,9 @@ impl Level {
 /// Reports every field `level` does not have: resembling or misplaced ones as errors with the remedy, others as warnings.
 pub fn check(node: &Node, level: Level, path: &str, report: &mut Report) {
     for entry in node.entries().unwrap_or_default() {
-        if !level.fields().contains(&entry.key.as_str()) {
+        let key = entry.key.as_str();
+        let old = level == Stage && OLD_STAGE_FIELDS.contains(&key);
+        if !old && !level.fields().contains(&key) {
             unknown(entry, level, path, report);
         }
     }
@@ -144,11 +149,12 @@ pub fn check(node: &Node, level: Level, path: &str, report: &mut Report) {
 
 fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
     let key = entry.key.as_str();
-    let path = if path.is_empty() {
-        key.to_owned()
-    } else {
-        format!("{path}.{key}")
-    };
+    if let Some(rest) = key.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic())) {
+        let message = format!("is read as a field named `{key}`: put a blank after the `-`, `- {rest}:`");
+        report.error_at(entry.at, format!("{path}.{key}"), message);
+        return;
+    }
+    let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     let meant = level.alias(key).or_else(|| nearest(key, level.fields().iter().copied()));
     // Exactly known elsewhere beats resembling something here, unless it is only written differently.
     let elsewhere = misplaced(key, level, meant.is_some());
@@ -157,11 +163,7 @@ fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
         (Some(field), None) => format!("is not a field of {}: write `{field}`", level.what()),
         (None, None) => {
             let fields = level.fields().join("`, `");
-            let hint = if level == Task {
-                "; a task's own settings go under `properties`"
-            } else {
-                ""
-            };
+            let hint = if level == Task { "; a task's own settings go under `properties`" } else { "" };
             report.warning_at(
                 entry.at,
                 path,
@@ -175,19 +177,14 @@ fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
 
 /// The nearest level above or below that has the field.
 fn misplaced(key: &str, level: Level, resembles: bool) -> Option<Level> {
-    let key = key
-        .strip_suffix(".result")
-        .map_or(key, |task| if task.is_empty() { key } else { "result" });
+    let key = key.strip_suffix(".result").map_or(key, |task| if task.is_empty() { key } else { "result" });
     let homes = LEVELS.into_iter().filter_map(|home| {
         let known = if resembles {
             home.fields().contains(&key)
         } else {
             nearest(key, home.fields().iter().copied()).is_some_and(|field| field.len() > 4 || field == key)
         };
-        level
-            .distance(home)
-            .filter(|distance| (1..=2).contains(distance) && known)
-            .map(|distance| (distance, home))
+        level.distance(home).filter(|distance| (1..=2).contains(distance) && known).map(|distance| (distance, home))
     });
     homes.min_by_key(|(distance, _)| *distance).map(|(_, home)| home)
 }

@@ -51,10 +51,7 @@ impl std::fmt::Display for Finding {
             write!(f, "{}: ", self.path)?;
         }
         f.write_str(&self.message)?;
-        self.snippet
-            .iter()
-            .flat_map(|snippet| snippet.lines())
-            .try_for_each(|line| write!(f, "\n  {line}"))
+        self.snippet.iter().flat_map(|snippet| snippet.lines()).try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 
@@ -69,13 +66,7 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Self {
-        Self {
-            file,
-            lines: lines(text),
-            findings: vec![],
-            errors: 0,
-            untold: 0,
-        }
+        Self { file, lines: lines(text), findings: vec![], errors: 0, untold: 0 }
     }
 
     /// How many errors so far.
@@ -106,11 +97,7 @@ impl<'a> Report<'a> {
 
     /// The text of a line, counted from 1; empty outside the text.
     pub fn line(&self, number: u64) -> &'a str {
-        number
-            .checked_sub(1)
-            .and_then(|i| self.lines.get(usize::try_from(i).ok()?))
-            .copied()
-            .unwrap_or_default()
+        number.checked_sub(1).and_then(|i| self.lines.get(usize::try_from(i).ok()?)).copied().unwrap_or_default()
     }
 
     fn add(&mut self, severity: Severity, at: Mark, path: String, message: String) {
@@ -120,15 +107,7 @@ impl<'a> Report<'a> {
         }
         let file = self.file.to_owned();
         let snippet = self.snippet(at);
-        self.findings.push(Finding {
-            severity,
-            file,
-            line: at.line,
-            column: at.column,
-            path,
-            message,
-            snippet,
-        });
+        self.findings.push(Finding { severity, file, line: at.line, column: at.column, path, message, snippet });
     }
 
     fn snippet(&self, at: Mark) -> Option<String> {
@@ -143,32 +122,18 @@ impl<'a> Report<'a> {
         let window: String = shown.iter().skip(from).take(WIDEST).collect();
         let number = at.line.to_string();
         let margin = " ".repeat(number.len());
-        Some(format!(
-            "{number} | {}\n{margin} | {}^",
-            window.trim_end(),
-            " ".repeat(column.min(from + WIDEST) - from)
-        ))
+        Some(format!("{number} | {}\n{margin} | {}^", window.trim_end(), " ".repeat(column.min(from + WIDEST) - from)))
     }
 
     /// The findings by place, the first [`MOST`] of them.
     pub fn finish(mut self) -> Vec<Finding> {
         self.findings.sort_by_key(|finding| (finding.line, finding.column));
         if self.untold > 0 {
-            let (file, message) = (
-                self.file.to_owned(),
-                format!("{} more findings are not shown: mend these first", self.untold),
-            );
+            let (file, message) =
+                (self.file.to_owned(), format!("{} more findings are not shown: mend these first", self.untold));
             let severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
             let last = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
-            self.findings.push(Finding {
-                severity,
-                file,
-                line: last,
-                column: 1,
-                path: String::new(),
-                message,
-                snippet: None,
-            });
+            self.findings.push(Finding { severity, file, line: last, column: 1, path: String::new(), message, snippet: None });
         }
         self.findings
     }

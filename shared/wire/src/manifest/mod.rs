@@ -54,23 +54,12 @@ pub fn parse(text: &str, file: &str) -> Parsed {
     let mut report = Report::new(file, text);
     let mut documents = vec![];
     if text.len() > MAX_BYTES {
-        report.error_at(
-            tree::START,
-            "",
-            format!("the file has {} bytes: at most {MAX_BYTES} (1 MiB) are read", text.len()),
-        );
-        return Parsed {
-            documents,
-            findings: report.finish(),
-        };
+        report.error_at(tree::START, "", format!("the file has {} bytes: at most {MAX_BYTES} (1 MiB) are read", text.len()));
+        return Parsed { documents, findings: report.finish() };
     }
     let trees = tree::read(text, &mut report);
     if trees.is_empty() && !report.has_errors() {
-        report.error_at(
-            tree::START,
-            "",
-            "holds no document: write one of `kind: Shipyard` or `kind: Project`".into(),
-        );
+        report.error_at(tree::START, "", "holds no document: write one of `kind: Shipyard` or `kind: Project`".into());
     }
     for tree in &trees {
         let before = report.errors();
@@ -79,29 +68,15 @@ pub fn parse(text: &str, file: &str) -> Parsed {
             documents.extend(document);
         }
     }
-    Parsed {
-        documents,
-        findings: report.finish(),
-    }
+    Parsed { documents, findings: report.finish() }
 }
 
 fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> {
     if root.entries().is_none() {
-        report.error(
-            root,
-            "",
-            format!(
-                "is {}: a manifest is a mapping that starts with `apiVersion:` and `kind:`",
-                root.what()
-            ),
-        );
+        report.error(root, "", format!("is {}: a manifest is a mapping that starts with `apiVersion:` and `kind:`", root.what()));
         return None;
     }
-    let kind = root
-        .get("kind")
-        .and_then(Node::scalar)
-        .map(str::trim)
-        .filter(|kind| !kind.is_empty());
+    let kind = root.get("kind").and_then(Node::scalar).map(str::trim).filter(|kind| !kind.is_empty());
     match kind {
         Some("Project") => project::read(root, report).map(Document::Project),
         Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
@@ -134,11 +109,7 @@ fn other_kind(kind: &str, root: &Node, source: &str, report: &mut Report) -> Opt
             None
         }
         None => {
-            report.error(
-                at,
-                "kind",
-                format!("{kind:?} is not a kind this version takes: those are `Project` and `Shipyard`"),
-            );
+            report.error(at, "kind", format!("{kind:?} is not a kind this version takes: those are `Project` and `Shipyard`"));
             None
         }
     }

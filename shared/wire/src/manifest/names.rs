@@ -23,11 +23,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 fn plain(name: &str) -> String {
-    name.chars()
-        .filter(|c| !matches!(c, '-' | '_' | ' '))
-        .flat_map(char::to_lowercase)
-        .take(200)
-        .collect()
+    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).take(200).collect()
 }
 
 /// Changes that lead from `a` to `b`: insert, delete, replace, swap two neighbours. Stops counting above `most`.

@@ -30,17 +30,9 @@ pub fn read(root: &Node, report: &mut Report) -> Option<ProjectManifest> {
         Some(API_VERSION) => (),
         Some(other) => {
             let at = version.unwrap_or(root);
-            report.error(
-                at,
-                "apiVersion",
-                format!("{other:?} is not a version of Project: write `apiVersion: {API_VERSION}`"),
-            );
+            report.error(at, "apiVersion", format!("{other:?} is not a version of Project: write `apiVersion: {API_VERSION}`"));
         }
-        None => report.error(
-            version.unwrap_or(root),
-            "apiVersion",
-            format!("is missing: write `apiVersion: {API_VERSION}`"),
-        ),
+        None => report.error(version.unwrap_or(root), "apiVersion", format!("is missing: write `apiVersion: {API_VERSION}`")),
     }
     let metadata = mapping(root, "metadata", "metadata", report);
     if let Some(metadata) = metadata {
@@ -54,23 +46,14 @@ pub fn read(root: &Node, report: &mut Report) -> Option<ProjectManifest> {
         start_deadline = positive(spec, "startDeadline", "spec", report);
         task_timeout = timeout(spec, "taskTimeout", "spec", report);
     }
-    Some(ProjectManifest {
-        name: name?,
-        description,
-        start_deadline,
-        task_timeout,
-    })
+    Some(ProjectManifest { name: name?, description, start_deadline, task_timeout })
 }
 
 fn project_name(root: &Node, metadata: Option<&Node>, report: &mut Report) -> Option<ProjectName> {
     let at = metadata.unwrap_or(root);
     let name = metadata.and_then(|metadata| metadata.get("name"));
     let Some(text) = name.and_then(Node::scalar) else {
-        report.error(
-            name.unwrap_or(at),
-            "metadata.name",
-            "is missing: name the project, for example `name: shop`".into(),
-        );
+        report.error(name.unwrap_or(at), "metadata.name", "is missing: name the project, for example `name: shop`".into());
         return None;
     };
     ProjectName::new(text)
@@ -123,7 +106,7 @@ pub fn duration(node: &Node, field: &str, path: &str, report: &mut Report) -> Op
     Span::parse(written.trim())
         .map_err(|error| {
             let digits = !written.is_empty() && written.chars().all(|c| c.is_ascii_digit());
-            let example = digits.then(|| format!("; for seconds `{written}s`")).unwrap_or_default();
+            let example = if digits { format!("; for seconds `{written}s`") } else { String::new() };
             report.error(value, format!("{path}.{field}"), format!("{error}{example}"));
         })
         .ok()

@@ -17,13 +17,6 @@ pub const PROJECT_ANNOTATION: &str = "keelway.dev/project";
 const API_PREFIX: &str = "spec.keptn.sh/";
 const NEWEST: &str = "spec.keptn.sh/0.2.3";
 const MIGRATE: &str = "`keelway shipyard migrate FILE` writes it as version 0.2";
-const OLD_STAGE_FIELDS: [&str; 5] = [
-    "deployment_strategy",
-    "test_strategy",
-    "approval_strategy",
-    "remediation_strategy",
-    "pass",
-];
 
 /// A shipyard and what its document says beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,12 +57,7 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ShipyardMa
         }
     }
     let stages = stages(root, report)?;
-    Some(ShipyardManifest {
-        metadata_name,
-        project_annotation,
-        shipyard: Shipyard { stages },
-        source: source.to_owned(),
-    })
+    Some(ShipyardManifest { metadata_name, project_annotation, shipyard: Shipyard { stages }, source: source.to_owned() })
 }
 
 /// Whether this is a shipyard of version 0.1, and what to say then.
@@ -89,19 +77,13 @@ pub fn is_old_form(root: &Node) -> Option<(&Node, &'static str, String)> {
         }
     }
     let stages = root.get("stages")?;
-    let bare = ["apiVersion", "version", "kind", "spec"]
-        .iter()
-        .all(|field| root.get(field).is_none());
+    let bare = ["apiVersion", "version", "kind", "spec"].iter().all(|field| root.get(field).is_none());
     let message = || format!("`stages` at the top is a shipyard's older form (0.1), which is not taken: {MIGRATE}");
     (bare && !has_sequences(stages)).then(|| (stages, "stages", message()))
 }
 
 fn has_sequences(stages: &Node) -> bool {
-    stages
-        .list()
-        .unwrap_or_default()
-        .iter()
-        .any(|stage| stage.get("sequences").is_some())
+    stages.list().unwrap_or_default().iter().any(|stage| stage.get("sequences").is_some())
 }
 
 /// Major and minor of `spec.keptn.sh/0.2.3`, `0.2`, `v0.2.3`.
@@ -115,9 +97,7 @@ fn numbers(text: &str) -> Option<(u64, u64)> {
 }
 
 fn version(root: &Node, report: &mut Report) {
-    let given = ["apiVersion", "version"]
-        .into_iter()
-        .find_map(|field| root.get(field).map(|node| (field, node)));
+    let given = ["apiVersion", "version"].into_iter().find_map(|field| root.get(field).map(|node| (field, node)));
     let Some((field, node)) = given.filter(|(_, node)| !node.is_null()) else {
         let at = given.map_or(root, |(_, node)| node);
         report.error(at, "apiVersion", format!("is missing: write `apiVersion: {NEWEST}`"));
@@ -130,11 +110,7 @@ fn version(root: &Node, report: &mut Report) {
             let message = format!("{major}.{minor} is a version not known here and is read like 0.2: write `{field}: {NEWEST}`");
             report.warning(node, field, message);
         }
-        None => report.error(
-            node,
-            field,
-            format!("{text:?} is not a shipyard's version: write `{field}: {NEWEST}`"),
-        ),
+        None => report.error(node, field, format!("{text:?} is not a shipyard's version: write `{field}: {NEWEST}`")),
     }
     if let (Some(_), Some(other)) = (root.get("apiVersion"), root.get("version")) {
         report.warning(other, "version", "is ignored beside `apiVersion`: leave it out".into());
@@ -168,11 +144,7 @@ fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
         report.error(node, path, "has no stage: write at least one, `- name: dev`".into());
     }
     if items.len() > MAX_STAGES {
-        report.error(
-            node,
-            path,
-            format!("has {} stages: at most {MAX_STAGES} are allowed", items.len()),
-        );
+        report.error(node, path, format!("has {} stages: at most {MAX_STAGES} are allowed", items.len()));
         return None;
     }
     let (mut stages, mut outlines, mut seen) = (vec![], vec![], HashMap::new());
@@ -192,17 +164,13 @@ fn stage<'n>(
     report: &mut Report,
 ) -> Option<Stage> {
     entry(node, Level::Stage, path, report)?;
-    for old in node
-        .entries()
-        .unwrap_or_default()
-        .iter()
-        .filter(|entry| OLD_STAGE_FIELDS[..4].contains(&entry.key.as_str()))
-    {
-        report.error_at(
-            old.at,
-            format!("{path}.{}", old.key),
-            format!("is a field of the older form (0.1): {MIGRATE}"),
-        );
+    fields::check(node, Level::Stage, path, report);
+    for old in node.entries().unwrap_or_default().iter().filter(|entry| fields::OLD_STAGE_FIELDS.contains(&entry.key.as_str())) {
+        let message = match node.get("sequences") {
+            None => format!("is a field of the older form (0.1): {MIGRATE}"),
+            Some(_) => "is a field of the older form (0.1) and does nothing here: leave it out, and write what it says under the `properties` of a task".into(),
+        };
+        report.error_at(old.at, format!("{path}.{}", old.key), message);
     }
     let written = name_of(node, Level::Stage, path, report);
     let name = written.and_then(|name| checked(node, name, StageName::new, (true, "-"), path, report));
@@ -214,14 +182,7 @@ fn stage<'n>(
     let path = format!("{path}.sequences");
     if let Some(list) = node.get("sequences").filter(|list| !list.is_null()) {
         for (i, item) in items(list, &path, "name: delivery", report)?.iter().enumerate() {
-            sequences.extend(sequence(
-                item,
-                written.unwrap_or_default(),
-                &format!("{path}[{i}]"),
-                &mut names,
-                outlines,
-                report,
-            ));
+            sequences.extend(sequence(item, written.unwrap_or_default(), &format!("{path}[{i}]"), &mut names, outlines, report));
         }
     }
     Some(Stage { name: name?, sequences })
@@ -246,27 +207,10 @@ fn sequence<'n>(
     let tasks = tasks(node, &format!("{path}.tasks"), report);
     let triggered_on = triggers::read(node, &format!("{path}.triggeredOn"), report);
     let names = |node: &Node| node.get("name").and_then(Node::scalar).map(str::to_owned);
-    let task_names = node
-        .get("tasks")
-        .and_then(Node::list)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(names)
-        .collect();
+    let task_names = node.get("tasks").and_then(Node::list).unwrap_or_default().iter().filter_map(names).collect();
     let sequence = written.unwrap_or_default().to_owned();
-    outlines.push(Outline {
-        stage: stage.to_owned(),
-        sequence,
-        tasks: task_names,
-        node,
-        path: path.to_owned(),
-    });
-    Some(Sequence {
-        name: name?,
-        triggered_on: triggered_on?,
-        tasks: tasks?,
-        timeout,
-    })
+    outlines.push(Outline { stage: stage.to_owned(), sequence, tasks: task_names, node, path: path.to_owned() });
+    Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout })
 }
 
 fn tasks(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Task>> {
@@ -281,28 +225,18 @@ fn tasks(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Task>> 
     };
     let items = items(list, path, "name: deployment", report)?;
     if items.is_empty() {
-        report.error(
-            list,
-            path,
-            "is empty: a sequence needs at least one task, `- name: deployment`".into(),
-        );
+        report.error(list, path, "is empty: a sequence needs at least one task, `- name: deployment`".into());
         return None;
     }
     if items.len() > MAX_TASKS {
         report.error(
             list,
             path,
-            format!(
-                "has {} tasks: at most {MAX_TASKS} are allowed, divide them among sequences",
-                items.len()
-            ),
+            format!("has {} tasks: at most {MAX_TASKS} are allowed, divide them among sequences", items.len()),
         );
         return None;
     }
-    let tasks = items
-        .iter()
-        .enumerate()
-        .map(|(i, item)| task(item, &format!("{path}[{i}]"), report));
+    let tasks = items.iter().enumerate().map(|(i, item)| task(item, &format!("{path}[{i}]"), report));
     // Every task is read before the first refused one decides.
     tasks.collect::<Vec<_>>().into_iter().collect()
 }
@@ -361,7 +295,11 @@ fn evaluation(task: &Node, properties: Option<&Node>, path: &str, report: &mut R
 /// The entries of a list; what is no list is a finding with the remedy.
 pub fn items<'n>(node: &'n Node, path: &str, example: &str, report: &mut Report) -> Option<&'n [Node]> {
     if node.list().is_none() {
+        let event = node.scalar().or_else(|| node.entries().and_then(|entries| Some(entries.first()?.key.as_str())));
         let remedy = match node.entries() {
+            _ if path.ends_with("triggeredOn") && event.is_some_and(|event| event.contains('.')) => {
+                format!("write `- event: {}`", event.unwrap_or_default())
+            }
             Some(_) => format!("put `- ` before each entry, like `- {example}`"),
             None => format!("write entries like `- {example}` below it"),
         };
@@ -372,15 +310,6 @@ pub fn items<'n>(node: &'n Node, path: &str, example: &str, report: &mut Report)
 
 /// An entry of a list must be a mapping.
 fn entry(node: &Node, level: Level, path: &str, report: &mut Report) -> Option<()> {
-    if level == Level::Stage {
-        let old = |key: &str| OLD_STAGE_FIELDS[..4].contains(&key);
-        if node
-            .entries()
-            .is_some_and(|entries| !entries.iter().any(|entry| old(&entry.key)))
-        {
-            fields::check(node, level, path, report);
-        }
-    }
     if node.entries().is_some() {
         return Some(());
     }
@@ -405,11 +334,7 @@ fn name_of<'n>(node: &'n Node, level: Level, path: &str, report: &mut Report) ->
             Some(name) => format!("is {}, not a name: write one word behind `name:`", name.what()),
             None => format!("is missing: {} needs a name; write `name:` and one word", level.what()),
         };
-        report.error(
-            name.filter(|name| !name.is_null()).unwrap_or(node),
-            format!("{path}.name"),
-            message,
-        );
+        report.error(name.filter(|name| !name.is_null()).unwrap_or(node), format!("{path}.name"), message);
     }
     text
 }
@@ -425,11 +350,7 @@ fn checked<N>(
 ) -> Option<N> {
     new(name.to_owned())
         .map_err(|error| {
-            let other = if RESERVED_TASK_NAMES.contains(&name) {
-                None
-            } else {
-                repaired(name, lower, separators)
-            };
+            let other = if RESERVED_TASK_NAMES.contains(&name) { None } else { repaired(name, lower, separators) };
             let example = other.filter(|other| other != name && new(other.clone()).is_ok());
             let at = node.get("name").unwrap_or(node);
             report.error(at, format!("{path}.name"), with_example(error.to_string(), example));

@@ -8,10 +8,7 @@ use serde_saphyr::granit_parser::{ErrorKind, ScanError};
 pub fn explain(error: &ScanError, report: &mut Report) {
     let marker = error.marker();
     let number = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    let at = Mark {
-        line: number(marker.line()).max(1),
-        column: number(marker.col()).saturating_add(1),
-    };
+    let at = Mark { line: number(marker.line()).max(1), column: number(marker.col()).saturating_add(1) };
     let (at, remedy) = remedy(error.kind(), at, report);
     report.error_at(at, "", format!("is not YAML ({}): {remedy}", error.kind()));
 }
@@ -65,10 +62,7 @@ fn seen_in(line: &str) -> Option<(u64, String)> {
     if let Some(offset) = line.find("{{") {
         let quoted = line[..offset].matches(['"', '\'']).count() % 2 == 1;
         if !quoted {
-            return Some((
-                column(offset),
-                "render the template first, or quote the value that holds `{{`".into(),
-            ));
+            return Some((column(offset), "render the template first, or quote the value that holds `{{`".into()));
         }
     }
     if let Some(rest) = content.strip_prefix('-')
@@ -136,10 +130,7 @@ fn opened(line: u64, report: &Report) -> Option<Mark> {
         let odd = (1..=line).find(|n| !is_blank(report.line(*n)) && report.line(*n).matches(quote).count() % 2 == 1);
         if let Some(line) = odd {
             let before = report.line(line).split(quote).next().unwrap_or_default().chars().count();
-            return Some(Mark {
-                line,
-                column: u64::try_from(before).unwrap_or(0) + 1,
-            });
+            return Some(Mark { line, column: u64::try_from(before).unwrap_or(0) + 1 });
         }
     }
     None
@@ -154,6 +145,10 @@ fn indentation(at: Mark, before: Option<u64>, report: &Report) -> String {
         return general.into();
     };
     let (mine, previous) = (depth(here), depth(report.line(before)));
+    let item = |line: &str| line.trim_start().starts_with("- ");
+    if item(report.line(before)) && !item(here) && mine == previous {
+        return format!("this line belongs to the entry above, which begins with `-`: indent it by {}", mine + 2);
+    }
     let inside = report.line(before).trim_start().starts_with("- ").then_some(previous + 2);
     let mut columns: Vec<usize> = vec![];
     let mut least = usize::MAX;
@@ -163,11 +158,7 @@ fn indentation(at: Mark, before: Option<u64>, report: &Report) -> String {
             continue;
         }
         least = depth(line);
-        let both = if line.trim_start().starts_with("- ") {
-            vec![least + 2, least]
-        } else {
-            vec![least]
-        };
+        let both = if line.trim_start().starts_with("- ") { vec![least + 2, least] } else { vec![least] };
         columns.extend(both);
     }
     if columns.contains(&mine) && mine != previous && inside != Some(mine) {

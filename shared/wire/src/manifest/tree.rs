@@ -63,35 +63,19 @@ pub struct Tree {
 
 impl Node {
     fn leaf(at: Mark, value: Yaml) -> Self {
-        Self {
-            at,
-            value,
-            depth: 1,
-            size: 1,
-        }
+        Self { at, value, depth: 1, size: 1 }
     }
 
     pub fn entries(&self) -> Option<&[Entry]> {
-        if let Yaml::Map(entries) = &self.value {
-            Some(entries)
-        } else {
-            None
-        }
+        if let Yaml::Map(entries) = &self.value { Some(entries) } else { None }
     }
 
     pub fn list(&self) -> Option<&[Node]> {
-        if let Yaml::List(items) = &self.value {
-            Some(items)
-        } else {
-            None
-        }
+        if let Yaml::List(items) = &self.value { Some(items) } else { None }
     }
 
     pub fn get(&self, key: &str) -> Option<&Node> {
-        self.entries()?
-            .iter()
-            .find(|entry| entry.key == key)
-            .map(|entry| &entry.value)
+        self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
     pub fn is_null(&self) -> bool {
@@ -130,23 +114,15 @@ impl Node {
     }
 
     pub fn to_object(&self) -> Map<String, Value> {
-        self.entries()
-            .unwrap_or_default()
-            .iter()
-            .map(|entry| (entry.key.clone(), entry.value.to_json()))
-            .collect()
+        self.entries().unwrap_or_default().iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
     }
 }
 
 /// Reads every document that is not empty; what stops the parser is a finding, the documents before it are kept.
 pub fn read(text: &str, report: &mut Report) -> Vec<Tree> {
     let options = granit_parser::options! { block_nesting_limit: DEEPEST, flow_nesting_limit: DEEPEST };
-    let mut reader = Reader {
-        parser: Parser::new_from_str_with_options(text, options),
-        anchors: HashMap::new(),
-        nodes: 0,
-        report,
-    };
+    let parser = Parser::new_from_str_with_options(text, options);
+    let mut reader = Reader { parser, anchors: HashMap::new(), nodes: 0, path: vec![], report };
     let mut trees: Vec<Tree> = vec![];
     let mut starts: Vec<usize> = vec![];
     loop {
@@ -160,18 +136,11 @@ pub fn read(text: &str, report: &mut Report) -> Vec<Tree> {
         };
         if let Event::DocumentStart(..) = event {
             // Comments ahead of the first document belong to it.
-            starts.push(if starts.is_empty() {
-                0
-            } else {
-                span.start.byte_offset().unwrap_or(text.len())
-            });
+            starts.push(if starts.is_empty() { 0 } else { span.start.byte_offset().unwrap_or(text.len()) });
             reader.anchors.clear();
             match reader.document() {
                 Ok(root) if root.is_null() => (),
-                Ok(root) => trees.push(Tree {
-                    root,
-                    range: starts[starts.len() - 1]..text.len(),
-                }),
+                Ok(root) => trees.push(Tree { root, range: starts[starts.len() - 1]..text.len() }),
                 Err(Stopped) => break,
             }
         }
@@ -194,6 +163,8 @@ struct Reader<'a, 'r, 't> {
     parser: Parser<'a, StrInput<'a>>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
+    /// Where the reader is: `spec`, `.stages`, `[0]`.
+    path: Vec<String>,
     report: &'r mut Report<'t>,
 }
 
@@ -255,8 +226,7 @@ impl<'a> Reader<'a, '_, '_> {
             return Err(Stopped);
         }
         if depth > DEEPEST {
-            self.report
-                .error_at(at, "", format!("nests deeper than {DEEPEST} levels: make it flatter"));
+            self.report.error_at(at, "", format!("nests deeper than {DEEPEST} levels: make it flatter"));
             return Err(Stopped);
         }
         Ok(())
@@ -268,16 +238,13 @@ impl<'a> Reader<'a, '_, '_> {
             if matches!(event, Event::SequenceEnd) {
                 break;
             }
+            self.path.push(format!("[{}]", items.len()));
             let item = self.node(event, span, level + 1)?;
+            self.path.pop();
             (depth, size) = (depth.max(item.depth), size + item.size);
             items.push(item);
         }
-        Ok(Node {
-            at,
-            value: Yaml::List(items),
-            depth: depth + 1,
-            size,
-        })
+        Ok(Node { at, value: Yaml::List(items), depth: depth + 1, size })
     }
 
     fn mapping(&mut self, at: Mark, level: usize) -> Result<Node, Stopped> {
@@ -291,13 +258,16 @@ impl<'a> Reader<'a, '_, '_> {
             let plain = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if text == "<<");
             let key = self.node(event, span, level + 1)?;
             let Some((event, span)) = self.next()? else { break };
+            let dot = if self.path.is_empty() { "" } else { "." };
+            self.path.push(format!("{dot}{}", key.scalar().unwrap_or_default()));
             let value = self.node(event, span, level + 1)?;
+            let place = self.path.pop().unwrap_or_default();
             (depth, size) = (depth.max(value.depth), size + value.size);
             let Some(name) = key.scalar().or_else(|| key.is_null().then_some("")) else {
                 let what = key.what();
                 self.report.error_at(
                     key.at,
-                    "",
+                    self.path.concat(),
                     format!("{what} cannot be a field's name: write a word, then `:`; quote it if it holds braces"),
                 );
                 continue;
@@ -305,35 +275,24 @@ impl<'a> Reader<'a, '_, '_> {
             if plain {
                 merges.push(value);
             } else if let Some(line) = seen.get(name) {
-                let message = format!("`{name}` stands twice in this mapping, first in line {line}: only one of them can count");
-                self.report.error_at(key.at, name, message);
+                let message = format!(
+                    "`{name}` stands twice in the same mapping, first in line {line}: only one could count; join them into one"
+                );
+                self.report.error_at(key.at, self.path.concat() + &place, message);
             } else {
                 seen.insert(name.to_owned(), key.at.line);
-                entries.push(Entry {
-                    key: name.to_owned(),
-                    at: key.at,
-                    value,
-                });
+                entries.push(Entry { key: name.to_owned(), at: key.at, value });
             }
         }
         for merged in merges {
             merge(&mut entries, &mut seen, merged, self.report);
         }
-        Ok(Node {
-            at,
-            value: Yaml::Map(entries),
-            depth: depth + 1,
-            size,
-        })
+        Ok(Node { at, value: Yaml::Map(entries), depth: depth + 1, size })
     }
 
     fn alias(&mut self, id: usize, at: Mark, level: usize) -> Result<Node, Stopped> {
         let Some(target) = self.anchors.get(&id) else {
-            self.report.error_at(
-                at,
-                "",
-                "an alias inside what its anchor names has no end: write the value out".into(),
-            );
+            self.report.error_at(at, "", "an alias inside what its anchor names has no end: write the value out".into());
             return Err(Stopped);
         };
         let (size, depth) = (target.size, level + target.depth);
@@ -355,8 +314,7 @@ impl<'a> Reader<'a, '_, '_> {
 
     fn tag(&mut self, tag: Option<&Tag>, at: Mark) {
         if let Some(tag) = tag.filter(|tag| tag.core_suffix().is_none()) {
-            self.report
-                .warning_at(at, "", format!("the tag {:?} is ignored: leave it out", tag.original()));
+            self.report.warning_at(at, "", format!("the tag {:?} is ignored: leave it out", tag.original()));
         }
     }
 }
@@ -369,11 +327,7 @@ fn merge(entries: &mut Vec<Entry>, seen: &mut HashMap<String, u64>, merged: Node
     };
     for source in sources {
         let Yaml::Map(more) = source.value else {
-            report.error_at(
-                at,
-                "<<",
-                "merges a mapping, or a list of mappings: write `<<: *anchor`".into(),
-            );
+            report.error_at(at, "<<", "merges a mapping, or a list of mappings: write `<<: *anchor`".into());
             continue;
         };
         for entry in more {
@@ -387,10 +341,7 @@ fn merge(entries: &mut Vec<Entry>, seen: &mut HashMap<String, u64>, merged: Node
 
 fn mark(span: &Span) -> Mark {
     let number = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    Mark {
-        line: number(span.start.line()).max(1),
-        column: number(span.start.col()).saturating_add(1),
-    }
+    Mark { line: number(span.start.line()).max(1), column: number(span.start.col()).saturating_add(1) }
 }
 
 /// A plain scalar by YAML's core schema; infinities and what is not a number stay text, JSON has no word for them.
@@ -410,33 +361,19 @@ fn plain(text: Cow<str>) -> Yaml {
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if let Some(hex) = text.strip_prefix("0x") {
-        return u64::from_str_radix(hex, 16)
-            .ok()
-            .filter(|_| !hex.starts_with('+'))
-            .map(Number::from);
+        return u64::from_str_radix(hex, 16).ok().filter(|_| !hex.starts_with('+')).map(Number::from);
     }
     if let Some(octal) = text.strip_prefix("0o") {
-        return u64::from_str_radix(octal, 8)
-            .ok()
-            .filter(|_| !octal.starts_with('+'))
-            .map(Number::from);
+        return u64::from_str_radix(octal, 8).ok().filter(|_| !octal.starts_with('+')).map(Number::from);
     }
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
     if unsigned.chars().all(|c| c.is_ascii_digit()) {
         let whole = text.strip_prefix('+').unwrap_or(text);
-        return whole
-            .parse::<i64>()
-            .map(Number::from)
-            .or_else(|_| whole.parse::<u64>().map(Number::from))
-            .ok();
+        return whole.parse::<i64>().map(Number::from).or_else(|_| whole.parse::<u64>().map(Number::from)).ok();
     }
     let float =
         unsigned.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c)) && unsigned.contains(|c: char| c.is_ascii_digit());
-    if float {
-        text.parse::<f64>().ok().and_then(Number::from_f64)
-    } else {
-        None
-    }
+    if float { text.parse::<f64>().ok().and_then(Number::from_f64) } else { None }
 }

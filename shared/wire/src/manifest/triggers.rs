@@ -8,7 +8,7 @@ use super::tree::{Entry, Node};
 use keelway_domain::event::{PREFIX, TaskResult};
 use keelway_domain::names::TaskName;
 use keelway_domain::shipyard::{EVALUATION, MAX_FOLLOW_UPS_PER_STAGE, Match, Trigger};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// An event's type has at most 128 characters on the bus.
 const LONGEST_EVENT: usize = 128 - PREFIX.len();
@@ -19,29 +19,20 @@ pub fn read(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Trig
         return Some(vec![]);
     };
     let triggers = items(list, path, "event: dev.delivery.finished", report)?;
-    let triggers = triggers
-        .iter()
-        .enumerate()
-        .map(|(i, node)| trigger(node, &format!("{path}[{i}]"), report));
+    let triggers = triggers.iter().enumerate().map(|(i, node)| trigger(node, &format!("{path}[{i}]"), report));
     triggers.collect::<Vec<_>>().into_iter().collect()
 }
 
 fn trigger(node: &Node, path: &str, report: &mut Report) -> Option<Trigger> {
     if let Some(event) = node.scalar() {
-        return Some(Trigger {
-            event: event_name(node, event, path, report)?,
-            selector: None,
-        });
+        return Some(Trigger { event: event_name(node, event, path, report)?, selector: None });
     }
     let Some(entries) = node.entries() else {
         let message = format!("is {}: write `- event: dev.delivery.finished`", node.what());
         report.error(node, path, message);
         return None;
     };
-    if let Some(entry) = entries
-        .iter()
-        .find(|entry| entry.key.split('.').count() > 1 && node.get("event").is_none())
-    {
+    if let Some(entry) = entries.iter().find(|entry| entry.key.split('.').count() > 1 && node.get("event").is_none()) {
         let message = format!("is not a field of {}: write `- event: {}`", Level::Trigger.what(), entry.key);
         report.error_at(entry.at, format!("{path}.{}", entry.key), message);
         return None;
@@ -52,19 +43,15 @@ fn trigger(node: &Node, path: &str, report: &mut Report) -> Option<Trigger> {
     let event = node.get("event").filter(|event| !event.is_null());
     let Some(text) = event.and_then(Node::scalar) else {
         let message = match event {
-            Some(event) => format!(
-                "is {}, not the name of an event: write for example `event: dev.delivery.finished`",
-                event.what()
-            ),
+            Some(event) => {
+                format!("is {}, not the name of an event: write for example `event: dev.delivery.finished`", event.what())
+            }
             None => "is missing: write what starts the sequence, for example `event: dev.delivery.finished`".into(),
         };
         report.error(event.unwrap_or(node), path, message);
         return None;
     };
-    Some(Trigger {
-        event: event_name(event.unwrap_or(node), text, &path, report)?,
-        selector: selector?,
-    })
+    Some(Trigger { event: event_name(event.unwrap_or(node), text, &path, report)?, selector: selector? })
 }
 
 fn event_name(node: &Node, text: &str, path: &str, report: &mut Report) -> Option<String> {
@@ -74,16 +61,10 @@ fn event_name(node: &Node, text: &str, path: &str, report: &mut Report) -> Optio
         "is empty: write what starts the sequence, for example `dev.delivery.finished`".into()
     } else if let Some(rest) = event.strip_prefix(PREFIX) {
         format!("carries the prefix of event types, which is left out here: write `{rest}`")
-    } else if let Some(odd) = event
-        .chars()
-        .find(|c| c.is_whitespace() || c.is_control() || "<>\"'`{}|,".contains(*c))
-    {
+    } else if let Some(odd) = event.chars().find(|c| c.is_whitespace() || c.is_control() || "<>\"'`{}|,".contains(*c)) {
         format!("{event:?} contains {odd:?}: an event is one name with dots, for example `dev.delivery.finished`")
     } else if event.chars().count() > LONGEST_EVENT {
-        format!(
-            "has {} characters: at most {LONGEST_EVENT} fit into an event's type",
-            event.chars().count()
-        )
+        format!("has {} characters: at most {LONGEST_EVENT} fit into an event's type", event.chars().count())
     } else if parts.iter().any(|part| part.is_empty()) {
         format!("{event:?} has nothing between two dots or at an end: write it like `dev.delivery.finished`")
     } else {
@@ -99,10 +80,7 @@ fn selector(trigger: &Node, path: &str, report: &mut Report) -> Option<Option<Ve
         return Some(None);
     };
     if selector.entries().is_none() {
-        let message = format!(
-            "is {}: write `match:` below it, and below that `result: fail`",
-            selector.what()
-        );
+        let message = format!("is {}: write `match:` below it, and below that `result: fail`", selector.what());
         report.error(selector, path, message);
         return None;
     }
@@ -111,11 +89,7 @@ fn selector(trigger: &Node, path: &str, report: &mut Report) -> Option<Option<Ve
     let entries = selector.get("match").and_then(Node::entries).unwrap_or_default();
     if entries.is_empty() {
         let at = selector.get("match").unwrap_or(selector);
-        let misplaced = selector
-            .entries()
-            .unwrap_or_default()
-            .iter()
-            .any(|entry| entry.key.ends_with("result"));
+        let misplaced = selector.entries().unwrap_or_default().iter().any(|entry| entry.key.ends_with("result"));
         if selector.get("match").is_some() || !misplaced {
             let message = "matches nothing: write `result: fail` below `match:`, or leave the selector out to follow a pass";
             report.error(at, path, message.into());
@@ -138,11 +112,7 @@ fn one_match(entry: &Entry, path: &str, report: &mut Report) -> Option<Match> {
                     _ if nearest(key, ["result"]).is_some() => "write `result`".into(),
                     _ => "write `result`, or a task's, for example `evaluation.result`".to_owned(),
                 };
-                report.error_at(
-                    entry.at,
-                    path.clone(),
-                    format!("is not something a selector can match: {remedy}"),
-                );
+                report.error_at(entry.at, path.clone(), format!("is not something a selector can match: {remedy}"));
                 None
             }
         },
@@ -164,18 +134,12 @@ fn one_match(entry: &Entry, path: &str, report: &mut Report) -> Option<Match> {
                 other => nearest(other, ["pass", "warning", "fail"]),
             };
             let remedy = meant.map_or("`pass`, `warning` or `fail`".into(), |word| format!("`{word}`"));
-            let given = entry
-                .value
-                .scalar()
-                .map_or_else(|| entry.value.what().to_owned(), |text| format!("{text:?}"));
+            let given = entry.value.scalar().map_or_else(|| entry.value.what().to_owned(), |text| format!("{text:?}"));
             report.error(&entry.value, path, format!("{given} is not a result: write {remedy}"));
             None
         }
     };
-    Some(Match {
-        task: task?,
-        result: result?,
-    })
+    Some(Match { task: task?, result: result? })
 }
 
 /// One entry of one sequence's `triggeredOn`, by its place among the outlines.
@@ -208,12 +172,7 @@ fn edges<'n>(outlines: &[Outline<'n>]) -> Vec<Edge<'n>> {
         for (i, node) in list.iter().enumerate() {
             let at = node.get("event").unwrap_or(node);
             let path = format!("{}.triggeredOn[{i}]", outline.path);
-            edges.extend(at.scalar().map(|event| Edge {
-                listener,
-                event: event.trim(),
-                node,
-                path,
-            }));
+            edges.extend(at.scalar().map(|event| Edge { listener, event: event.trim(), node, path }));
         }
     }
     edges
@@ -240,17 +199,8 @@ impl<'o> Known<'o> {
                 }
             }
         }
-        let sequences = outlines
-            .iter()
-            .enumerate()
-            .map(|(i, o)| (format!("{}.{}", o.stage, o.sequence), i))
-            .collect();
-        Self {
-            stages: stages.iter().map(String::as_str).collect(),
-            sequences,
-            tasks,
-            outlines,
-        }
+        let sequences = outlines.iter().enumerate().map(|(i, o)| (format!("{}.{}", o.stage, o.sequence), i)).collect();
+        Self { stages: stages.iter().map(String::as_str).collect(), sequences, tasks, outlines }
     }
 
     /// The sequences whose end, or the end of whose task, is this event.
@@ -282,23 +232,18 @@ impl<'o> Known<'o> {
                 } else {
                     format!("there is no stage {stage:?}")
                 };
-                format!(
-                    "nothing sends {:?}, so this never starts: {missing}{}",
-                    edge.event,
-                    self.suggestion(edge.event)
-                )
+                format!("nothing sends {:?}, so this never starts: {missing}{}", edge.event, self.suggestion(edge))
             }
             [stage, sequence, kind @ ("triggered" | "started")] if self.stages.contains(stage) => {
                 format!(
                     "starts nothing: a sequence follows the end of another, not that it is {kind}; write `{stage}.{sequence}.finished`"
                 )
             }
-            [name, "finished"] => format!(
-                "names no stage, so this never starts: write `<stage>.{name}.finished`{}",
-                self.suggestion(edge.event)
-            ),
+            [name, "finished"] => {
+                format!("names no stage, so this never starts: write `<stage>.{name}.finished`{}", self.suggestion(edge))
+            }
             [_] => {
-                let remedy = self.suggestion(edge.event);
+                let remedy = self.suggestion(edge);
                 format!(
                     "{:?} would have to be a domain event of that name: for the end of a sequence write `<stage>.<sequence>.finished`{remedy}",
                     edge.event
@@ -309,20 +254,24 @@ impl<'o> Known<'o> {
         report.warning(at, path.clone(), message);
     }
 
-    /// ": did you mean …?", or what there is.
-    fn suggestion(&self, event: &str) -> String {
-        let name = event.strip_suffix(".finished").unwrap_or(event);
-        let last = name.rsplit('.').next().unwrap_or(name);
-        let mut sorted: Vec<&str> = self.sequences.keys().map(String::as_str).collect();
-        sorted.sort_by_key(|name| self.sequences.get(*name));
-        let tasks: BTreeMap<&str, ()> = self.tasks.keys().map(|name| (name.as_str(), ())).collect();
-        let of_same_name = || sorted.iter().copied().find(|known| known.rsplit('.').next() == Some(last));
-        let near = nearest(name, sorted.iter().copied())
-            .or_else(|| nearest(name, tasks.keys().copied()))
-            .or_else(of_same_name);
-        match near {
-            Some(near) => format!("; did you mean `{near}.finished`?"),
-            None => String::new(),
+    /// "; did you mean …?", or sequences of that name elsewhere. Never the listener itself.
+    fn suggestion(&self, edge: &Edge) -> String {
+        let name = edge.event.strip_suffix(".finished").unwrap_or(edge.event);
+        let (stage, last) = name.rsplit_once('.').unwrap_or(("", name));
+        let mut others: Vec<(&str, usize)> = self.sequences.iter().map(|(name, i)| (name.as_str(), *i)).collect();
+        others.sort_by_key(|(_, i)| *i);
+        let others: Vec<&str> = others.iter().filter(|(_, i)| *i != edge.listener).map(|(name, _)| *name).collect();
+        let tasks: BTreeSet<&str> = self.tasks.keys().map(String::as_str).collect();
+        if let Some(near) = nearest(name, others.iter().copied()).or_else(|| nearest(name, tasks)) {
+            return format!("; did you mean `{near}.finished`?");
+        }
+        let same = others.iter().copied().filter(|known| known.rsplit('.').next() == Some(last));
+        let (mut near, far): (Vec<&str>, Vec<&str>) = same.partition(|known| !stage.is_empty() && known.starts_with(stage));
+        near.extend(far);
+        near.truncate(3);
+        match near.len() {
+            0 => String::new(),
+            _ => format!("; there is `{}.finished`", near.join(".finished`, `")),
         }
     }
 
@@ -334,11 +283,7 @@ impl<'o> Known<'o> {
         let Some(sender) = self.sequences.get(name).map(|i| &self.outlines[*i]) else {
             return;
         };
-        let matches = edge
-            .node
-            .get("selector")
-            .and_then(|selector| selector.get("match"))
-            .and_then(Node::entries);
+        let matches = edge.node.get("selector").and_then(|selector| selector.get("match")).and_then(Node::entries);
         for entry in matches.unwrap_or_default() {
             let Some(task) = entry.key.strip_suffix(".result").filter(|task| TaskName::new(*task).is_ok()) else {
                 continue;
@@ -370,10 +315,7 @@ fn crowded(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
 
 /// Warns of each entry that closes a loop in which no entry has a selector: it goes round for as long as all passes.
 fn loops(outlines: &[Outline], edges: &[Edge], known: &Known, report: &mut Report) {
-    let open: Vec<&Edge> = edges
-        .iter()
-        .filter(|edge| edge.node.get("selector").is_none_or(Node::is_null))
-        .collect();
+    let open: Vec<&Edge> = edges.iter().filter(|edge| edge.node.get("selector").is_none_or(Node::is_null)).collect();
     // Nodes are sequences, then events: sequence → event it sends → sequence that listens. Linear in the text.
     let mut events: HashMap<&str, usize> = HashMap::new();
     for edge in &open {
