@@ -1,0 +1,64 @@
+"""The Python environments: made on first use, made again when what they are made of changes."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .common import ROOT, Problem, Step, tail
+
+LOCAL = Path(__file__).resolve().parents[1]
+KINDS = {
+    "cloud": ("venv", "requirements.txt"),
+    "lint": ("venv-lint", "requirements-lint.txt"),
+    "package": ("venv-package", "requirements-package.txt"),
+    "deploy": ("venv-deploy", "requirements-deploy.txt"),
+}
+
+
+def directory(kind="cloud"):
+    """Where the environment is; KEELWAY_VENVS moves all of them."""
+    base = Path(os.environ.get("KEELWAY_VENVS") or ROOT / ".keelway")
+    return base / KINDS[kind][0]
+
+
+def python(kind="cloud"):
+    return directory(kind) / "bin" / "python"
+
+
+def _make(target, requirements, log):
+    with open(log, "w") as out:
+        made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(target)], stdout=out, stderr=out)
+        if made.returncode:
+            raise Problem(
+                f"Python cannot make a virtual environment ({tail(log, 1)}): install its venv module "
+                f"(Debian and Ubuntu: apt install python3-venv) and run this again")
+        installed = subprocess.run(
+            [str(target / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+             "--only-binary", ":all:", "-r", str(requirements)],
+            stdout=out, stderr=out)
+        if installed.returncode:
+            raise Problem(
+                f"the packages of {requirements.relative_to(ROOT)} cannot be installed: check the network, or the "
+                f"proxy and index settings of pip; the whole output is in {log}\n{tail(log, 4)}")
+
+
+def ensure(kind="cloud"):
+    """The Python of the environment, made first if needed."""
+    if sys.version_info < (3, 10):
+        raise Problem(f"Python {sys.version.split()[0]} is too old: install Python 3.10 or later, "
+                      f"and name it with PYTHON=/path/to/python3 if it is not the first python3 found")
+    target, requirements = directory(kind), LOCAL / KINDS[kind][1]
+    wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
+    stamp = target / "keelway-stamp"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Tests and a person may come here at the same time: one makes it, the other waits and finds it made.
+    with open(target.parent / f".{target.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (stamp.exists() and stamp.read_text() == wanted and python(kind).exists()):
+            with Step(f"making the Python environment {target.name} (once)"):
+                _make(target, requirements, target.parent / f"{target.name}.log")
+                stamp.write_text(wanted)
+    return python(kind)

@@ -1,0 +1,169 @@
+"""Runs inside the local cloud: notes which role asked for which action, and mends where the emulator's IAM is not AWS's.
+
+The emulator checks every signed request in one function. It is wrapped here, at start, by replacing module attributes;
+the installed package is not changed. On top of what it checks:
+
+* a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
+* what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
+  messages, the function's log lines, iam:PassRole of a schedule's role, the scheduler's sending. AWS refuses these
+  without permission; the emulator does them anyway, so a missing permission shows under `denied` only.
+"""
+
+import json
+import os
+import threading
+import time
+
+SINGLE = {
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+}
+
+
+class Recorder:
+    """Counts (role session, action, resource); new ones are on disk at once, counts within a second."""
+
+    def __init__(self, path):
+        self._path = path
+        self._lock = threading.Lock()
+        self._seen = {}
+        self._dirty = False
+        threading.Thread(target=self._flush_forever, daemon=True, name="keelway-recorder").start()
+        self._write()
+
+    def note(self, session_arn, action, resource, verdict):
+        """`verdict`: allowed, denied or implied. Only role sessions are of interest."""
+        if ":assumed-role/" not in session_arn:
+            return
+        role, _, session = session_arn.partition(":assumed-role/")[2].partition("/")
+        key = (session or role, role, action, resource, verdict)
+        with self._lock:
+            new = key not in self._seen
+            self._seen[key] = self._seen.get(key, 0) + 1
+            self._dirty = True
+            if new:
+                self._write()
+
+    def _flush_forever(self):
+        while True:
+            time.sleep(1)
+            with self._lock:
+                if self._dirty:
+                    self._write()
+
+    def _write(self):
+        rows = [dict(zip(("function", "role", "action", "resource", "verdict", "count"), (*key, count)))
+                for key, count in sorted(self._seen.items())]
+        temporary = f"{self._path}.tmp"
+        with open(temporary, "w") as file:
+            json.dump(rows, file)
+        os.replace(temporary, self._path)
+        self._dirty = False
+
+
+def _session_arn(access_key):
+    from ministack.services import sts
+
+    return str((sts._sessions.get(access_key) or {}).get("Arn", ""))
+
+
+def _wrap_requests(recorder):
+    from ministack.core import iam_evaluator as iam
+
+    inner = iam.enforce
+
+    def enforce(access_key_id, iam_action, service, region, resource_arn="*", service_context=None):
+        action = SINGLE.get(iam_action, iam_action)
+        result = inner(access_key_id, action, service, region, resource_arn=resource_arn,
+                       service_context=service_context)
+        session = _session_arn(access_key_id or "")
+        if session and not isinstance(result, iam.AuthError):
+            recorder.note(session, action, resource_arn, "denied" if result is not None else "allowed")
+        return result
+
+    iam.enforce = enforce
+
+
+_asked = {}
+
+
+def _evaluate(recorder, role_arn, session, action, resource, keys=None):
+    """Notes an action that a service takes in the role's name, after asking the role's policies (every 5 s at most)."""
+    from ministack.core import iam_evaluator as iam
+
+    asked = (role_arn, session, action, resource)
+    if _asked.get(asked, 0) > time.monotonic() - 5:
+        return
+    _asked[asked] = time.monotonic()
+    account, role = role_arn.split(":")[4], role_arn.rsplit("/", 1)[-1]
+    arn = f"arn:aws:sts::{account}:assumed-role/{role}/{session}"
+    context = iam.EvalContext(
+        principal_arn=arn, principal_type="AssumedRole", principal_account=account, action=action,
+        resource_arn=resource, region=resource.split(":")[3],
+        service_context={key.lower(): value for key, value in (keys or {}).items()})
+    verdict = iam.evaluate(context, iam._gather_role_policies(role, account))
+    recorder.note(arn, action, resource, "implied" if verdict.decision == "Allow" else "denied")
+
+
+def _wrap_lambda(recorder):
+    from ministack.services import lambda_svc
+
+    run_batch, execute = lambda_svc._run_sqs_batch, lambda_svc._execute_function
+
+    def batch(esm, func_rec, *rest):
+        config = func_rec.get("config") or func_rec
+        for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"):
+            _evaluate(recorder, config["Role"], config["FunctionName"], action, esm["EventSourceArn"])
+        return run_batch(esm, func_rec, *rest)
+
+    def invoke(func, *rest, **named):
+        config = func.get("config") or func
+        account, region = config["FunctionArn"].split(":")[4], config["FunctionArn"].split(":")[3]
+        group = (config.get("LoggingConfig") or {}).get("LogGroup") or f"/aws/lambda/{config['FunctionName']}"
+        for action in ("logs:CreateLogStream", "logs:PutLogEvents"):
+            _evaluate(recorder, config["Role"], config["FunctionName"], action,
+                      f"arn:aws:logs:{region}:{account}:log-group:{group}:log-stream:local")
+        return execute(func, *rest, **named)
+
+    lambda_svc._run_sqs_batch, lambda_svc._execute_function = batch, invoke
+
+
+def _wrap_scheduler(recorder):
+    from ministack.core import iam_evaluator as iam
+    from ministack.services import eventbridge, scheduler
+
+    create, send = scheduler._create_schedule, eventbridge._invoke_target
+
+    def create_schedule(name, body):
+        role, caller = (body.get("Target") or {}).get("RoleArn"), iam.caller_arn()
+        if role and ":assumed-role/" in caller:
+            account, rest = caller.split(":")[4], caller.partition(":assumed-role/")[2]
+            own, _, session = rest.partition("/")
+            _evaluate(recorder, f"arn:aws:iam::{account}:role/{own}", session, "iam:PassRole", role,
+                      {"iam:PassedToService": "scheduler.amazonaws.com"})
+        return create(name, body)
+
+    def invoke_target(target, event, rule, *rest, **named):
+        if event.get("Source") == "aws.scheduler" and target.get("RoleArn") and ":sqs:" in target.get("Arn", ""):
+            _evaluate(recorder, target["RoleArn"], "scheduler", "sqs:SendMessage", target["Arn"])
+        return send(target, event, rule, *rest, **named)
+
+    scheduler._create_schedule, eventbridge._invoke_target = create_schedule, invoke_target
+
+
+def install(path):
+    """Begins to record into the file at `path`."""
+    recorder = Recorder(path)
+    _wrap_requests(recorder)
+    _wrap_lambda(recorder)
+    _wrap_scheduler(recorder)
+
+
+def summary(rows):
+    """{function: {role, allowed, implied, denied: {action: {resource: count}}}} of recorded rows."""
+    result = {}
+    for row in rows:
+        entry = result.setdefault(row["function"], {"role": row["role"], "allowed": {}, "implied": {}, "denied": {}})
+        entry[row["verdict"]].setdefault(row["action"], {})[row["resource"]] = row["count"]
+    return result

@@ -1,0 +1,266 @@
+"""Deploys infra/template.yaml into an endpoint, as CloudFormation does it on AWS: code in a bucket, a change set."""
+
+import copy
+import hashlib
+import io
+import ipaddress
+import json
+import os
+import shlex
+import time
+import zipfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import boto3
+import botocore.config
+import botocore.exceptions
+
+from . import server, template as template_file
+from .common import CREDENTIALS, REGION, Problem, Step, say
+
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+
+
+def client(service, endpoint):
+    """A client of the local endpoint, whatever profile or proxy the person's shell has."""
+    return boto3.client(
+        service, endpoint_url=endpoint, region_name=REGION, aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        config=botocore.config.Config(proxies={}, s3={"addressing_style": "path"}, retries={"max_attempts": 2}))
+
+
+def check_loopback(endpoint, allow_remote):
+    """Refuses to deploy the test world anywhere but on this machine, unless told to."""
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost"
+    if not (local or allow_remote):
+        raise Problem(f"{endpoint} is not on this machine: use a loopback address, or add --allow-remote if you mean it")
+
+
+def _packages(directory, names):
+    """{package: zip bytes} from plain binaries (<name>) or finished packages (<name>/bootstrap.zip)."""
+    found = {}
+    for name in names:
+        ready, binary = Path(directory) / name / "bootstrap.zip", Path(directory) / name
+        if ready.is_file():
+            found[name] = ready.read_bytes()
+        elif binary.is_file():
+            buffer = io.BytesIO()
+            # A fixed date, so that the same binary is the same zip. Level 1: this is for a copy on the same disk.
+            info = zipfile.ZipInfo("bootstrap", (2020, 1, 1, 0, 0, 0))
+            info.external_attr, info.compress_type = 0o755 << 16, zipfile.ZIP_DEFLATED
+            with zipfile.ZipFile(buffer, "w") as archive:
+                archive.writestr(info, binary.read_bytes(), zipfile.ZIP_DEFLATED, 1)
+            found[name] = buffer.getvalue()
+        else:
+            raise Problem(f"there is no function {name} in {directory}: build it with `cargo build --workspace "
+                          f"--all-targets` (or `make package`)")
+    return found
+
+
+def _fingerprint(directory, name):
+    for path in (Path(directory) / name / "bootstrap.zip", Path(directory) / name):
+        if path.is_file():
+            status = path.stat()
+            return [str(path), status.st_size, status.st_mtime_ns]
+    return None
+
+
+def _upload(s3, bucket, directory, names, state, step):
+    """{package: key in the bucket}; what was uploaded before and has not changed since is neither read nor sent."""
+    known = state.read("uploads.json", {})
+    keys = {}
+    for name in names:
+        mark = [bucket, *(_fingerprint(directory, name) or [])]
+        old = known.get(name)
+        if old and old["mark"] == mark and _exists(s3, bucket, old["key"]):
+            keys[name] = old["key"]
+            continue
+        step.detail = f"(uploading {name})"
+        body = _packages(directory, [name])[name]
+        keys[name] = f"functions/{name}/{hashlib.sha256(body).hexdigest()}.zip"
+        if not _exists(s3, bucket, keys[name]):
+            s3.put_object(Bucket=bucket, Key=keys[name], Body=body)
+        known[name] = {"mark": mark, "key": keys[name]}
+    state.write("uploads.json", known)
+    return keys
+
+
+def _exists(s3, bucket, key):
+    try:
+        s3.head_object(Bucket=bucket, Key=key)
+        return True
+    except botocore.exceptions.ClientError:
+        return False
+
+
+def _with_code(template, bucket, keys):
+    """The template with the place of each function's code filled in, as `aws cloudformation package` does it."""
+    filled = copy.deepcopy(template)
+    for logical, package in template_file.functions(template).items():
+        filled["Resources"][logical]["Properties"]["CodeUri"] = {"Bucket": bucket, "Key": keys[package]}
+    return json.dumps(filled)
+
+
+def _describe(cloudformation, name):
+    try:
+        return cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    except botocore.exceptions.ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+
+
+def _failure(cloudformation, name):
+    """Why a deployment failed: the resources that failed, in the words of the service."""
+    events = cloudformation.describe_stack_events(StackName=name)["StackEvents"]
+    lines = [f"  {event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason given')}"
+             for event in events if event["ResourceStatus"].endswith("_FAILED")]
+    return "\n".join(lines[:8]) or "  (no resource says why)"
+
+
+def _change_set(cloudformation, name, body, parameters, exists):
+    """Makes the change set; None if there is nothing to change."""
+    label = f"keelway-{time.time_ns()}"
+    cloudformation.create_change_set(
+        StackName=name, ChangeSetName=label, ChangeSetType="UPDATE" if exists else "CREATE", TemplateBody=body,
+        Capabilities=CAPABILITIES,
+        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in sorted(parameters.items())])
+    while True:
+        made = cloudformation.describe_change_set(StackName=name, ChangeSetName=label)
+        if made["Status"] == "CREATE_COMPLETE":
+            return label
+        if made["Status"] == "FAILED":
+            reason = made.get("StatusReason", "")
+            cloudformation.delete_change_set(StackName=name, ChangeSetName=label)
+            if "didn't contain changes" in reason or "No updates" in reason:
+                return None
+            raise Problem(f"the change set of stack {name} was refused: {reason}")
+        time.sleep(0.1)
+
+
+def _execute(cloudformation, name, label):
+    cloudformation.execute_change_set(StackName=name, ChangeSetName=label)
+    while True:
+        stack = _describe(cloudformation, name)
+        status = stack["StackStatus"] if stack else "DELETE_COMPLETE"
+        if status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            return stack
+        if not status.endswith("_IN_PROGRESS") or status == "REVIEW_IN_PROGRESS":
+            raise Problem(f"the deployment of stack {name} ended as {status}; undeploy it, mend the cause and try "
+                          f"again:\n{_failure(cloudformation, name)}")
+        time.sleep(0.1)
+
+
+def local_url(url, endpoint):
+    """A function URL as it is reached here: the emulator serves AWS's names under a path."""
+    host = urlsplit(url).hostname or ""
+    if host.endswith(".on.aws"):
+        return f"{endpoint}/_aws/lambda-url/{host.split('.')[0]}"
+    return url.rstrip("/")
+
+
+def _reachable(url, endpoint):
+    """A queue URL with the host and port that answer here."""
+    path = urlsplit(url).path
+    return f"{endpoint}{path}" if path else url
+
+
+def _architecture():
+    return "arm64" if os.uname().machine in ("arm64", "aarch64") else "x86_64"
+
+
+def deploy(state, name, functions, parameters, endpoint=None):
+    """Deploys and returns the outputs, which are kept in the state directory under the stack's name."""
+    endpoint = endpoint or server.endpoint(state)
+    template = template_file.load()
+    s3, cloudformation = client("s3", endpoint), client("cloudformation", endpoint)
+    secret = server.token(state)
+    values = {"ApiTokenSha256": hashlib.sha256(secret.encode()).hexdigest(), "Architecture": _architecture(),
+              **parameters}
+    unknown = sorted(set(values) - set(template["Parameters"]))
+    if unknown:
+        raise Problem(f"the template has no parameter {', '.join(unknown)}: it has "
+                      f"{', '.join(template['Parameters'])}")
+    bucket = f"{name}-code".lower()
+    with Step(f"deploying stack {name}") as step:
+        s3.create_bucket(Bucket=bucket)
+        keys = _upload(s3, bucket, functions, template_file.functions(template).values(), state, step)
+        step.detail = "(change set)"
+        stack = _describe(cloudformation, name)
+        exists = bool(stack) and stack["StackStatus"] != "REVIEW_IN_PROGRESS"
+        label = _change_set(cloudformation, name, _with_code(template, bucket, keys), values, exists)
+        if label:
+            step.detail = "(resources)"
+            stack = _execute(cloudformation, name, label)
+        step.detail = "" if label else "(nothing to change)"
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    outputs["ApiUrl"] = local_url(outputs["ApiUrl"], endpoint)
+    for key in [key for key in outputs if key.endswith("Url") and key != "ApiUrl"]:
+        outputs[key] = _reachable(outputs[key], endpoint)
+    outputs.update(StackName=name, Endpoint=endpoint, Region=REGION)
+    state.write("outputs.json", {**state.read("outputs.json", {}), name: outputs})
+    return outputs
+
+
+def undeploy(state, name, endpoint=None):
+    """Deletes the stack, and the table that a deleted stack leaves behind (this is a test world)."""
+    endpoint = endpoint or server.endpoint(state)
+    cloudformation, dynamodb = client("cloudformation", endpoint), client("dynamodb", endpoint)
+    with Step(f"deleting stack {name}"):
+        if _describe(cloudformation, name):
+            cloudformation.delete_stack(StackName=name)
+            while (stack := _describe(cloudformation, name)) and stack["StackStatus"] != "DELETE_COMPLETE":
+                if stack["StackStatus"] == "DELETE_FAILED":
+                    raise Problem(f"stack {name} could not be deleted:\n{_failure(cloudformation, name)}")
+                time.sleep(0.1)
+        if name in dynamodb.list_tables()["TableNames"]:
+            dynamodb.delete_table(TableName=name)
+    state.write("outputs.json", {key: value for key, value in state.read("outputs.json", {}).items() if key != name})
+
+
+def outputs(state, name=None):
+    """The outputs of one deployed stack; the only one if no name is given."""
+    stacks = state.read("outputs.json", {})
+    if name is None and len(stacks) == 1:
+        name = next(iter(stacks))
+    if name not in stacks:
+        there = f"there are {', '.join(sorted(stacks))}" if stacks else "nothing is deployed: run `make up`"
+        raise Problem(f"no stack {name or '(none named)'} in {state.dir}: {there}")
+    return stacks[name]
+
+
+def environment(state, name=None):
+    """What a shell, an executor or a test needs to use the stack."""
+    out = outputs(state, name)
+    return {
+        "KEELWAY_API": out["ApiUrl"], "KEELWAY_TOKEN": server.token(state), "KEELWAY_BUS": out["BusName"],
+        "KEELWAY_TABLE": out["TableName"], "KEELWAY_QUEUE_URL": out["QueueUrl"],
+        "AWS_ENDPOINT_URL": out["Endpoint"], "AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION, **CREDENTIALS,
+    }
+
+
+def exports(state, name=None):
+    return "\n".join(f"export {key}={shlex.quote(value)}" for key, value in environment(state, name).items())
+
+
+def logs(state, function, seconds, name=None):
+    """Prints what the functions logged, oldest first; `function` is a package name without `keelway-`, or all."""
+    out = outputs(state, name)
+    reader = client("logs", out["Endpoint"])
+    kinds = [function] if function else ["api", "sequences", "sweep", "dead-letters"]
+    since = int((time.time() - seconds) * 1000)
+    lines = []
+    for kind in kinds:
+        pages = reader.get_paginator("filter_log_events").paginate(
+            logGroupName=f"/aws/lambda/{out['StackName']}-{kind}", startTime=since)
+        try:
+            lines += [(event["timestamp"], kind, event["message"]) for page in pages for event in page["events"]]
+        except reader.exceptions.ResourceNotFoundException:
+            say(f"{kind} has logged nothing yet")
+    for _, kind, message in sorted(lines, key=lambda line: line[0]):
+        print(f"{kind}: {message.rstrip()}")

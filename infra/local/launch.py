@@ -1,0 +1,11 @@
+"""The process of the local cloud: the emulator with the recorder in front. Started by cloud.py, not by hand."""
+
+import os
+
+if __name__ == "__main__":
+    from ministack import app
+
+    from keelway_local import recorder
+
+    recorder.install(os.environ["KEELWAY_RECORDED"])
+    app.main()
