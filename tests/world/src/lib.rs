@@ -1,9 +1,10 @@
 //! A world for the engines, in memory: twins of the table, the bus, the queue and the clock that behave, and misbehave, as AWS
 //! does; workers whose every request is a step somebody else decides about; and the cases, stories told as data.
 //!
-//! No AWS, no sockets, no runtime. [`World`] is the entry point.
+//! No AWS, no sockets, no runtime. [`World`] is the entry point; [`case`] reads stories and tells them to any [`case::Stand`].
 
 pub mod bus;
+pub mod case;
 pub mod contract;
 pub mod core;
 pub mod exec;

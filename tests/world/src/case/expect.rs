@@ -1,0 +1,97 @@
+//! Comparing JSON with what a case expects of it.
+
+use serde_json::{Map, Value};
+
+/// Why a value is not as expected, with the path to the first difference. Objects: the expected members only; a string `~text`:
+/// contains text; everything else: equal.
+///
+/// # Errors
+/// The first difference.
+pub fn matches(got: &Value, expected: &Value, path: &str) -> Result<(), String> {
+    match (got, expected) {
+        (Value::Object(got), Value::Object(expected)) => expected.iter().try_for_each(|(name, value)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match got.get(name) {
+                Some(member) => matches(member, value, &path),
+                None => Err(format!("{path} is missing, expected {value}")),
+            }
+        }),
+        (Value::String(got), Value::String(expected)) if expected.starts_with('~') => {
+            if got.contains(&expected[1..]) { Ok(()) } else { Err(format!("{path} is {got:?}, expected it to contain {:?}", &expected[1..])) }
+        }
+        _ if got == expected => Ok(()),
+        _ => Err(format!("{path} is {got}, expected {expected}")),
+    }
+}
+
+/// Replaces strings, at any depth.
+///
+/// # Errors
+/// The first that cannot be replaced.
+pub fn strings(value: &Value, replace: &impl Fn(&str) -> Result<Value, String>) -> Result<Value, String> {
+    Ok(match value {
+        Value::String(text) => replace(text)?,
+        Value::Array(items) => Value::Array(items.iter().map(|item| strings(item, replace)).collect::<Result<_, _>>()?),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| Ok((name.clone(), strings(value, replace)?));
+            Value::Object(members.iter().map(member).collect::<Result<_, String>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// Merges objects by member; everything else is replaced.
+pub(super) fn merge(into: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (name, value) in over {
+        match (into.get_mut(name), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
+            _ => drop(into.insert(name.clone(), value.clone())),
+        }
+    }
+}
+
+/// Looks up a dotted path; longest names first, since members may contain dots.
+pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    if let Some(member) = value.get(path) {
+        return Some(member);
+    }
+    let cuts = path.rmatch_indices('.').map(|(i, _)| i);
+    cuts.filter_map(|i| value.get(&path[..i]).map(|member| (member, &path[i + 1..]))).find_map(|(member, rest)| at(member, rest))
+}
+
+/// Removes what is at a dotted path.
+pub(super) fn remove(event: &mut Value, path: &str) {
+    match path.rsplit_once('.') {
+        Some((parent, name)) => {
+            if let Some(Value::Object(members)) = event.pointer_mut(&format!("/{}", parent.replace('.', "/"))) {
+                members.remove(name);
+            }
+        }
+        None => drop(event.as_object_mut().and_then(|members| members.remove(path))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn objects_are_compared_by_member_and_the_rest_whole() {
+        let got = json!({"a": {"b": [1, 2], "c": "some text"}, "d": null});
+        assert_eq!(matches(&got, &json!({"a": {"b": [1, 2], "c": "~me te"}, "d": null}), ""), Ok(()));
+        assert_eq!(matches(&got, &json!({"a": {"b": [1]}}), "data").unwrap_err(), "data.a.b is [1,2], expected [1]");
+        assert_eq!(matches(&got, &json!({"e": 1}), "").unwrap_err(), "e is missing, expected 1");
+        assert!(matches(&got, &json!({"a": {"c": "some"}}), "").is_err());
+    }
+
+    #[test]
+    fn paths_lead_to_members() {
+        let mut value = json!({"data": {"x.y": 1, "a": {"b": 2}}});
+        assert_eq!(at(&value, "data.x.y"), Some(&json!(1)));
+        assert_eq!(at(&value, "data.a.b"), Some(&json!(2)));
+        assert_eq!(at(&value, "data.a.c"), None);
+        remove(&mut value, "data.a.b");
+        assert_eq!(value, json!({"data": {"x.y": 1, "a": {}}}));
+    }
+}

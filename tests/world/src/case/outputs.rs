@@ -1,0 +1,174 @@
+//! Events as they come out, and what a case expects of them.
+
+use super::expect::{at, matches};
+use super::format::{Details, Outgoing};
+use super::run::Story;
+use keelway_domain::event::PREFIX;
+use serde_json::Value;
+
+/// An expected event with its line taken apart.
+pub(super) struct Wanted {
+    pub ty: String,
+    pub result: Option<(String, String)>,
+    pub context: String,
+    pub details: Details,
+}
+
+pub(super) fn wanted(story: &Story<'_>, out: &Outgoing, default: &str) -> Result<Wanted, String> {
+    let details = out.details();
+    let mut words = details.line.split_whitespace();
+    let short = words.next().ok_or("an expected event has no type")?;
+    let full = short.starts_with("sh.") || short.starts_with("dev.keelway.");
+    let ty = if full { short.to_owned() } else { format!("{PREFIX}{short}") };
+    let (mut result, mut alias) = (None, default);
+    for word in words {
+        match (word.strip_prefix('@'), word.split_once('/')) {
+            (Some(context), _) => alias = context,
+            (None, Some((r, s))) => result = Some((r.to_owned(), s.to_owned())),
+            (None, None) => return Err(format!("{:?} is not `<type> [<result>/<status>] [@<context>]`", details.line)),
+        }
+    }
+    Ok(Wanted { ty, result, context: story.context(alias), details })
+}
+
+/// An event in the short form: type and context.
+pub(super) fn line(story: &Story<'_>, event: &Value) -> String {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
+    let ty = text("type");
+    format!("{} @{}", ty.strip_prefix(PREFIX).unwrap_or(ty), story.alias(text("shkeptncontext")))
+}
+
+fn lane(event: &Value) -> String {
+    let text = |field: &str| event["data"][field].as_str().unwrap_or_default();
+    format!("{}/{}/{}", text("project"), text("stage"), text("service"))
+}
+
+fn fits(wanted: &Wanted, event: &Value) -> bool {
+    let result = |field: &str, value: &str| event["data"][field].as_str().unwrap_or_default() == value;
+    event["type"] == wanted.ty
+        && event["shkeptncontext"] == wanted.context
+        && wanted.result.as_ref().is_none_or(|(r, s)| result("result", r) && result("status", s))
+}
+
+/// Pairs what came with what was expected: one to one in order, or, where there is no one order, in order inside each context and lane.
+pub(super) fn pair<'w, 'e>(
+    story: &Story<'_>,
+    wanted: &'w [Wanted],
+    events: &'e [Value],
+    ordered: bool,
+) -> Result<Vec<(&'w Wanted, &'e Value)>, String> {
+    let say = |event: &Value| {
+        let word = |field: &str| event["data"][field].as_str().unwrap_or("-").to_owned();
+        format!("    {} ({}/{}) on {} {}", line(story, event), word("result"), word("status"), lane(event), word("message"))
+    };
+    let differ = |why: &str| {
+        let got: Vec<String> = events.iter().map(say).collect();
+        let expected: Vec<String> =
+            wanted.iter().map(|w| format!("    {} @{}", w.details.line, story.alias(&w.context))).collect();
+        format!("{why}\n  sent:\n{}\n  expected:\n{}", got.join("\n"), expected.join("\n"))
+    };
+    if wanted.len() != events.len() {
+        return Err(differ("other events were sent than expected"));
+    }
+    if ordered {
+        let pairs: Vec<_> = wanted.iter().zip(events).collect();
+        return if pairs.iter().all(|(w, e)| fits(w, e)) { Ok(pairs) } else { Err(differ("other events, or another order")) };
+    }
+    let mut free: Vec<&Value> = events.iter().collect();
+    let mut pairs: Vec<(&Wanted, &Value)> = vec![];
+    for w in wanted {
+        let Some(place) = free.iter().position(|event| fits(w, event)) else {
+            return Err(differ(&format!("{} was not sent", w.details.line)));
+        };
+        let event = free.remove(place);
+        // Anything still free of this context and lane that was sent earlier has been overtaken.
+        let key = |event: &Value| (event["shkeptncontext"].clone(), lane(event));
+        if free[..place].iter().any(|other| key(other) == key(event)) {
+            return Err(differ(&format!("{} came too late", w.details.line)));
+        }
+        pairs.push((w, event));
+    }
+    Ok(pairs)
+}
+
+/// What is true of every event the engine sends.
+pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("{}: {what}: {event}", line(story, event)));
+    let id = event["id"].as_str().unwrap_or_default();
+    if id.is_empty() || story.sent.iter().chain(&story.inputs).any(|other| other["id"] == event["id"]) {
+        return wrong("its id is not new");
+    }
+    let ty = event["type"].as_str().unwrap_or_default();
+    for field in ["specversion", "source", "time", "shkeptncontext", "shkeptnspecversion"] {
+        if event[field].as_str().unwrap_or_default().is_empty() {
+            return wrong(&format!("{field} is missing"));
+        }
+    }
+    let Some(name) = ty.strip_prefix(PREFIX) else { return Ok(()) };
+    for field in ["project", "stage", "service"] {
+        if event["data"][field].as_str().unwrap_or_default().is_empty() {
+            return wrong(&format!("data.{field} is missing"));
+        }
+    }
+    let kinds = [".triggered", ".started", ".finished", ".status.changed"];
+    let Some((stem, kind)) = kinds.iter().find_map(|kind| Some((name.strip_suffix(kind)?, *kind))) else {
+        return wrong("its type is of no known kind");
+    };
+    if let Some((stage, _)) = stem.split_once('.')
+        && event["data"]["stage"] != stage
+        && !story.inputs.iter().any(|input| input["id"] == event["triggeredid"])
+    {
+        return wrong("the stage in its data is not the one in its type");
+    }
+    match (kind, event["triggeredid"].as_str()) {
+        (".triggered", None) => Ok(()),
+        (".triggered", Some(_)) => wrong("a `.triggered` event answers nothing"),
+        (_, None) => wrong("triggeredid is missing"),
+        (_, Some(id)) => answers(story, event, stem, id).or_else(|what| wrong(&what)),
+    }
+}
+
+fn answers(story: &Story<'_>, event: &Value, stem: &str, id: &str) -> Result<(), String> {
+    let before = story.sent.iter().chain(&story.inputs).find(|other| other["id"] == id);
+    let trigger = before.ok_or_else(|| format!("triggeredid {id} is of no event that went before"))?;
+    // A domain event starts sequences of any name; an unknown stage in a trigger's data is answered under that stage.
+    let (ty, name) = (trigger["type"].as_str().unwrap_or_default(), format!("{PREFIX}{stem}.triggered"));
+    let task = !stem.contains('.');
+    if ty != name && (task || ty.strip_prefix(PREFIX).is_some_and(|ty| ty.split('.').count() == 2)) {
+        return Err(format!("triggeredid is that of {ty}"));
+    }
+    let derived = trigger.get("shkeptncontext").is_none();
+    if !derived && trigger["shkeptncontext"] != event["shkeptncontext"] {
+        return Err("it answers an event of another context".into());
+    }
+    Ok(())
+}
+
+/// Compares one event with its details.
+pub(super) fn compare(story: &Story<'_>, wanted: &Wanted, event: &Value) -> Result<(), String> {
+    let details = &wanted.details;
+    let wrong = |what: String| format!("{}: {what}\n  it is {event}", details.line);
+    let resolve = |value: &Value| story.resolve(value);
+    matches(&event["data"], &resolve(&Value::Object(details.data.clone()))?, "data").map_err(wrong)?;
+    matches(event, &resolve(&Value::Object(details.attributes.clone()))?, "").map_err(wrong)?;
+    if let Some(exactly) = &details.exactly {
+        let exactly = resolve(exactly)?;
+        if event["data"] != exactly {
+            return Err(wrong(format!("data is not exactly {exactly}")));
+        }
+    }
+    if let (Some(only), Some(data)) = (&details.only, event["data"].as_object())
+        && let Some(other) = data.keys().find(|name| !only.contains(name))
+    {
+        return Err(wrong(format!("data has {other:?}")));
+    }
+    if let Some(path) = details.absent.iter().find(|path| at(event, path).is_some()) {
+        return Err(wrong(format!("{path} is there")));
+    }
+    if let Some(alias) = &details.answers
+        && event["triggeredid"] != story.event(alias)?["id"]
+    {
+        return Err(wrong(format!("it does not answer {alias:?}")));
+    }
+    Ok(())
+}

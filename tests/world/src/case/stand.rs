@@ -1,0 +1,91 @@
+//! What a case is run on.
+
+use super::Control;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::message::Handled;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Where an event comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entrance {
+    /// `POST /v1/event`
+    Api,
+    /// The event bus.
+    #[default]
+    Bus,
+}
+
+/// What the sender of an input hears.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// `None`: this stand cannot say.
+    pub said: Option<Said>,
+    /// The refusal's text.
+    pub problem: String,
+}
+
+/// The two kinds of answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// From the handler.
+    Handled(Handled),
+    /// From the API.
+    Status(u16),
+}
+
+impl Answer {
+    /// This stand cannot say.
+    pub fn unknown() -> Self {
+        Self::default()
+    }
+    /// The handler's answer.
+    pub fn handled(handled: Handled) -> Self {
+        Self { said: Some(Said::Handled(handled)), problem: String::new() }
+    }
+    /// The API's answer.
+    pub fn status(status: u16, problem: impl Into<String>) -> Self {
+        Self { said: Some(Said::Status(status)), problem: problem.into() }
+    }
+}
+
+/// Who is on a lane, by context.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LaneView {
+    /// The holder's.
+    pub holder: Option<String>,
+    /// The queue's, in the order of service.
+    pub queue: Vec<String>,
+}
+
+/// A running control plane: in memory, or deployed. Every input returns when what it set off at once has happened; an input may
+/// set off `expected` events, which is how long a stand in real time waits at least.
+pub trait Stand {
+    /// Distinguishes this run's projects and contexts from other runs'; at most 12 characters of a project's name.
+    fn salt(&self) -> String;
+    /// Whether [`Stand::outgoing`] has one order; otherwise only inside one context and lane.
+    fn ordered(&self) -> bool;
+    /// The time to put into events.
+    fn now(&self) -> Timestamp;
+    /// A step begins.
+    fn step(&mut self, expected: usize);
+    /// Applies a shipyard's text to a project, creating it if need be.
+    fn apply(&mut self, project: &str, shipyard: &str) -> Answer;
+    /// Sends an event in structured JSON.
+    fn send(&mut self, event: &Value, at: Entrance) -> Answer;
+    /// A person's decision on an approval, by its `.triggered` event.
+    fn decide(&mut self, approval: &Value, approve: bool) -> Answer;
+    /// The control of a context.
+    fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: Control) -> Answer;
+    /// Time goes by, and with it what comes due.
+    fn wait(&mut self, span: Span);
+    /// Everything sent so far about these projects or contexts, by first publication, in structured JSON.
+    fn outgoing(&mut self) -> Vec<Value>;
+    /// The context's entry in the list of the project's sequences.
+    fn sequence(&mut self, project: &str, context: &str) -> Option<Value>;
+    /// All open triggers of the project of these types, as events.
+    fn open(&mut self, project: &str, types: &[String]) -> Vec<Value>;
+    /// Who is on a lane; `None`: this stand cannot say.
+    fn lane(&mut self, project: &str, stage: &str, service: &str) -> Option<LaneView>;
+}
