@@ -114,7 +114,7 @@ impl Level {
             Properties => "under the task's `properties`",
             Trigger => "in an entry of `triggeredOn`",
             Selector => "under `selector`",
-            Match => "under `selector:` and `match:`, beside nothing else",
+            Match => "under `match`, which stands under `selector`",
         }
     }
 

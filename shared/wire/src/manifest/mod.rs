@@ -64,7 +64,7 @@ pub fn parse(text: &str, file: &str) -> Parsed {
     for tree in &trees {
         let before = report.errors();
         let document = document(&tree.root, &text[tree.range.clone()], &mut report);
-        if report.errors() == before {
+        if report.errors() == before && !tree.faulty {
             documents.extend(document);
         }
     }

@@ -23,13 +23,16 @@ fn remedy(kind: &ErrorKind, at: Mark, report: &Report) -> (Mark, String) {
         }
     }
     let remedy = match kind {
-        ErrorKind::UnclosedQuotedScalar => {
+        ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent | ErrorKind::DocumentIndicatorInQuotedScalar => {
             return match opened(at.line, report) {
                 Some(at) => (at, "this quote is never closed: close it with the same sign".into()),
                 None => (at, "a quote is never closed: close it with the same sign".into()),
             };
         }
         ErrorKind::UnclosedFlowCollection { open } => format!("`{open}` is never closed: close it"),
+        ErrorKind::MismatchedFlowCollectionEnd { open, .. } => {
+            format!("the `{open}` before it is not closed yet: close it first")
+        }
         ErrorKind::UnknownAnchor => {
             "no anchor of that name stands before this alias: define it with `&name`, or quote the `*`".into()
         }

@@ -59,6 +59,8 @@ pub struct Tree {
     pub root: Node,
     /// Where its own text is, in bytes.
     pub range: Range<usize>,
+    /// Whether reading it found an error, such as a field that stands twice.
+    pub faulty: bool,
 }
 
 impl Node {
@@ -138,9 +140,14 @@ pub fn read(text: &str, report: &mut Report) -> Vec<Tree> {
             // Comments ahead of the first document belong to it.
             starts.push(if starts.is_empty() { 0 } else { span.start.byte_offset().unwrap_or(text.len()) });
             reader.anchors.clear();
+            let before = reader.report.errors();
             match reader.document() {
                 Ok(root) if root.is_null() => (),
-                Ok(root) => trees.push(Tree { root, range: starts[starts.len() - 1]..text.len() }),
+                Ok(root) => trees.push(Tree {
+                    root,
+                    range: starts[starts.len() - 1]..text.len(),
+                    faulty: reader.report.errors() > before,
+                }),
                 Err(Stopped) => break,
             }
         }
@@ -264,12 +271,13 @@ impl<'a> Reader<'a, '_, '_> {
             let place = self.path.pop().unwrap_or_default();
             (depth, size) = (depth.max(value.depth), size + value.size);
             let Some(name) = key.scalar().or_else(|| key.is_null().then_some("")) else {
-                let what = key.what();
-                self.report.error_at(
-                    key.at,
-                    self.path.concat(),
-                    format!("{what} cannot be a field's name: write a word, then `:`; quote it if it holds braces"),
-                );
+                if self.report.line(key.at.line).contains("{{") {
+                    let message = "holds a template: render it first, or quote the value that holds `{{`";
+                    self.report.error_at(key.at, self.path.concat(), message.into());
+                    return Err(Stopped);
+                }
+                let message = format!("{} cannot be a field's name: write a word, then `:`", key.what());
+                self.report.error_at(key.at, self.path.concat(), message);
                 continue;
             };
             if plain {

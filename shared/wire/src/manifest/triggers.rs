@@ -56,22 +56,31 @@ fn trigger(node: &Node, path: &str, report: &mut Report) -> Option<Trigger> {
 
 fn event_name(node: &Node, text: &str, path: &str, report: &mut Report) -> Option<String> {
     let event = text.trim();
-    let parts: Vec<&str> = event.split('.').collect();
-    let refusal = if event.is_empty() {
-        "is empty: write what starts the sequence, for example `dev.delivery.finished`".into()
-    } else if let Some(rest) = event.strip_prefix(PREFIX) {
-        format!("carries the prefix of event types, which is left out here: write `{rest}`")
-    } else if let Some(odd) = event.chars().find(|c| c.is_whitespace() || c.is_control() || "<>\"'`{}|,".contains(*c)) {
-        format!("{event:?} contains {odd:?}: an event is one name with dots, for example `dev.delivery.finished`")
-    } else if event.chars().count() > LONGEST_EVENT {
-        format!("has {} characters: at most {LONGEST_EVENT} fit into an event's type", event.chars().count())
-    } else if parts.iter().any(|part| part.is_empty()) {
-        format!("{event:?} has nothing between two dots or at an end: write it like `dev.delivery.finished`")
-    } else {
-        return Some(event.to_owned());
-    };
-    report.error(node, path, refusal);
-    None
+    match event_fault(event) {
+        Some(fault) => {
+            report.error(node, path, fault);
+            None
+        }
+        None => Some(event.to_owned()),
+    }
+}
+
+/// Why this cannot be an event's name.
+fn event_fault(event: &str) -> Option<String> {
+    if event.is_empty() {
+        return Some("is empty: write what starts the sequence, for example `dev.delivery.finished`".into());
+    }
+    if let Some(rest) = event.strip_prefix(PREFIX) {
+        return Some(format!("carries the prefix of event types, which is left out here: write `{rest}`"));
+    }
+    if let Some(odd) = event.chars().find(|c| c.is_whitespace() || c.is_control() || "<>\"'`{}|,".contains(*c)) {
+        return Some(format!("{event:?} contains {odd:?}: an event is one name with dots, for example `dev.delivery.finished`"));
+    }
+    if event.chars().count() > LONGEST_EVENT {
+        return Some(format!("has {} characters: at most {LONGEST_EVENT} fit into an event's type", event.chars().count()));
+    }
+    let gap = event.split('.').any(str::is_empty);
+    gap.then(|| format!("{event:?} has nothing between two dots or at an end: write it like `dev.delivery.finished`"))
 }
 
 /// `None` when refused, `Some(None)` when there is none.
@@ -103,17 +112,17 @@ fn selector(trigger: &Node, path: &str, report: &mut Report) -> Option<Option<Ve
 fn one_match(entry: &Entry, path: &str, report: &mut Report) -> Option<Match> {
     let path = format!("{path}.{}", entry.key);
     let task = match entry.key.as_str() {
-        "result" => Some(None),
+        "result" => None,
         key => match key.strip_suffix(".result").map(TaskName::new) {
-            Some(Ok(task)) => Some(Some(task)),
+            Some(Ok(task)) => Some(task),
             _ => {
                 let remedy = match key {
                     "status" => "a sequence is told by its result: write `result`".into(),
                     _ if nearest(key, ["result"]).is_some() => "write `result`".into(),
                     _ => "write `result`, or a task's, for example `evaluation.result`".to_owned(),
                 };
-                report.error_at(entry.at, path.clone(), format!("is not something a selector can match: {remedy}"));
-                None
+                report.error_at(entry.at, path, format!("is not something a selector can match: {remedy}"));
+                return None;
             }
         },
     };
@@ -139,7 +148,7 @@ fn one_match(entry: &Entry, path: &str, report: &mut Report) -> Option<Match> {
             None
         }
     };
-    Some(Match { task: task?, result: result? })
+    Some(Match { task, result: result? })
 }
 
 /// One entry of one sequence's `triggeredOn`, by its place among the outlines.
@@ -172,7 +181,12 @@ fn edges<'n>(outlines: &[Outline<'n>]) -> Vec<Edge<'n>> {
         for (i, node) in list.iter().enumerate() {
             let at = node.get("event").unwrap_or(node);
             let path = format!("{}.triggeredOn[{i}]", outline.path);
-            edges.extend(at.scalar().map(|event| Edge { listener, event: event.trim(), node, path }));
+            edges.extend(at.scalar().filter(|event| event_fault(event.trim()).is_none()).map(|event| Edge {
+                listener,
+                event: event.trim(),
+                node,
+                path,
+            }));
         }
     }
     edges
@@ -218,9 +232,6 @@ impl<'o> Known<'o> {
     fn target(&self, edge: &Edge, report: &mut Report) {
         let parts: Vec<&str> = edge.event.split('.').collect();
         let (at, path) = (edge.node.get("event").unwrap_or(edge.node), &edge.path);
-        if edge.event.starts_with(PREFIX) {
-            return;
-        }
         let message = match parts[..] {
             [stage, sequence, "finished"] => {
                 let implicit = sequence == EVALUATION && self.stages.contains(stage);
@@ -303,10 +314,9 @@ fn crowded(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
         let stage = outlines[edge.listener].stage.as_str();
         let listening = listeners.entry((stage, edge.event)).or_default();
         if listening.insert(edge.listener) && listening.len() == MAX_FOLLOW_UPS_PER_STAGE + 1 {
+            let event = edge.event;
             let message = format!(
-                "is the {}th sequence of stage {stage:?} triggered on {:?}: at most {MAX_FOLLOW_UPS_PER_STAGE} may be",
-                MAX_FOLLOW_UPS_PER_STAGE + 1,
-                edge.event
+                "is one sequence too many: at most {MAX_FOLLOW_UPS_PER_STAGE} sequences of one stage, here {stage:?}, may be triggered on {event:?}"
             );
             report.error(edge.node, edge.path.clone(), message);
         }
