@@ -64,7 +64,8 @@ def parser():
     logs.add_argument("--function", choices=["api", "sequences", "sweep", "dead-letters"])
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     verb("actions", "print which actions the template allows each function, as JSON")
-    verb("recorded", "print which actions each function used, and which were denied, as JSON")
+    verb("recorded", "print which actions each function used, and which were denied, as JSON",
+         stack=True)
     return top
 
 
@@ -107,7 +108,7 @@ def main():
     elif options.verb == "stop":
         server.stop(state)
     else:
-        show(recorder.summary(state.read("recorded.json", [])))
+        show(recorder.summary(state.read("recorded.json", []), options.stack))
 
 
 def explain(error):

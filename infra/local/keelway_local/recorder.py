@@ -1,8 +1,9 @@
-"""Runs inside the local cloud: notes which role asked for which action, and mends where the emulator's IAM is not AWS's.
+"""Runs inside the local cloud: notes which role asked for which action, and mends where the emulator is not as AWS.
 
 The emulator checks every signed request in one function. It is wrapped here, at start, by replacing module attributes;
 the installed package is not changed. On top of what it checks:
 
+* numbers from parameters are numbers, and a new schedule is checked as one of its own group;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
   messages, the function's log lines, iam:PassRole of a schedule's role, the scheduler's sending. AWS refuses these
@@ -129,6 +130,37 @@ def _wrap_lambda(recorder):
     lambda_svc._run_sqs_batch, lambda_svc._execute_function = batch, invoke
 
 
+def _mend_schedule_group():
+    """The emulator checks a new schedule as one of the group `default`, whatever group the request names."""
+    from ministack.core import iam_actions
+
+    inner = iam_actions.extract_resource_arn
+
+    def extract(service, method, path, headers, body, *rest):
+        arn = inner(service, method, path, headers, body, *rest)
+        if service == "scheduler" and ":schedule/default/" in arn and body:
+            group = json.loads(body).get("GroupName") or "default"
+            arn = arn.replace(":schedule/default/", f":schedule/{group}/")
+        return arn
+
+    iam_actions.extract_resource_arn = extract
+
+
+def _mend_numbers():
+    """A number that a template takes from a parameter reaches the emulator's poller as text, and stops it for ever."""
+    from ministack.services import lambda_svc
+
+    inner = lambda_svc._sqs_esm_concurrency
+
+    def concurrency(esm, *rest):
+        for holder, key in ((esm, "BatchSize"), (esm.get("ScalingConfig") or {}, "MaximumConcurrency")):
+            if isinstance(holder.get(key), str):
+                holder[key] = int(holder[key])
+        return inner(esm, *rest)
+
+    lambda_svc._sqs_esm_concurrency = concurrency
+
+
 def _wrap_scheduler(recorder):
     from ministack.core import iam_evaluator as iam
     from ministack.services import eventbridge, scheduler
@@ -158,12 +190,22 @@ def install(path):
     _wrap_requests(recorder)
     _wrap_lambda(recorder)
     _wrap_scheduler(recorder)
+    _mend_schedule_group()
+    _mend_numbers()
 
 
-def summary(rows):
-    """{function: {role, allowed, implied, denied: {action: {resource: count}}}} of recorded rows."""
+def summary(rows, stack=None):
+    """{function: {role, allowed, implied, denied: {action: {resource: count}}}} of recorded rows.
+
+    With a stack's name only its functions, named as their packages are, so that they compare with what the template
+    allows.
+    """
     result = {}
     for row in rows:
+        if stack:
+            if not row["role"].startswith(f"{stack}-"):
+                continue
+            row = {**row, "function": row["function"].replace(f"{stack}-", "keelway-", 1)}
         entry = result.setdefault(row["function"], {"role": row["role"], "allowed": {}, "implied": {}, "denied": {}})
         entry[row["verdict"]].setdefault(row["action"], {})[row["resource"]] = row["count"]
     return result
