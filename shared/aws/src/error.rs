@@ -1,0 +1,94 @@
+//! What an AWS error means to the engines, in one place: come back later, or never as it is.
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
+use aws_sdk_dynamodb::config::retry::{ClassifyRetry, RetryAction};
+use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::RequestId;
+use keelway_engine::ports::PortError;
+
+/// Errors of status 400 that pass by themselves. Everything of status 429 and 500 up does as well.
+const PASSING: [&str; 19] = [
+    "ThrottlingException",
+    "Throttling",
+    "ThrottledException",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "TooManyRequestsException",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "LimitExceededException",
+    "LimitExceeded",
+    "OverLimit",
+    "ServiceQuotaExceededException",
+    "KmsThrottled",
+    "SlowDown",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+    "ReplicatedWriteConflictException",
+    "ExpiredTokenException",
+    "RequestExpired",
+];
+
+/// Two writers met on one item while a transaction was under way. Nothing is known of the item then, so it is no conflict the
+/// engine could act on; a few milliseconds later it is either written or in conflict.
+const CONTENTION: &str = "TransactionConflictException";
+
+/// Why a request failed, for the engine.
+pub(crate) fn port_error<E>(request: &'static str, error: SdkError<E, HttpResponse>) -> PortError
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    let reason = match (error.code(), error.message()) {
+        (Some(code), message) => {
+            let id = error.request_id().unwrap_or("-");
+            format!("{code}: {} (request {id})", message.unwrap_or("no message"))
+        }
+        (None, _) => DisplayErrorContext(&error).to_string(),
+    };
+    if passes(&error) { PortError::Retry { request, reason } } else { PortError::Refused { request, reason } }
+}
+
+/// Whether the same request may succeed later.
+fn passes<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
+    match error {
+        SdkError::ConstructionFailure(_) => false,
+        SdkError::ServiceError(service) => {
+            let status = service.raw().status().as_u16();
+            status >= 500 || status == 429 || service.err().code().is_some_and(|code| PASSING.contains(&code))
+        }
+        // Timed out, no connection, half an answer: it may or may not have happened.
+        _ => true,
+    }
+}
+
+/// A request that no service would take, refused before it is sent.
+pub(crate) fn refused(request: &'static str, reason: impl Into<String>) -> PortError {
+    PortError::Refused { request, reason: reason.into() }
+}
+
+/// Has the client try [`CONTENTION`] again as it does throttling: nothing was written.
+#[derive(Debug)]
+pub(crate) struct Contention;
+
+impl ClassifyRetry for Contention {
+    fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
+        use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+        use aws_sdk_dynamodb::operation::put_item::PutItemError;
+        use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+        let Some(Err(error)) = context.output_or_error() else { return RetryAction::NoActionIndicated };
+        let Some(error) = error.as_operation_error() else { return RetryAction::NoActionIndicated };
+        let code = error
+            .downcast_ref::<UpdateItemError>()
+            .map(ProvideErrorMetadata::code)
+            .or_else(|| error.downcast_ref::<PutItemError>().map(ProvideErrorMetadata::code))
+            .or_else(|| error.downcast_ref::<DeleteItemError>().map(ProvideErrorMetadata::code));
+        match code {
+            Some(Some(CONTENTION)) => RetryAction::transient_error(),
+            _ => RetryAction::NoActionIndicated,
+        }
+    }
+    fn name(&self) -> &'static str {
+        "two writers met on one item"
+    }
+}

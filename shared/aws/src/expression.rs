@@ -1,0 +1,159 @@
+//! Conditions and updates as DynamoDB writes them. Every attribute goes by a placeholder, so that none can be a reserved word.
+
+use crate::codec::{PK, SK, value};
+use aws_sdk_dynamodb::types::AttributeValue;
+use keelway_engine::item::{Attr, Attrs, Name};
+use keelway_engine::ports::{Condition, Query};
+use std::collections::HashMap;
+
+/// The expressions of one write, with the names and values they mention.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Expressions {
+    /// `ConditionExpression`.
+    pub condition: Option<String>,
+    /// `UpdateExpression`.
+    pub update: Option<String>,
+    names: HashMap<String, String>,
+    values: HashMap<String, AttributeValue>,
+}
+
+impl Expressions {
+    /// Only a condition.
+    pub fn when(condition: Condition) -> Self {
+        let mut expressions = Self::default();
+        expressions.condition = match condition {
+            Condition::Always => None,
+            Condition::Absent => Some(format!("attribute_not_exists({PK})")),
+            Condition::Version(version) => {
+                expressions.names.insert("#v".into(), "v".into());
+                expressions.values.insert(":v".into(), value(&Attr::N(version)));
+                Some("#v = :v".into())
+            }
+        };
+        expressions
+    }
+
+    /// A condition and what to change. Nothing to change is no expression: the item is only created if need be.
+    pub fn update(condition: Condition, set: &Attrs, remove: &[Name]) -> Self {
+        let mut expressions = Self::when(condition);
+        let mut clauses = Vec::new();
+        let mut sets = Vec::with_capacity(set.len());
+        for (i, (name, attr)) in set.iter().enumerate() {
+            sets.push(format!("#s{i} = :s{i}"));
+            expressions.names.insert(format!("#s{i}"), name.to_string());
+            expressions.values.insert(format!(":s{i}"), value(attr));
+        }
+        if !sets.is_empty() {
+            clauses.push(format!("SET {}", sets.join(", ")));
+        }
+        let mut removes = Vec::with_capacity(remove.len());
+        for (i, name) in remove.iter().enumerate() {
+            removes.push(format!("#r{i}"));
+            expressions.names.insert(format!("#r{i}"), name.to_string());
+        }
+        if !removes.is_empty() {
+            clauses.push(format!("REMOVE {}", removes.join(", ")));
+        }
+        expressions.update = (!clauses.is_empty()).then(|| clauses.join(" "));
+        expressions
+    }
+
+    /// `ExpressionAttributeNames`: DynamoDB refuses an empty map.
+    pub fn names(&self) -> Option<HashMap<String, String>> {
+        (!self.names.is_empty()).then(|| self.names.clone())
+    }
+
+    /// `ExpressionAttributeValues`: DynamoDB refuses an empty map.
+    pub fn values(&self) -> Option<HashMap<String, AttributeValue>> {
+        (!self.values.is_empty()).then(|| self.values.clone())
+    }
+}
+
+/// What a query asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct KeyCondition {
+    /// `KeyConditionExpression`.
+    pub text: String,
+    /// `ExpressionAttributeNames`.
+    pub names: HashMap<String, String>,
+    /// `ExpressionAttributeValues`.
+    pub values: HashMap<String, AttributeValue>,
+}
+
+/// A query's key condition; `None` when no sort key can satisfy it.
+pub(crate) fn key_condition(query: &Query) -> Option<KeyCondition> {
+    let (partition, sort) = query.index.map_or((PK, SK), |index| (index.names().1, index.names().2));
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let mut names = HashMap::from([("#p".to_owned(), partition.to_owned())]);
+    let mut values = HashMap::from([(":p".to_owned(), text(&query.partition))]);
+    // DynamoDB refuses an empty key value and bounds in the wrong order.
+    let from = (!query.from.is_empty()).then_some(query.from.as_str());
+    let to = query.to.as_deref();
+    let bounds = match (from, to) {
+        (None, None) => "",
+        (Some(_), None) => " AND #s >= :from",
+        (None, Some(_)) => " AND #s <= :to",
+        (Some(from), Some(to)) if from <= to => " AND #s BETWEEN :from AND :to",
+        (Some(_), Some(_)) => return None,
+    };
+    if to.is_some_and(str::is_empty) {
+        return None;
+    }
+    if !bounds.is_empty() {
+        names.insert("#s".into(), sort.into());
+    }
+    values.extend(from.map(|from| (":from".to_owned(), text(from))));
+    values.extend(to.map(|to| (":to".to_owned(), text(to))));
+    Some(KeyCondition { text: format!("#p = :p{bounds}"), names, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelway_engine::ports::Index;
+    use std::borrow::Cow;
+
+    #[test]
+    fn conditions_verbatim() {
+        assert_eq!(Expressions::when(Condition::Always), Expressions::default());
+        let absent = Expressions::when(Condition::Absent);
+        assert_eq!(absent.condition.as_deref(), Some("attribute_not_exists(pk)"));
+        assert_eq!((absent.names(), absent.values()), (None, None));
+        let version = Expressions::when(Condition::Version(7));
+        assert_eq!(version.condition.as_deref(), Some("#v = :v"));
+        assert_eq!(version.names().unwrap()["#v"], "v");
+        assert_eq!(version.values().unwrap()[":v"], AttributeValue::N("7".into()));
+    }
+
+    #[test]
+    fn an_update_names_what_it_sets_and_removes() {
+        let set = Attrs::from([(Cow::Borrowed("v"), Attr::N(8)), (Cow::Borrowed("en"), Attr::S("pass".into()))]);
+        let remove = [Cow::Borrowed("gp1"), Cow::Borrowed("gs1")];
+        let update = Expressions::update(Condition::Version(7), &set, &remove);
+        assert_eq!(update.update.as_deref(), Some("SET #s0 = :s0, #s1 = :s1 REMOVE #r0, #r1"));
+        let names = update.names().unwrap();
+        assert_eq!([&names["#s0"], &names["#s1"], &names["#r0"], &names["#v"]], ["en", "v", "gp1", "v"]);
+        assert_eq!(update.values().unwrap()[":s1"], AttributeValue::N("8".into()));
+        let nothing = Expressions::update(Condition::Absent, &Attrs::new(), &[]);
+        assert_eq!((nothing.update, nothing.names), (None, HashMap::new()));
+        let only_remove = Expressions::update(Condition::Always, &Attrs::new(), &remove);
+        assert_eq!(only_remove.update.as_deref(), Some("REMOVE #r0, #r1"));
+        assert_eq!(only_remove.values(), None);
+    }
+
+    #[test]
+    fn queries_by_range_and_index() {
+        let text = |query: Query| key_condition(&query).map(|condition| condition.text);
+        assert_eq!(text(Query::table("C#p#c", 5)).as_deref(), Some("#p = :p"));
+        assert_eq!(text(Query::table("C#p#c", 5).prefix("X#")).as_deref(), Some("#p = :p AND #s BETWEEN :from AND :to"));
+        assert_eq!(text(Query { from: "X#".into(), ..Query::table("C#p#c", 5) }).as_deref(), Some("#p = :p AND #s >= :from"));
+        let up_to = |to: &str| Query { to: Some(to.into()), ..Query::table("C#p#c", 5) };
+        assert_eq!(text(up_to("X")).as_deref(), Some("#p = :p AND #s <= :to"));
+        assert_eq!(text(Query { from: "b".into(), ..up_to("a") }), None);
+        assert_eq!(text(up_to("")), None);
+        let KeyCondition { names, values, .. } =
+            key_condition(&Query::index(Index::ByWork, "O#p#deploy", 5).prefix("dev#")).unwrap();
+        assert_eq!([&names["#p"], &names["#s"]], ["gp1", "gs1"]);
+        assert_eq!(values[":to"], AttributeValue::S("dev#\u{10ffff}".into()));
+    }
+}

@@ -1,0 +1,115 @@
+//! The engines' ports on AWS: the table on DynamoDB, the bus on EventBridge, the queue and its timers on SQS and EventBridge
+//! Scheduler. One port method is one request; what the engines decide is none of this crate's business.
+//!
+//! Entry point: [`Aws::connect`], once per process. What a message cost is counted by a [`meter::Meter`] around its handling.
+
+mod bus;
+mod codec;
+mod error;
+mod expression;
+pub mod meter;
+mod queue;
+mod store;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use keelway_domain::time::Timestamp;
+use keelway_engine::item::Key;
+use keelway_engine::ports::{Clock, Store};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What the ports are called in this stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The table.
+    pub table: String,
+    /// The event bus.
+    pub bus: String,
+    /// The engine's queue, as SQS addresses it.
+    pub queue_url: String,
+    /// The same queue, as Scheduler addresses it.
+    pub queue_arn: String,
+    /// The group that holds this stack's schedules.
+    pub scheduler_group: String,
+    /// The role Scheduler takes to put messages into the queue.
+    pub scheduler_role_arn: String,
+    /// Where Scheduler puts what it could not deliver; `None` = nowhere, the sweep makes good for it.
+    pub scheduler_dead_letters_arn: Option<String>,
+}
+
+/// All ports on AWS. A clone is the same connections.
+#[derive(Debug, Clone)]
+pub struct Aws {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    names: Names,
+    dynamodb: aws_sdk_dynamodb::Client,
+    eventbridge: aws_sdk_eventbridge::Client,
+    scheduler: aws_sdk_scheduler::Client,
+    sqs: aws_sdk_sqs::Client,
+}
+
+impl Aws {
+    /// Reads region, credentials and endpoint from the environment, as every AWS client does, and builds the clients.
+    pub async fn connect(names: Names) -> Self {
+        // Functions have 10 s for a message of about 8 requests: one lost packet may cost an attempt, never the whole function.
+        let timeouts = TimeoutConfig::builder()
+            .connect_timeout(Duration::from_secs(1))
+            .operation_attempt_timeout(Duration::from_secs(2))
+            .operation_timeout(Duration::from_secs(5))
+            .build();
+        // The same request again is safe: a conditional write that had succeeded comes back as a conflict, and the engine knows its
+        // own work by what the item says.
+        let retries = RetryConfig::standard()
+            .with_max_attempts(3)
+            .with_initial_backoff(Duration::from_millis(50))
+            .with_max_backoff(Duration::from_millis(500));
+        let config =
+            aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts).retry_config(retries).load().await;
+        Self::new(&config, names)
+    }
+
+    /// With a configuration of the caller's making.
+    pub fn new(config: &SdkConfig, names: Names) -> Self {
+        let dynamodb = aws_sdk_dynamodb::config::Builder::from(config).retry_classifier(error::Contention).build();
+        Self::with_clients(
+            names,
+            aws_sdk_dynamodb::Client::from_conf(dynamodb),
+            aws_sdk_eventbridge::Client::new(config),
+            aws_sdk_scheduler::Client::new(config),
+            aws_sdk_sqs::Client::new(config),
+        )
+    }
+
+    fn with_clients(
+        names: Names,
+        dynamodb: aws_sdk_dynamodb::Client,
+        eventbridge: aws_sdk_eventbridge::Client,
+        scheduler: aws_sdk_scheduler::Client,
+        sqs: aws_sdk_sqs::Client,
+    ) -> Self {
+        Self { inner: Arc::new(Inner { names, dynamodb, eventbridge, scheduler, sqs }) }
+    }
+
+    /// Opens the connection to the table before the first message needs it, while the function starts at full speed.
+    pub async fn warm(&self) {
+        if let Err(error) = self.get(&Key::new("!", "!")).await {
+            tracing::warn!(%error, "the table could not be reached at start");
+        }
+    }
+}
+
+impl Clock for Aws {
+    fn now(&self) -> Timestamp {
+        let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        Timestamp(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests;

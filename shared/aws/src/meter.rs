@@ -1,0 +1,121 @@
+//! What handling one message cost: requests, DynamoDB's units, events. Counted in production, not only in tests, so that a bench,
+//! an alarm and an invoice speak of the same numbers.
+//!
+//! Write units are what DynamoDB reports; a failed condition, of which it reports nothing, counts as the item it was tested
+//! against. Read units are computed from bytes: 4 KB each, half of that for the indexes, which are not read consistently. Attempts
+//! that the client repeated by itself count once.
+
+use keelway_engine::item::Item;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+tokio::task_local! {
+    static CURRENT: Meter;
+}
+
+/// A running count.
+#[derive(Debug, Clone, Default)]
+pub struct Meter {
+    usage: Arc<Mutex<Usage>>,
+}
+
+/// What was used.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// How many requests of each kind, as `dynamodb.GetItem`.
+    pub requests: BTreeMap<&'static str, u64>,
+    /// DynamoDB write request units, indexes included.
+    pub write_units: f64,
+    /// DynamoDB read request units.
+    pub read_units: f64,
+    /// Events the bus took.
+    pub events: u64,
+}
+
+impl Usage {
+    /// Requests of all kinds.
+    pub fn total_requests(&self) -> u64 {
+        self.requests.values().sum()
+    }
+}
+
+impl Meter {
+    /// Counts what `work` asks of AWS, in this task; also when it is dropped half-way or panics.
+    pub async fn around<F: Future>(&self, work: F) -> F::Output {
+        CURRENT.scope(self.clone(), work).await
+    }
+    /// The count so far.
+    pub fn usage(&self) -> Usage {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn add(change: impl FnOnce(&mut Usage)) {
+    // Outside of any message nobody counts.
+    let counted = CURRENT.try_with(|meter| change(&mut meter.usage.lock().unwrap_or_else(PoisonError::into_inner)));
+    if counted.is_err() {
+        tracing::trace!("a request outside of any message");
+    }
+}
+
+/// One request.
+pub(crate) fn request(name: &'static str) {
+    add(|usage| *usage.requests.entry(name).or_default() += 1);
+}
+
+/// Units a write used, as reported.
+pub(crate) fn wrote(units: impl IntoIterator<Item = f64>) {
+    add(|usage| usage.write_units += units.into_iter().sum::<f64>());
+}
+
+/// Units a write of an item of so many bytes uses, for what DynamoDB does not report.
+pub(crate) fn write_units(bytes: usize) -> f64 {
+    units(bytes, 1024)
+}
+
+/// Items read by key, consistently: each by itself, and one unit for each that does not exist.
+pub(crate) fn read_by_key<'a>(found: impl IntoIterator<Item = &'a Item>, missing: usize) {
+    let found: f64 = found.into_iter().map(|item| units(item.size(), 4096)).sum();
+    add(|usage| usage.read_units += found + units(0, 4096) * (missing as f64));
+}
+
+/// A page read by a query: its items together.
+pub(crate) fn read_page(items: &[Item], consistent: bool) {
+    let together = units(items.iter().map(Item::size).sum(), 4096);
+    add(|usage| usage.read_units += if consistent { together } else { together / 2.0 });
+}
+
+/// Events the bus took.
+pub(crate) fn published(events: usize) {
+    add(|usage| usage.events += events as u64);
+}
+
+fn units(bytes: usize, each: usize) -> f64 {
+    bytes.div_ceil(each).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelway_engine::item::Key;
+
+    #[tokio::test]
+    async fn counts_inside_and_nowhere_else() {
+        let meter = Meter::default();
+        request("dynamodb.GetItem");
+        meter
+            .around(async {
+                request("dynamodb.GetItem");
+                wrote([2.0, 1.0]);
+                published(2);
+                let item = Item::new(Key::new("a", "b")).with("x", "y".repeat(5000));
+                read_by_key([&item], 2);
+                read_page(&[item], false);
+            })
+            .await;
+        let usage = meter.usage();
+        assert_eq!(usage.requests, BTreeMap::from([("dynamodb.GetItem", 1)]));
+        assert_eq!((usage.write_units, usage.read_units, usage.events), (3.0, 5.0, 2));
+    }
+}

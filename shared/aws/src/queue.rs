@@ -1,0 +1,187 @@
+//! The engine's queue on SQS, and its timers: SQS delays up to 15 minutes, one-time schedules beyond.
+
+use crate::error::{port_error, refused};
+use crate::{Aws, meter};
+use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
+use aws_sdk_scheduler::types::{
+    ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, ScheduleState, Target,
+};
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::ports::{Clock, PortError, Queue};
+
+const SEND: &str = "sqs.SendMessage";
+const SEND_BATCH: &str = "sqs.SendMessageBatch";
+const CHANGE_VISIBILITY: &str = "sqs.ChangeMessageVisibility";
+const CREATE_SCHEDULE: &str = "scheduler.CreateSchedule";
+/// Bodies in one request.
+const MAX_BODIES: usize = 10;
+/// Bytes of one request's bodies together, and so of one body.
+const MAX_BYTES: usize = 1024 * 1024;
+/// The longest delay SQS takes.
+const MAX_DELAY: Span = Span::minutes(15);
+/// How much earlier than the wanted time a schedule fires: Scheduler is up to a minute late and retries; SQS does the rest.
+const AHEAD: Span = Span::minutes(10);
+/// No schedule is made for sooner than this: what Scheduler does with one that is past when it arrives is not documented.
+const SOONEST: Span = Span::minutes(15);
+/// Characters of a schedule's name.
+const MAX_NAME: usize = 64;
+
+impl Queue for Aws {
+    async fn send(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+        match bodies {
+            [] => Ok(Vec::new()),
+            [body] => self.send_one(body, 0).await.map(|()| vec![None]),
+            _ => self.send_batch(bodies).await,
+        }
+    }
+
+    async fn send_at(&self, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
+        match plan(self.now(), at) {
+            Plan::Delay(seconds) => self.send_one(body, seconds).await,
+            Plan::Schedule(when) => self.schedule(name, body, when).await,
+        }
+    }
+}
+
+impl Aws {
+    /// Has a received message come back after so many seconds instead of the queue's visibility timeout.
+    pub async fn come_back_in(&self, receipt: &str, seconds: i32) -> Result<(), PortError> {
+        meter::request(CHANGE_VISIBILITY);
+        let request = self.inner.sqs.change_message_visibility().queue_url(&self.inner.names.queue_url);
+        let request = request.receipt_handle(receipt).visibility_timeout(seconds);
+        request.send().await.map(|_| ()).map_err(|error| port_error(CHANGE_VISIBILITY, error))
+    }
+
+    async fn send_one(&self, body: &str, delay_seconds: i32) -> Result<(), PortError> {
+        check(SEND, [body])?;
+        meter::request(SEND);
+        let request = self.inner.sqs.send_message().queue_url(&self.inner.names.queue_url).message_body(acceptable(body));
+        let request = request.set_delay_seconds((delay_seconds > 0).then_some(delay_seconds));
+        request.send().await.map(|_| ()).map_err(|error| port_error(SEND, error))
+    }
+
+    async fn send_batch(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+        check(SEND_BATCH, bodies.iter().map(String::as_str))?;
+        let entries = bodies.iter().enumerate().map(|(i, body)| {
+            let entry = SendMessageBatchRequestEntry::builder().id(i.to_string()).message_body(acceptable(body));
+            entry.build().map_err(|error| refused(SEND_BATCH, error.to_string()))
+        });
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        meter::request(SEND_BATCH);
+        let request = self.inner.sqs.send_message_batch().queue_url(&self.inner.names.queue_url).set_entries(Some(entries));
+        let answer = request.send().await.map_err(|error| port_error(SEND_BATCH, error))?;
+        // Only what is said to be sent is sent.
+        let mut outcomes = vec![Some("not answered".to_owned()); bodies.len()];
+        let mut set = |id: &str, outcome: Option<String>| {
+            if let Some(place) = id.parse::<usize>().ok().and_then(|i| outcomes.get_mut(i)) {
+                *place = outcome;
+            }
+        };
+        for sent in answer.successful() {
+            set(sent.id(), None);
+        }
+        for failed in answer.failed() {
+            set(failed.id(), Some(format!("{}: {}", failed.code(), failed.message().unwrap_or("no message"))));
+        }
+        Ok(outcomes)
+    }
+
+    async fn schedule(&self, name: &str, body: &str, when: String) -> Result<(), PortError> {
+        check(CREATE_SCHEDULE, [body])?;
+        if name.is_empty() || name.len() > MAX_NAME {
+            let reason = format!("schedule name {name:?} has {} characters, 1 to {MAX_NAME} are allowed", name.len());
+            return Err(refused(CREATE_SCHEDULE, reason));
+        }
+        let bad = |error: aws_sdk_scheduler::error::BuildError| refused(CREATE_SCHEDULE, error.to_string());
+        let names = &self.inner.names;
+        let dead_letters = names.scheduler_dead_letters_arn.as_ref().map(|arn| DeadLetterConfig::builder().arn(arn).build());
+        let target = Target::builder()
+            .arn(&names.queue_arn)
+            .role_arn(&names.scheduler_role_arn)
+            .input(acceptable(body))
+            .set_dead_letter_config(dead_letters)
+            .build()
+            .map_err(bad)?;
+        let at_once = FlexibleTimeWindow::builder().mode(FlexibleTimeWindowMode::Off).build().map_err(bad)?;
+        meter::request(CREATE_SCHEDULE);
+        let request = self
+            .inner
+            .scheduler
+            .create_schedule()
+            .name(name)
+            .group_name(&names.scheduler_group)
+            .schedule_expression(when)
+            .state(ScheduleState::Enabled)
+            .flexible_time_window(at_once)
+            .action_after_completion(ActionAfterCompletion::Delete)
+            .target(target);
+        match request.send().await {
+            Ok(_) => Ok(()),
+            // The name says execution and time: this very schedule is there already.
+            Err(error) if matches!(error.as_service_error(), Some(CreateScheduleError::ConflictException(_))) => Ok(()),
+            Err(error) => Err(port_error(CREATE_SCHEDULE, error)),
+        }
+    }
+}
+
+/// How a body gets to the queue by a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Plan {
+    /// By SQS, so many seconds from now.
+    Delay(i32),
+    /// By Scheduler, at this expression's time.
+    Schedule(String),
+}
+
+/// Never late by our choice; early between 15 and 25 minutes ahead, which is too far for SQS and too near for Scheduler.
+fn plan(now: Timestamp, at: Timestamp) -> Plan {
+    let fires = at - AHEAD;
+    if at - now > MAX_DELAY && fires - now >= SOONEST {
+        // `at(2026-11-20T15:04:05)`: whole seconds, UTC unless said otherwise.
+        let second = fires.rfc3339();
+        return Plan::Schedule(format!("at({})", second.split('.').next().unwrap_or(&second)));
+    }
+    let delay = (at - now).0.clamp(0, MAX_DELAY.0);
+    Plan::Delay(i32::try_from((delay + 999) / 1000).unwrap_or(0))
+}
+
+fn check<'a>(request: &'static str, bodies: impl IntoIterator<Item = &'a str>) -> Result<(), PortError> {
+    let (count, bytes) = bodies.into_iter().fold((0, 0), |(count, bytes), body| (count + 1, bytes + body.len()));
+    if count > MAX_BODIES {
+        return Err(refused(request, format!("{count} bodies, at most {MAX_BODIES} go into one request")));
+    }
+    if bytes > MAX_BYTES {
+        return Err(refused(request, format!("{bytes} bytes, at most {MAX_BYTES} go into one request")));
+    }
+    Ok(())
+}
+
+/// SQS refuses two characters that JSON leaves as they are. Bodies are JSON, where they can only stand in strings.
+fn acceptable(body: &str) -> String {
+    body.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_up_to_15_minutes_and_schedules_beyond_25() {
+        let now = Timestamp::parse("2026-11-20T15:00:00.400Z").unwrap();
+        let after = |span: Span| plan(now, now + span);
+        assert_eq!(plan(now, now - Span::minutes(1)), Plan::Delay(0));
+        assert_eq!(after(Span(1)), Plan::Delay(1));
+        assert_eq!(after(Span::seconds(600)), Plan::Delay(600));
+        assert_eq!(after(Span(899_001)), Plan::Delay(900));
+        assert_eq!(after(Span::minutes(16)), Plan::Delay(900));
+        assert_eq!(after(Span(25 * 60_000 - 1)), Plan::Delay(900));
+        assert_eq!(after(Span::minutes(25)), Plan::Schedule("at(2026-11-20T15:15:00)".into()));
+        assert_eq!(after(Span::minutes(24 * 60)), Plan::Schedule("at(2026-11-21T14:50:00)".into()));
+    }
+
+    #[test]
+    fn characters_the_queue_refuses_are_escaped() {
+        assert_eq!(acceptable("{\"comment\":\"a\u{ffff}b\u{fffe}\"}"), r#"{"comment":"a\uffffb\ufffe"}"#);
+    }
+}
