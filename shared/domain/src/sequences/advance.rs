@@ -136,7 +136,8 @@ impl<'a> Step<'a> {
         if let Some(message) = self.too_large(task, &draft) {
             // What follows (a rollback) must be able to start: it gets the payload as it was before.
             self.record.base = self.facts.base.clone();
-            return self.end(Outcome { end: End::Normal, result: TaskResult::Fail, status: Status::Errored }, &message);
+            let (result, status) = (TaskResult::Fail, Status::Errored);
+            return self.end(Outcome { end: End::Normal, result, status, at: self.facts.now }, &message);
         }
         self.next.view.latest = Some(EventRef { ty: format!("{}.triggered", task.name), id: String::new(), time: self.facts.now });
         self.draft(draft);
@@ -231,7 +232,8 @@ impl<'a> Step<'a> {
     /// Ends with the last executed task's result.
     pub fn end_normally(&mut self) {
         let text = |field: &str| self.record.base.get(field).and_then(Value::as_str);
-        let outcome = Outcome { end: End::Normal, result: TaskResult::of(text("result")), status: Status::of(text("status")) };
+        let (result, status) = (TaskResult::of(text("result")), Status::of(text("status")));
+        let outcome = Outcome { end: End::Normal, result, status, at: self.facts.now };
         let message = self.last.as_ref().and_then(|event| event.text("message")).unwrap_or_default().to_owned();
         self.end(outcome, &message);
     }

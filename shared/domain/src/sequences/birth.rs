@@ -87,7 +87,7 @@ fn over(x: &Execution, sequence: &Sequence, (end, status): (End, Status), messag
     let policy = Policy { start_deadline: Default::default(), task_timeout: Default::default(), max_event_bytes: usize::MAX };
     let facts = Facts { now, flags: &flags, sequence, current: ("", &shipyard), base: &base, events: &[], policy };
     let mut step = Step::new(x, &facts);
-    step.end(Outcome { end, result: TaskResult::Fail, status }, message);
+    step.end(Outcome { end, result: TaskResult::Fail, status, at: now }, message);
     match step.commit() {
         Decision::Commit(transition) => *transition,
         _ => Transition { next: x.clone(), record: None },

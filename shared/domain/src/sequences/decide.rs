@@ -64,7 +64,9 @@ pub struct Policy {
 pub enum Decision {
     /// Absorbed before, or nothing to decide: settle what the state owes and acknowledge.
     Settle,
-    /// A wake-up came early, or its successor may not have been sent: send this one (again).
+    /// Nothing to decide, and nothing can be owed because of this input: acknowledge.
+    Nothing,
+    /// A wake-up came early: send it again.
     Rearm(Timestamp),
     /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
     Late,
@@ -166,7 +168,7 @@ fn abort(x: &Execution, facts: &Facts<'_>) -> Decision {
     if let (true, Some(record)) = (x.open, x.record) {
         step.cancel_task(record);
     }
-    let outcome = Outcome { end: End::Aborted, result: TaskResult::Fail, status: Status::Aborted };
+    let outcome = Outcome { end: End::Aborted, result: TaskResult::Fail, status: Status::Aborted, at: facts.now };
     step.end(outcome, "the sequence was aborted");
     step.commit()
 }
@@ -204,26 +206,28 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
 }
 
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
-    if x.outcome.is_some() {
+    // Replaced: whoever replaced it may have stopped before doing what the new state owes, its own wake-up included.
+    if x.outcome.is_some() || x.wake != Some(at) {
         return Decision::Settle;
-    }
-    match x.wake {
-        // Replaced by a later one, which the handler that replaced it may not have sent.
-        Some(wake) if wake > at => return Decision::Rearm(wake),
-        Some(wake) if wake == at => {}
-        _ => return Decision::Settle,
     }
     if facts.now < at {
         return Decision::Rearm(at);
     }
     match deadline(x, facts.sequence, &facts.policy) {
-        None => Decision::Settle,
+        None => Decision::Nothing,
         Some(deadline) if facts.now < deadline => {
             let mut next = x.clone();
             next.wake = Some(deadline);
             Transition::plain(next)
         }
-        Some(_) => due(x, facts),
+        Some(_) => match due(x, facts) {
+            Decision::Commit(mut transition) => {
+                // Used up: the same wake-up again finds it replaced, and settles.
+                transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
+                Decision::Commit(transition)
+            }
+            other => other,
+        },
     }
 }
 
@@ -251,6 +255,7 @@ fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
     } else {
         format!("sequence timed out while waiting for task {trigger} to receive a correlating .started or .finished event")
     };
-    step.end(Outcome { end: End::TimedOut, result: TaskResult::Fail, status: Status::Errored }, &message);
+    let outcome = Outcome { end: End::TimedOut, result: TaskResult::Fail, status: Status::Errored, at: facts.now };
+    step.end(outcome, &message);
     step.commit()
 }

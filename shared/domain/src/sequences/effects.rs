@@ -31,7 +31,7 @@ pub fn owed(x: &Execution, record: Option<&Record>) -> Vec<Effect> {
         effects.extend((0..record.follow_ups.len()).map(Effect::Follow));
     }
     if x.outcome.is_none()
-        && let Some(wake) = x.wake.filter(|_| x.open || x.due.is_some())
+        && let Some(wake) = x.wake
     {
         effects.push(Effect::Wake(wake));
     }

@@ -163,6 +163,8 @@ pub struct Outcome {
     pub result: TaskResult,
     /// `status` of its `.finished`.
     pub status: Status,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// Why an execution ended.

@@ -1,0 +1,152 @@
+//! Where everything lives in the table. One partition per context (what happened there), one per lane (lock and queue); the
+//! id of a task's trigger leads to both the execution and its record, so handling an event needs no index.
+
+use crate::item::Key;
+use crate::message::Address;
+use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::sequences::{Class, Execution};
+use keelway_domain::time::Timestamp;
+
+/// The sort key of an item that is alone or first in its partition: sorts before every other.
+pub const MAIN: &str = "!";
+/// The partition that lists the projects.
+pub const PROJECTS: &str = "PROJECTS";
+/// The partition of dead letters.
+pub const DEAD_LETTERS: &str = "L";
+
+fn ms(t: Timestamp) -> String {
+    format!("{:013}", t.0.max(0))
+}
+
+/// A 64-bit hash as 13 characters, sorted like the number.
+pub fn hash(content: u64) -> String {
+    ExecutionId(content).to_string()
+}
+
+/// The partition of a context.
+pub fn context_partition(project: &ProjectName, context: &Context) -> String {
+    format!("C#{project}#{context}")
+}
+
+/// The context item: flags and what the list of sequences shows of it.
+pub fn context(project: &ProjectName, context: &Context) -> Key {
+    Key::new(context_partition(project, context), MAIN)
+}
+
+/// An execution.
+pub fn execution(to: &Address) -> Key {
+    Key::new(context_partition(&to.project, &to.context), format!("X#{}", to.execution))
+}
+
+/// The sort key of a recorded event: by acceptance, then content.
+pub fn event_sort(at: Timestamp, content: u64) -> String {
+    format!("E#{}#{}", ms(at), hash(content))
+}
+
+/// The content hash in the sort key of a recorded event.
+pub fn event_content(sort: &str) -> Option<u64> {
+    let text = sort.strip_prefix("E#")?.split('#').nth(1)?;
+    ExecutionId::parse(text).map(|id| id.0)
+}
+
+/// The sort key of a transition record.
+pub fn record_sort(id: &RecordId) -> String {
+    format!("T#{}#{:03}#{}", id.execution, id.task, id.hash)
+}
+
+/// A transition record.
+pub fn record(project: &ProjectName, context: &Context, id: &RecordId) -> Key {
+    Key::new(context_partition(project, context), record_sort(id))
+}
+
+/// A lane: at most one execution of a (project, stage, service) holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LaneKey(pub String);
+
+impl LaneKey {
+    /// The lane an execution runs on.
+    pub fn of(x: &Execution) -> Self {
+        Self(format!("K#{}#{}#{}", x.project, x.stage, x.service))
+    }
+    /// The lock.
+    pub fn lock(&self) -> Key {
+        Key::new(self.0.clone(), MAIN)
+    }
+    /// The place of an execution's present request in the queue.
+    pub fn entry(&self, x: &Execution) -> Key {
+        let class = match x.class {
+            Class::FollowUp => 0,
+            Class::Outside => 1,
+        };
+        Key::new(self.0.clone(), format!("Q#{class}#{}#{}#{:06}", ms(x.accepted), x.id, x.ask))
+    }
+}
+
+/// What remains of an execution for ever: its trigger, however old, starts nothing a second time.
+pub fn tombstone(project: &ProjectName, execution: ExecutionId) -> Key {
+    Key::new(format!("Z#{project}#{execution}"), MAIN)
+}
+
+/// The partition of a project's definitions.
+pub fn project_partition(project: &ProjectName) -> String {
+    format!("P#{project}")
+}
+
+/// A project.
+pub fn project(project: &ProjectName) -> Key {
+    Key::new(project_partition(project), MAIN)
+}
+
+/// An applied shipyard revision; immutable.
+pub fn revision(project: &ProjectName, revision: &str) -> Key {
+    Key::new(project_partition(project), format!("S#{revision}"))
+}
+
+/// A service.
+pub fn service(project: &ProjectName, service: &str) -> Key {
+    Key::new(project_partition(project), format!("V#{service}"))
+}
+
+/// Input that belongs to no context.
+pub fn invalid(at: Timestamp, content: u64) -> Key {
+    Key::new(format!("B#{}", at.day()), format!("{}#{}", ms(at), hash(content)))
+}
+
+/// A dead letter.
+pub fn dead_letter(sent: Timestamp, id: &str) -> Key {
+    Key::new(DEAD_LETTERS, format!("{}#{id}", ms(sent)))
+}
+
+/// Index partition: open tasks of a name.
+pub fn open_work(project: &ProjectName, task: &str) -> String {
+    format!("O#{project}#{task}")
+}
+
+/// Index sort key of an open task.
+pub fn open_work_sort(x: &Execution, sent: Timestamp, id: &RecordId) -> String {
+    format!("{}#{}#{}#{}#{:03}#{}", x.stage, x.service, ms(sent), id.execution, id.task, id.hash)
+}
+
+/// Index partition: open executions of a project.
+pub fn open_executions(project: &ProjectName) -> String {
+    format!("W#{project}")
+}
+
+/// Index partition: contexts of a project by age.
+pub fn contexts(project: &ProjectName) -> String {
+    format!("P#{project}")
+}
+
+/// Index sort key of a context, or of one of its open executions.
+pub fn by_age(at: Timestamp, context: &Context, execution: Option<ExecutionId>) -> String {
+    match execution {
+        Some(execution) => format!("{}#{context}#{execution}", ms(at)),
+        None => format!("{}#{context}", ms(at)),
+    }
+}
+
+/// Where a time begins in an index by age.
+pub fn age_bound(at: Timestamp) -> String {
+    ms(at)
+}

@@ -1,0 +1,342 @@
+//! What starts executions: an outside trigger, a follow-up's message, a domain event.
+
+use super::Engine;
+use super::codec::{self, Frame, LoadedContext};
+use super::history::{self, Verdict};
+use super::load::Project;
+use super::settle::birth_of;
+use crate::item::{Item, Key};
+use crate::keys;
+use crate::message::{Address, Handled, Message};
+use crate::ports::{Condition, PortError, Ports, Transacted, Write};
+use crate::table;
+use keelway_domain::event::{CloudEvent, Object};
+use keelway_domain::ids::{ExecutionId, RecordId, event_id};
+use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
+use keelway_domain::sequences::{
+    Birth, Class, Decision, Execution, Facts, Input, Lane, Transition, born, content, decide, domain_event_starts, first_payload, fresh,
+    never_started,
+};
+use keelway_domain::shipyard::Sequence;
+use keelway_domain::time::Timestamp;
+use std::collections::HashMap;
+
+/// What is read to accept an execution: one request, whatever the outcome.
+struct Gate {
+    context: LoadedContext,
+    present: Option<Item>,
+    expired: bool,
+    project: Project,
+    service_known: bool,
+}
+
+impl<P: Ports> Engine<P> {
+    /// An outside `<stage>.<sequence>.triggered`: project, stage and service come from the data, the sequence from the type.
+    pub(super) async fn accept(
+        &self,
+        event: &CloudEvent,
+        stage: &StageName,
+        sequence: &SequenceName,
+        sent: Timestamp,
+    ) -> Result<Handled, PortError> {
+        let (project, service) = match self.scope(event) {
+            Ok(scope) => scope,
+            Err(reason) => return self.refuse(event, sent, &reason).await,
+        };
+        let Some(stage_given) = event.text("stage") else {
+            return self.refuse(event, sent, &format!("data.stage is missing: name the stage, for example {stage:?}")).await;
+        };
+        let id = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
+        let recorded = history::event(&self.limits, &project, event, sent, Verdict::None);
+        let birth = |gate: &Gate| Birth {
+            id,
+            project: project.clone(),
+            context: event.context.clone(),
+            stage: stage_given.to_owned(),
+            service: service.clone(),
+            sequence: sequence.to_string(),
+            revision: gate.project.revision.clone(),
+            git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(gate)),
+            trigger_id: event.id.clone(),
+            accepted: sent,
+            class: Class::Outside,
+            parent: None,
+            epoch: gate.context.flags.epoch,
+            payload: recorded.key.sk.clone(),
+            data: event.data.clone(),
+        };
+        for _ in 0..super::COMMIT_TRIES {
+            let gate = self.gate(&project, id, event, &service).await?;
+            if let Some(item) = &gate.present {
+                let loaded = codec::execution(item)?;
+                if keys::event_content(&loaded.x.payload) != Some(content(event)) {
+                    let reason = format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id);
+                    return self.refuse(event, sent, &reason).await;
+                }
+                self.settle(&loaded).await?;
+                return Ok(Handled::Settled);
+            }
+            if gate.expired {
+                self.keep(&project, event, sent, Verdict::Stale).await?;
+                return Ok(Handled::Stale);
+            }
+            if self.begin(&birth(&gate), &gate, vec![recorded.clone()]).await? {
+                return Ok(Handled::Committed);
+            }
+        }
+        Err(self.contended(format_args!("execution {id}")))
+    }
+
+    /// A follow-up, by message: the record of the execution that caused it says everything.
+    pub(super) async fn follow(&self, parent: &Address, record: &RecordId, n: usize) -> Result<Handled, PortError> {
+        let found = self.record_of(&parent.project, &parent.context, record).await?;
+        let Some((record_found, follow_up)) = found.as_ref().and_then(|found| Some((found, found.follow_ups.get(n)?))) else {
+            tracing::warn!(execution = %parent.execution, "a follow-up's record is gone");
+            return Ok(Handled::Stale);
+        };
+        let Some(loaded) = self.execution(parent).await? else { return Ok(Handled::Stale) };
+        for _ in 0..super::COMMIT_TRIES {
+            let x = &loaded.x;
+            let gate = self.gate_of(&x.project, &x.context, follow_up.execution, &x.service).await?;
+            if let Some(item) = &gate.present {
+                self.settle(&codec::execution(item)?).await?;
+                return Ok(Handled::Settled);
+            }
+            if gate.expired {
+                return Ok(Handled::Settled);
+            }
+            let mut base = record_found.base.clone();
+            base.insert("stage".into(), follow_up.stage.as_str().into());
+            if self.begin(&birth_of(x, record, follow_up, &base), &gate, vec![]).await? {
+                return Ok(Handled::Committed);
+            }
+        }
+        Err(self.contended(format_args!("execution {}", follow_up.execution)))
+    }
+
+    /// An event that is neither a sequence's nor a task's: perhaps some sequence is triggered on it.
+    pub(super) async fn domain_event(&self, event: &CloudEvent, name: &str, sent: Timestamp) -> Result<Handled, PortError> {
+        let scope = self.scope(event);
+        if Self::is_history(name) {
+            return match scope {
+                Ok((project, _)) => self.keep(&project, event, sent, Verdict::None).await.map(|()| Handled::Recorded),
+                Err(_) => {
+                    history::invalid(&self.ports, &self.limits, sent, "kept as history: it names no project", &event.to_bytes()).await?;
+                    Ok(Handled::Recorded)
+                }
+            };
+        }
+        let unknown = format!("unknown event type {:?}: no sequence is triggered on it", event.ty);
+        let (project, _) = match scope {
+            Ok(scope) => scope,
+            Err(reason) => return self.refuse(event, sent, &format!("{unknown}, and {reason}")).await,
+        };
+        let items = self.read(&[keys::project(&project)]).await?;
+        let known = self.project(&project, items.get(&keys::project(&project))).await?;
+        let starts = domain_event_starts(&known.shipyard, &event.ty, &event.data);
+        if starts.is_empty() {
+            return self.refuse(event, sent, &unknown).await;
+        }
+        self.keep(&project, event, sent, Verdict::None).await?;
+        let root = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
+        let message = |stage: &StageName, sequence: &SequenceName| Message::Start {
+            to: Address {
+                project: project.clone(),
+                context: event.context.clone(),
+                execution: ExecutionId::of_follow_up(root, "event", stage, sequence),
+            },
+            event: keys::event_sort(sent, content(event)),
+            stage: stage.clone(),
+            sequence: sequence.clone(),
+            accepted: sent,
+        };
+        let bodies: Vec<String> = starts.iter().map(|(stage, sequence)| message(&stage.name, &sequence.name).to_body()).collect();
+        table::send(&self.ports, &bodies).await?;
+        Ok(Handled::Committed)
+    }
+
+    /// One of the executions a domain event starts.
+    pub(super) async fn start_on_event(
+        &self,
+        to: &Address,
+        sort: &str,
+        (stage, sequence): (&StageName, &SequenceName),
+        accepted: Timestamp,
+    ) -> Result<Handled, PortError> {
+        let key = Key::new(keys::context_partition(&to.project, &to.context), sort);
+        let items = self.read(std::slice::from_ref(&key)).await?;
+        let Some(event) = items.get(&key).and_then(history::decode) else { return Ok(Handled::Stale) };
+        let Ok((_, service)) = self.scope(&event) else { return Ok(Handled::Stale) };
+        for _ in 0..super::COMMIT_TRIES {
+            let gate = self.gate_of(&to.project, &to.context, to.execution, &service).await?;
+            if let Some(item) = &gate.present {
+                self.settle(&codec::execution(item)?).await?;
+                return Ok(Handled::Settled);
+            }
+            if gate.expired {
+                return Ok(Handled::Settled);
+            }
+            let birth = Birth {
+                id: to.execution,
+                project: to.project.clone(),
+                context: to.context.clone(),
+                stage: stage.to_string(),
+                service: service.clone(),
+                sequence: sequence.to_string(),
+                revision: gate.project.revision.clone(),
+                git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(&gate)),
+                trigger_id: event_id(to.execution, "triggered").to_string(),
+                accepted,
+                class: Class::Outside,
+                parent: None,
+                epoch: gate.context.flags.epoch,
+                payload: sort.to_owned(),
+                data: event.data.clone(),
+            };
+            if self.begin(&birth, &gate, vec![]).await? {
+                return Ok(Handled::Committed);
+            }
+        }
+        Err(self.contended(format_args!("execution {}", to.execution)))
+    }
+
+    /// project and service of an event; every event of this engine has both.
+    fn scope(&self, event: &CloudEvent) -> Result<(ProjectName, ServiceName), String> {
+        let field = |name: &'static str| event.text(name).ok_or_else(|| format!("data.{name} is missing: name the {name}"));
+        let project = ProjectName::new(field("project")?).map_err(|error| format!("data.project: {error}"))?;
+        let service = ServiceName::new(field("service")?).map_err(|error| format!("data.service: {error}"))?;
+        match self.oversize(event) {
+            Some(reason) => Err(reason),
+            None => Ok((project, service)),
+        }
+    }
+
+    async fn gate(&self, project: &ProjectName, id: ExecutionId, event: &CloudEvent, service: &ServiceName) -> Result<Gate, PortError> {
+        self.gate_of(project, &event.context, id, service).await
+    }
+
+    async fn gate_of(
+        &self,
+        project: &ProjectName,
+        context: &keelway_domain::names::Context,
+        id: ExecutionId,
+        service: &ServiceName,
+    ) -> Result<Gate, PortError> {
+        let to = Address { project: project.clone(), context: context.clone(), execution: id };
+        let (of_context, of_execution) = (keys::context(project, context), keys::execution(&to));
+        let (tombstone, of_project) = (keys::tombstone(project, id), keys::project(project));
+        let of_service = keys::service(project, service.as_str());
+        let wanted = [of_context.clone(), of_execution.clone(), tombstone.clone(), of_project.clone(), of_service.clone()];
+        let mut items: HashMap<Key, Item> = self.read(&wanted).await?;
+        Ok(Gate {
+            context: codec::context(items.get(&of_context)),
+            present: items.remove(&of_execution),
+            expired: items.contains_key(&tombstone),
+            project: self.project(project, items.get(&of_project)).await?,
+            service_known: items.contains_key(&of_service),
+        })
+    }
+
+    /// Creates the execution: on a free lane with its first task sent, else wanting its lane. `false`: something moved; look again.
+    async fn begin(&self, birth: &Birth, gate: &Gate, recorded: Vec<Item>) -> Result<bool, PortError> {
+        let mut items = recorded;
+        if !gate.service_known && gate.project.exists {
+            items.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
+        }
+        let now = self.ports.now();
+        let (transition, sequence) = match find(gate, birth) {
+            Ok(sequence) => (born(birth, &gate.context.flags, &sequence, now), sequence),
+            Err(message) => {
+                let transition = never_started(birth, &message, now);
+                let Some(sequence) = codec::no_sequence() else { return Ok(false) };
+                (transition, sequence)
+            }
+        };
+        let x = &transition.next;
+        if x.lane == Lane::Wants
+            && let Some(lane) = self.take_if_free(x).await?
+            && let Some(started) = start(x, &sequence, gate, birth, now)
+        {
+            return self.begin_on_free_lane(started, &sequence, lane, gate, items).await;
+        }
+        if gate.context.version == 0 {
+            let service = &birth.service;
+            let context = codec::new_context(&birth.project, &birth.context, &birth.sequence, service, birth.accepted);
+            // Another trigger of the context may have been first; a pause in it must not be overwritten.
+            drop(self.ports.write(&Write::Put(context, Condition::Absent)).await?);
+        }
+        self.create(&transition, &sequence, items).await?;
+        Ok(true)
+    }
+
+    async fn begin_on_free_lane(
+        &self,
+        started: Transition,
+        sequence: &Sequence,
+        lane: Write,
+        gate: &Gate,
+        items: Vec<Item>,
+    ) -> Result<bool, PortError> {
+        let x = &started.next;
+        let mut items = items;
+        items.extend(self.record_items(x, started.record.as_ref()));
+        table::record(&self.ports, items, vec![]).await?;
+        let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now: self.ports.now() };
+        let of_context = keys::context(&x.project, &x.context);
+        let mut writes = vec![frame.create(x)];
+        if x.lane == Lane::Holds {
+            writes.push(lane);
+        }
+        // The flags that were read must still hold: a pause or an abort in between covers this execution.
+        writes.push(match gate.context.version {
+            0 => Write::Put(codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted), Condition::Absent),
+            version => Write::Check(of_context, Condition::Version(version)),
+        });
+        if self.ports.transact(&writes).await? != Transacted::Done {
+            return Ok(false);
+        }
+        let effects = fresh(None, x, started.record.as_ref(), |_| false);
+        self.perform(x, started.record.as_ref(), &effects).await?;
+        Ok(true)
+    }
+}
+
+fn revision_id(gate: &Gate) -> Option<String> {
+    Some(gate.project.revision.clone()).filter(|revision| !revision.is_empty())
+}
+
+/// The sequence to run, or why there is none, in the reference's words where clients know them.
+fn find(gate: &Gate, birth: &Birth) -> Result<Sequence, String> {
+    let because = |why: String| format!("Unable to start sequence {}: {why}", birth.sequence);
+    if !gate.project.exists {
+        return Err(because(format!("no project named {} exists", birth.project)));
+    }
+    if birth.revision.is_empty() {
+        return Err(because(format!("project {} has no shipyard", birth.project)));
+    }
+    let stage = gate.project.shipyard.stage(&birth.stage);
+    let stage = stage.ok_or_else(|| because(format!("no stage with name {} found", birth.stage)))?;
+    let missing = || because(format!("no task sequence with name {} found in stage {}", birth.sequence, birth.stage));
+    stage.sequence(&birth.sequence).ok_or_else(missing)
+}
+
+/// The start as a transition, unless it would end the execution or set others off at once: then the ordinary path does it.
+fn start(x: &Execution, sequence: &Sequence, gate: &Gate, birth: &Birth, now: Timestamp) -> Option<Transition> {
+    let base: Object = first_payload(&birth.data, x);
+    let facts = Facts {
+        now,
+        flags: &gate.context.flags,
+        sequence,
+        current: (&gate.project.revision, &gate.project.shipyard),
+        base: &base,
+        events: &[],
+        policy: gate.project.policy,
+    };
+    match decide(x, Input::Granted(x.ask), &facts) {
+        Decision::Commit(started) => {
+            let plain = started.next.outcome.is_none() && started.record.as_ref().is_none_or(|record| record.follow_ups.is_empty());
+            plain.then_some(*started)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,375 @@
+//! Executions and contexts as items: the one place that knows the attributes' short names.
+//!
+//! A writer sets and removes only what differs between two states it knows, so attributes a newer version has added survive.
+
+use crate::item::{Attr, Attrs, Item, Name};
+use crate::keys;
+use crate::message::Address;
+use crate::ports::{Condition, PortError, Write};
+use keelway_domain::event::{Status, TaskResult};
+use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
+use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName};
+use keelway_domain::sequences::{Class, End, EventRef, Execution, Flags, Lane, Outcome, Reaction, ReactionKind, View};
+use keelway_domain::shipyard::APPROVAL;
+use keelway_domain::time::{Span, Timestamp};
+use std::collections::BTreeMap;
+
+/// The format number of items written here; a function that meets a higher one leaves the message to newer code.
+pub const FORMAT: i64 = 1;
+
+/// An execution and the version of its item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The state.
+    pub x: Execution,
+    /// The item's version.
+    pub version: i64,
+}
+
+/// A context and the version of its item; version 0: there is none yet.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LoadedContext {
+    /// The desired state.
+    pub flags: Flags,
+    /// The item's version.
+    pub version: i64,
+}
+
+/// Whom messages to this execution are addressed to.
+pub fn address(x: &Execution) -> Address {
+    Address { project: x.project.clone(), context: x.context.clone(), execution: x.id }
+}
+
+fn broken(item: &Item, what: &str) -> PortError {
+    PortError::Refused { request: "decode", reason: format!("item {} has no usable {what}", item.key) }
+}
+
+/// Refuses items of a format this code does not know: the message waits for newer code.
+pub fn check_format(item: &Item) -> Result<(), PortError> {
+    match item.number("f") {
+        Some(format) if format > FORMAT => Err(PortError::Retry {
+            request: "decode",
+            reason: format!("item {} has format {format}, this code knows {FORMAT}: deploy the newer functions", item.key),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads an execution.
+pub fn execution(item: &Item) -> Result<Loaded, PortError> {
+    check_format(item)?;
+    let (project, context) = scope_of(&item.key.pk).ok_or_else(|| broken(item, "partition"))?;
+    let id = item.key.sk.strip_prefix("X#").and_then(ExecutionId::parse).ok_or_else(|| broken(item, "sort key"))?;
+    let text = |name: &str| item.text(name).map(str::to_owned);
+    let time = |name: &str| item.number(name).map(Timestamp);
+    let small = |name: &str| item.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    let task = u16::try_from(small("k")).map_err(|_| broken(item, "k"))?;
+    let outcome = item.text("en").map(|text| outcome(text, time("et").unwrap_or_default()).ok_or_else(|| broken(item, "en"))).transpose()?;
+    let record = item.text("th").and_then(|text| {
+        let (number, hash) = text.split_once('#')?;
+        Some(RecordId { execution: id, task: number.parse().ok()?, hash: RecordHash::parse(hash)? })
+    });
+    let x = Execution {
+        id,
+        project,
+        context,
+        stage: text("sg").unwrap_or_default(),
+        service: text("sv").and_then(|name| ServiceName::new(name).ok()).ok_or_else(|| broken(item, "sv"))?,
+        sequence: text("sq").unwrap_or_default(),
+        revision: text("df").unwrap_or_default(),
+        git_commit_id: text("gc"),
+        trigger_id: text("ti").unwrap_or_default(),
+        accepted: time("ac").unwrap_or_default(),
+        class: if item.number("cl") == Some(0) { Class::FollowUp } else { Class::Outside },
+        parent: item.text("pr").and_then(ExecutionId::parse),
+        epoch: small("ep"),
+        payload: text("pl").unwrap_or_default(),
+        lane: match item.text("ky") {
+            Some("h") => Lane::Holds,
+            Some("w") => Lane::Wants,
+            _ => Lane::None,
+        },
+        ask: small("q"),
+        paused: item.flag("pz"),
+        task,
+        open: item.flag("op"),
+        record,
+        sent: time("tt"),
+        due: time("du"),
+        began: time("st"),
+        paused_at: time("pt"),
+        reactions: reactions(item.bytes("r")),
+        results: item.text("rs").unwrap_or_default().chars().map(result).collect(),
+        wake: time("w"),
+        outcome,
+        view: View {
+            image: text("im"),
+            latest: item.text("le").and_then(event_ref),
+            latest_failed: item.text("lf").and_then(event_ref),
+            evaluation: item.text("ev").and_then(|text| {
+                let (first, score) = text.split_once('|')?;
+                Some((result(first.chars().next()?), score.to_owned()))
+            }),
+            problem: text("pb"),
+        },
+    };
+    Ok(Loaded { x, version: item.version() })
+}
+
+fn scope_of(partition: &str) -> Option<(ProjectName, Context)> {
+    let (project, context) = partition.strip_prefix("C#")?.split_once('#')?;
+    Some((ProjectName::new(project).ok()?, Context::new(context).ok()?))
+}
+
+/// The attributes of an execution, without its version. `task`: the name of the open task; `retention` sets when an ended one expires.
+fn attributes(x: &Execution, task: Option<&str>, expires: Option<Timestamp>) -> Attrs {
+    let item = Item::new(keys::execution(&address(x)))
+        .with("f", FORMAT)
+        .with("sg", x.stage.as_str())
+        .with("sv", x.service.as_str())
+        .with("sq", x.sequence.as_str())
+        .with("df", x.revision.as_str())
+        .with_some("gc", x.git_commit_id.as_deref())
+        .with("ti", x.trigger_id.as_str())
+        .with("ac", x.accepted.0)
+        .with("cl", if x.class == Class::FollowUp { 0 } else { 1 })
+        .with_some("pr", x.parent.map(|id| id.to_string()))
+        .with("ep", i64::from(x.epoch))
+        .with("pl", x.payload.as_str())
+        .with("ky", lane(x.lane))
+        .with("q", i64::from(x.ask))
+        .with_some("pz", x.paused.then_some(true))
+        .with("k", i64::from(x.task))
+        .with_some("op", x.open.then_some(true))
+        .with_some("th", x.record.map(|id| format!("{}#{}", id.task, id.hash)))
+        .with_some("tt", x.sent.map(|t| t.0))
+        .with_some("du", x.due.map(|t| t.0))
+        .with_some("st", x.began.map(|t| t.0))
+        .with_some("pt", x.paused_at.map(|t| t.0))
+        .with_some("r", (!x.reactions.is_empty()).then(|| encode_reactions(&x.reactions)))
+        .with_some("rs", (!x.results.is_empty()).then(|| x.results.iter().map(|r| letter(*r)).collect::<String>()))
+        .with_some("w", x.wake.map(|t| t.0))
+        .with_some("im", x.view.image.as_deref().map(|image| shorten(image, 200)))
+        .with_some("le", x.view.latest.as_ref().map(encode_ref))
+        .with_some("lf", x.view.latest_failed.as_ref().map(encode_ref))
+        .with_some("ev", x.view.evaluation.as_ref().map(|(r, score)| format!("{}|{}", letter(*r), shorten(score, 32))))
+        .with_some("pb", x.view.problem.as_deref().map(|title| shorten(title, 100)));
+    let item = match (x.outcome, task, x.sent, x.record) {
+        (Some(outcome), ..) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with_some("ttl", expires.map(|t| t.0 / 1000)),
+        (None, Some(task), Some(sent), Some(record)) if x.open => with_age(x, item)
+            .with("gp1", keys::open_work(&x.project, task))
+            .with("gs1", keys::open_work_sort(x, sent, &record)),
+        _ => with_age(x, item),
+    };
+    item.attrs
+}
+
+fn with_age(x: &Execution, item: Item) -> Item {
+    item.with("gp2", keys::open_executions(&x.project)).with("gs2", keys::by_age(x.accepted, &x.context, Some(x.id)))
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// What turns an execution into an item besides its state.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Names of the sequence's tasks, for the index of open work.
+    pub tasks: &'a [keelway_domain::shipyard::Task],
+    /// How long an ended execution is kept.
+    pub retention: Span,
+    /// Now.
+    pub now: Timestamp,
+}
+
+impl Frame<'_> {
+    fn attributes(&self, x: &Execution) -> Attrs {
+        let task = self.tasks.get(usize::from(x.task)).map(|task| task.name.as_str());
+        attributes(x, task, x.outcome.map(|_| self.now + self.retention))
+    }
+
+    /// The write that creates the execution.
+    pub fn create(&self, x: &Execution) -> Write {
+        let mut item = Item { key: keys::execution(&address(x)), attrs: self.attributes(x) };
+        item.attrs.insert(Name::Borrowed("v"), Attr::N(1));
+        Write::Put(item, Condition::Absent)
+    }
+
+    /// The write that moves it from one state to the next.
+    pub fn update(&self, old: &Loaded, next: &Execution) -> Write {
+        // The expiry of the old state does not matter: it had none.
+        let before = self.attributes(&old.x);
+        let after = self.attributes(next);
+        let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
+        let mut set: Attrs = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
+        set.insert(Name::Borrowed("v"), Attr::N(old.version + 1));
+        Write::Update { key: keys::execution(&address(next)), condition: Condition::Version(old.version), set, remove }
+    }
+}
+
+/// Whether an open execution waits for a person: its index entry says which task is open.
+pub fn waits_for_approval(item: &Item) -> bool {
+    item.text("gp1").and_then(|partition| partition.rsplit('#').next()) == Some(APPROVAL)
+}
+
+/// The name of the open task, from the index entry.
+pub fn open_task(item: &Item) -> Option<&str> {
+    item.text("gp1").and_then(|partition| partition.rsplit('#').next())
+}
+
+fn lane(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Holds => "h",
+        Lane::Wants => "w",
+        Lane::None => "n",
+    }
+}
+
+fn letter(result: TaskResult) -> char {
+    match result {
+        TaskResult::Pass => 'p',
+        TaskResult::Warning => 'w',
+        TaskResult::Fail => 'f',
+    }
+}
+
+fn result(letter: char) -> TaskResult {
+    match letter {
+        'p' => TaskResult::Pass,
+        'w' => TaskResult::Warning,
+        _ => TaskResult::Fail,
+    }
+}
+
+fn status_letter(status: Status) -> char {
+    match status {
+        Status::Succeeded => 's',
+        Status::Errored => 'e',
+        Status::Aborted => 'a',
+        Status::Unknown => 'u',
+    }
+}
+
+fn status(letter: char) -> Status {
+    match letter {
+        's' => Status::Succeeded,
+        'e' => Status::Errored,
+        'a' => Status::Aborted,
+        _ => Status::Unknown,
+    }
+}
+
+fn encode_outcome(outcome: Outcome) -> String {
+    let end = match outcome.end {
+        End::Normal => 'n',
+        End::TimedOut => 't',
+        End::Aborted => 'a',
+        End::NeverStarted => 'x',
+    };
+    [end, letter(outcome.result), status_letter(outcome.status)].into_iter().collect()
+}
+
+fn outcome(text: &str, at: Timestamp) -> Option<Outcome> {
+    let mut letters = text.chars();
+    let end = match letters.next()? {
+        'n' => End::Normal,
+        't' => End::TimedOut,
+        'a' => End::Aborted,
+        'x' => End::NeverStarted,
+        _ => return None,
+    };
+    Some(Outcome { end, result: result(letters.next()?), status: status(letters.next()?), at })
+}
+
+fn encode_ref(event: &EventRef) -> String {
+    format!("{}|{}|{}", event.time.0, shorten(&event.ty, 110), shorten(&event.id, 64))
+}
+
+fn event_ref(text: &str) -> Option<EventRef> {
+    let mut parts = text.splitn(3, '|');
+    let time = Timestamp(parts.next()?.parse().ok()?);
+    Some(EventRef { time, ty: parts.next()?.to_owned(), id: parts.next()?.to_owned() })
+}
+
+/// One reaction: kind, result, status and data flag in a byte, then identity, content and acceptance time.
+const REACTION: usize = 1 + 8 + 8 + 6;
+
+fn encode_reactions(reactions: &[Reaction]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(reactions.len() * REACTION);
+    for reaction in reactions {
+        let kind = u8::from(reaction.kind == ReactionKind::Finished);
+        let result = reaction.result as u8;
+        let status = reaction.status as u8;
+        bytes.push(kind | result << 1 | status << 3 | u8::from(reaction.has_data) << 5);
+        bytes.extend(reaction.identity.to_be_bytes());
+        bytes.extend(reaction.content.to_be_bytes());
+        bytes.extend(&reaction.at.0.to_be_bytes()[2..]);
+    }
+    bytes
+}
+
+fn reactions(bytes: &[u8]) -> Vec<Reaction> {
+    let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
+    let one = |chunk: &[u8]| Reaction {
+        kind: if chunk[0] & 1 == 1 { ReactionKind::Finished } else { ReactionKind::Started },
+        result: [TaskResult::Pass, TaskResult::Warning, TaskResult::Fail, TaskResult::Fail][usize::from(chunk[0] >> 1 & 3)],
+        status: [Status::Succeeded, Status::Errored, Status::Aborted, Status::Unknown][usize::from(chunk[0] >> 3 & 3)],
+        has_data: chunk[0] >> 5 & 1 == 1,
+        identity: number(&chunk[1..9]),
+        content: number(&chunk[9..17]),
+        at: Timestamp(number(&chunk[17..23]) as i64),
+    };
+    bytes.chunks_exact(REACTION).map(one).collect()
+}
+
+/// Reads a context; absent = nothing is desired.
+pub fn context(item: Option<&Item>) -> LoadedContext {
+    let Some(item) = item else { return LoadedContext::default() };
+    let small = |name: &str| item.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    let stages: BTreeMap<String, u32> = item.text("es").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let paused: Vec<String> = item.text("ps").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let flags = Flags {
+        epoch: small("ep"),
+        aborted: small("ea"),
+        aborted_stages: stages,
+        paused: item.flag("pa"),
+        paused_stages: paused.into_iter().collect(),
+    };
+    LoadedContext { flags, version: item.version() }
+}
+
+/// The item of a new context: what the list of sequences shows of it.
+pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, service: &ServiceName, at: Timestamp) -> Item {
+    Item::new(keys::context(project, context))
+        .with("v", 1i64)
+        .with("f", FORMAT)
+        .with("sq", sequence)
+        .with("sv", service.as_str())
+        .with("at", at.0)
+        .with("gp2", keys::contexts(project))
+        .with("gs2", keys::by_age(at, context, None))
+}
+
+/// The write that changes a context's flags.
+pub fn update_context(key: crate::item::Key, old: &LoadedContext, flags: &Flags) -> Write {
+    let mut set = Attrs::new();
+    let mut remove = vec![];
+    let mut put = |name: &'static str, value: Option<Attr>| match value {
+        Some(value) => drop(set.insert(Name::Borrowed(name), value)),
+        None => remove.push(Name::Borrowed(name)),
+    };
+    put("v", Some(Attr::N(old.version + 1)));
+    put("ep", Some(Attr::N(i64::from(flags.epoch))));
+    put("ea", (flags.aborted > 0).then(|| Attr::N(i64::from(flags.aborted))));
+    put("es", (!flags.aborted_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.aborted_stages).to_string())));
+    put("pa", flags.paused.then_some(Attr::Flag(true)));
+    put("ps", (!flags.paused_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.paused_stages).to_string())));
+    Write::Update { key, condition: Condition::Version(old.version), set, remove }
+}
+
+/// The sequence of an execution that never had a definition.
+pub fn no_sequence() -> Option<keelway_domain::shipyard::Sequence> {
+    let name = SequenceName::new("none").ok()?;
+    Some(keelway_domain::shipyard::Sequence { name, triggered_on: vec![], tasks: vec![], timeout: None })
+}

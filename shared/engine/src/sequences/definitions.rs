@@ -1,0 +1,1 @@
+//! Projects and shipyards, as they are applied.

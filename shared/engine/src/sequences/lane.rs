@@ -1,0 +1,140 @@
+//! Lanes: at most one execution of a (project, stage, service) holds one, the others stand in its queue.
+//!
+//! `drive` makes a lane consistent and may be run by anyone who may have changed something about it. Its effects are the lock
+//! itself and one message, "granted", to the execution that now holds it.
+//!
+//! Why nothing is lost: an asker commits that it wants the lane, then enters the queue, *then* looks at lock and holder; a leaver
+//! commits that it leaves, *then* looks at the queue. Whichever comes second sees the other. Turning either order around hangs.
+
+use super::Engine;
+use super::codec::{self, Loaded};
+use crate::item::{Attr, Attrs, Item, Name};
+use crate::keys::{self, LaneKey};
+use crate::message::{Address, Message};
+use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::table;
+use keelway_domain::ids::ExecutionId;
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::sequences::{Execution, Lane};
+
+/// Each turn removes a dead entry or moves the lock; more than this in one message is somebody else's work.
+const TURNS: usize = 60;
+
+/// A request for a lane: whose, and which of its requests.
+pub(super) type Request = (ExecutionId, u32);
+
+/// Lock and head of the queue, as one query reads them.
+struct View {
+    version: i64,
+    holder: Option<(Address, u32)>,
+    head: Option<(Item, Address, u32)>,
+}
+
+impl View {
+    fn free(&self) -> bool {
+        self.holder.is_none() && self.head.is_none()
+    }
+}
+
+/// The entry of an execution in its lane's queue.
+pub(super) fn entry(x: &Execution) -> Item {
+    Item::new(LaneKey::of(x).entry(x)).with("c", x.context.as_str())
+}
+
+fn holder_attributes(x: &Execution) -> Attrs {
+    Attrs::from([
+        (Name::Borrowed("h"), Attr::S(x.id.to_string())),
+        (Name::Borrowed("q"), Attr::N(i64::from(x.ask))),
+        (Name::Borrowed("hc"), Attr::S(x.context.to_string())),
+    ])
+}
+
+impl<P: Ports> Engine<P> {
+    async fn view(&self, project: &ProjectName, lane: &LaneKey) -> Result<View, PortError> {
+        let page = self.ports.query(&Query::table(lane.0.clone(), 2)).await?;
+        let address = |context: Option<&str>, id: Option<ExecutionId>| {
+            Some(Address { project: project.clone(), context: Context::new(context?).ok()?, execution: id? })
+        };
+        let ask = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let mut view = View { version: 0, holder: None, head: None };
+        for item in page.items {
+            if item.key.sk == keys::MAIN {
+                view.version = item.version();
+                let holder = address(item.text("hc"), item.text("h").and_then(ExecutionId::parse));
+                view.holder = holder.map(|to| (to, ask(item.number("q"))));
+            } else if view.head.is_none() {
+                let mut parts = item.key.sk.split('#').skip(3);
+                let id = parts.next().and_then(ExecutionId::parse);
+                let number = parts.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+                view.head = address(item.text("c"), id).map(|to| (item, to, number));
+            }
+        }
+        Ok(view)
+    }
+
+    /// If nobody holds the lane and nobody waits: the write that takes it, on condition that this stays so.
+    pub(super) async fn take_if_free(&self, x: &Execution) -> Result<Option<Write>, PortError> {
+        let lane = LaneKey::of(x);
+        let view = self.view(&x.project, &lane).await?;
+        Ok(view.free().then(|| lock_write(&lane, view.version, Some(x))))
+    }
+
+    /// Enters the queue, then drives the lane.
+    pub(super) async fn ask(&self, x: &Execution) -> Result<(), PortError> {
+        table::record(&self.ports, vec![entry(x)], vec![]).await?;
+        self.drive(x, None).await
+    }
+
+    /// Makes the lane of `x` consistent. `left`: a request whose holder is known, from before this call, to have left.
+    pub(super) async fn drive(&self, x: &Execution, left: Option<Request>) -> Result<(), PortError> {
+        let lane = LaneKey::of(x);
+        for _ in 0..TURNS {
+            let mut view = self.view(&x.project, &lane).await?;
+            if let Some((to, ask)) = view.holder.clone().filter(|(to, ask)| left != Some((to.execution, *ask))) {
+                match self.execution(&to).await? {
+                    Some(Loaded { x, .. }) if x.lane == Lane::Holds && x.ask == ask => return Ok(()),
+                    Some(Loaded { x, .. }) if x.lane == Lane::Wants && x.ask == ask => return self.grant(to, ask).await,
+                    _ => {}
+                }
+                // The queue must be read after the holder was seen to have left, or an entry made in between is missed.
+                let again = self.view(&x.project, &lane).await?;
+                if again.version != view.version {
+                    continue;
+                }
+                view = again;
+            }
+            let next = match &view.head {
+                None if view.holder.is_none() => return Ok(()),
+                None => None,
+                Some((item, to, ask)) => match self.execution(to).await? {
+                    Some(loaded) if loaded.x.lane == Lane::Wants && loaded.x.ask == *ask => Some((loaded.x, to.clone(), *ask)),
+                    _ => {
+                        table::record(&self.ports, vec![], vec![item.key.clone()]).await?;
+                        continue;
+                    }
+                },
+            };
+            let write = lock_write(&lane, view.version, next.as_ref().map(|(y, ..)| y));
+            if self.ports.write(&write).await? == Written::Done {
+                return match next {
+                    Some((_, to, ask)) => self.grant(to, ask).await,
+                    None => Ok(()),
+                };
+            }
+        }
+        Err(self.contended(format_args!("lane {}", lane.0)))
+    }
+
+    async fn grant(&self, to: Address, ask: u32) -> Result<(), PortError> {
+        table::send(&self.ports, &[Message::Granted { to, ask }.to_body()]).await
+    }
+}
+
+fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>) -> Write {
+    let mut set = holder.map(holder_attributes).unwrap_or_default();
+    set.insert(Name::Borrowed("v"), Attr::N(version + 1));
+    set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
+    let remove = if holder.is_some() { vec![] } else { ["h", "q", "hc"].map(Name::Borrowed).to_vec() };
+    let condition = if version == 0 { Condition::Absent } else { Condition::Version(version) };
+    Write::Update { key: lane.lock(), condition, set, remove }
+}

@@ -1,0 +1,191 @@
+//! Committing a transition and doing what a committed state owes.
+
+use super::Engine;
+use super::codec::{self, Frame, Loaded, address};
+use super::history;
+use super::lane;
+use crate::item::{Item, Key};
+use crate::message::Message;
+use crate::ports::{PortError, Ports, Transacted, Write, Written};
+use crate::table;
+use keelway_domain::ids::RecordId;
+use keelway_domain::sequences::{
+    Birth, Class, Effect, Execution, FollowUp, Lane, Record, Transition, born, fresh, owed, same_lane,
+};
+use keelway_domain::shipyard::Sequence;
+
+/// What a commit is made of besides the transition.
+#[derive(Default)]
+pub(super) struct Recorded {
+    /// Records to write before the commit: the input event, and what else it needs.
+    pub items: Vec<Item>,
+    /// Keys to delete with them.
+    pub deletes: Vec<Key>,
+}
+
+impl<P: Ports> Engine<P> {
+    /// Records, commits, and does what the new state owes. `false`: somebody else changed the execution first; load again.
+    pub(super) async fn commit(
+        &self,
+        loaded: &Loaded,
+        sequence: &Sequence,
+        transition: Transition,
+        recorded: Recorded,
+    ) -> Result<bool, PortError> {
+        let now = self.ports.now();
+        let next = &transition.next;
+        let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now };
+        let mut items = recorded.items;
+        items.extend(self.record_items(next, transition.record.as_ref()));
+        table::record(&self.ports, items, recorded.deletes).await?;
+        let update = frame.update(loaded, next);
+        let children = self.children(&loaded.x, next, transition.record.as_ref()).await?;
+        let done = if children.is_empty() {
+            self.ports.write(&update).await? == Written::Done
+        } else {
+            let mut writes = vec![update];
+            writes.extend(children.iter().flat_map(|child| child.writes.clone()));
+            self.ports.transact(&writes).await? == Transacted::Done
+        };
+        if !done {
+            return Ok(false);
+        }
+        tracing::debug!(execution = %next.id, task = next.task, lane = ?next.lane, outcome = ?next.outcome, "committed");
+        let born_here = |n: usize| children.iter().any(|child| child.n == n && child.queued);
+        let effects = fresh(Some(&loaded.x), next, transition.record.as_ref(), born_here);
+        self.perform(next, transition.record.as_ref(), &effects).await?;
+        Ok(true)
+    }
+
+    /// The record of a transition, and the tombstone of an execution that ends with it. The tombstone may be there before the end
+    /// is: it is looked at only where no execution is.
+    pub(super) fn record_items(&self, next: &Execution, record: Option<&Record>) -> Vec<Item> {
+        let now = self.ports.now();
+        let mut items = Vec::new();
+        if let (Some(id), Some(record)) = (next.record, record) {
+            items.push(history::record(&self.limits, &next.project, &next.context, &id, record, now));
+        }
+        if next.outcome.is_some() {
+            items.push(history::tombstone(&next.project, next.id));
+        }
+        items
+    }
+
+    /// Follow-ups that need this execution's own lane are born in the same commit and stand in its queue before it is given back.
+    async fn children(&self, old: &Execution, next: &Execution, record: Option<&Record>) -> Result<Vec<Child>, PortError> {
+        let Some((record, id)) = record.zip(next.record) else { return Ok(vec![]) };
+        let here: Vec<(usize, &FollowUp)> = same_lane(next, &record.follow_ups).collect();
+        if here.is_empty() {
+            return Ok(vec![]);
+        }
+        let flags = self.context(&old.project, &old.context).await?.flags;
+        let mut children = Vec::new();
+        for (n, follow_up) in here {
+            let shipyard = self.shipyard(&next.project, &follow_up.revision).await?;
+            let Some(sequence) = shipyard.stage(follow_up.stage.as_str()).and_then(|stage| stage.sequence(follow_up.sequence.as_str()))
+            else {
+                continue;
+            };
+            let birth = birth_of(next, &id, follow_up, &record.base);
+            let transition = born(&birth, &flags, &sequence, self.ports.now());
+            // One that is over before it began, or held back, is left to the message: its events must be published.
+            if transition.next.lane != Lane::Wants {
+                continue;
+            }
+            let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now: self.ports.now() };
+            let entry = Write::Put(lane::entry(&transition.next), crate::ports::Condition::Always);
+            children.push(Child { n, queued: true, writes: vec![frame.create(&transition.next), entry] });
+        }
+        Ok(children)
+    }
+
+    /// Does everything a state owes; safe to do at any time.
+    pub(super) async fn settle(&self, loaded: &Loaded) -> Result<(), PortError> {
+        let record = self.record(&loaded.x).await?;
+        let effects = owed(&loaded.x, record.as_ref());
+        self.perform(&loaded.x, record.as_ref(), &effects).await
+    }
+
+    /// Performs effects in order: what others may see first, the lane last.
+    pub(super) async fn perform(&self, x: &Execution, record: Option<&Record>, effects: &[Effect]) -> Result<(), PortError> {
+        let mut follow = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Publish => self.publish(x, record).await?,
+                Effect::Follow(n) => {
+                    let message = x.record.map(|id| Message::Follow { to: address(x), record: id, n: *n });
+                    follow.extend(message.map(|message| message.to_body()));
+                    if !effects.contains(&Effect::Follow(n + 1)) {
+                        table::send(&self.ports, &std::mem::take(&mut follow)).await?;
+                    }
+                }
+                Effect::Wake(at) => {
+                    let body = Message::Wake { to: address(x), at: *at }.to_body();
+                    let name = format!("keelway-{}-{}", x.id, at.0);
+                    self.ports.send_at(&name, &body, *at).await?;
+                }
+                Effect::Ask => self.ask(x).await?,
+                Effect::Drive => self.drive(x, Some((x.id, x.ask))).await?,
+                Effect::Recheck => {
+                    if !self.context(&x.project, &x.context).await?.flags.pauses(&x.stage) {
+                        table::send(&self.ports, &[Message::Obey { to: address(x) }.to_body()]).await?;
+                    }
+                }
+            }
+        }
+        // Follow-ups whose numbers have gaps between them.
+        table::send(&self.ports, &follow).await
+    }
+
+    /// Publishes the events of the record a state names.
+    pub(super) async fn publish(&self, x: &Execution, record: Option<&Record>) -> Result<(), PortError> {
+        let Some((record, id)) = record.zip(x.record) else { return Ok(()) };
+        table::publish(&self.ports, &record.events(&id, &x.context)).await
+    }
+
+    /// Creates an execution that no transaction covers: records, put if absent, and what it owes. An execution that is there
+    /// already is settled instead.
+    pub(super) async fn create(&self, transition: &Transition, sequence: &Sequence, recorded: Vec<Item>) -> Result<(), PortError> {
+        let x = &transition.next;
+        let mut items = recorded;
+        items.extend(self.record_items(x, transition.record.as_ref()));
+        table::record(&self.ports, items, vec![]).await?;
+        let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now: self.ports.now() };
+        match self.ports.write(&frame.create(x)).await? {
+            Written::Done => {
+                let effects = fresh(None, x, transition.record.as_ref(), |_| false);
+                self.perform(x, transition.record.as_ref(), &effects).await
+            }
+            Written::Conflict(Some(item)) => self.settle(&codec::execution(&item)?).await,
+            Written::Conflict(None) => Err(self.contended(format_args!("execution {}", x.id))),
+        }
+    }
+}
+
+/// A follow-up born in its parent's commit.
+struct Child {
+    n: usize,
+    queued: bool,
+    writes: Vec<Write>,
+}
+
+/// What is known of a follow-up when its parent ends.
+pub(super) fn birth_of(parent: &Execution, record: &RecordId, follow_up: &FollowUp, base: &keelway_domain::event::Object) -> Birth {
+    Birth {
+        id: follow_up.execution,
+        project: parent.project.clone(),
+        context: parent.context.clone(),
+        stage: follow_up.stage.to_string(),
+        service: parent.service.clone(),
+        sequence: follow_up.sequence.to_string(),
+        revision: follow_up.revision.clone(),
+        git_commit_id: Some(follow_up.revision.clone()).filter(|revision| !revision.is_empty()),
+        trigger_id: follow_up.trigger_id.clone(),
+        accepted: parent.accepted,
+        class: Class::FollowUp,
+        parent: Some(parent.id),
+        epoch: parent.epoch,
+        payload: crate::keys::record_sort(record),
+        data: base.clone(),
+    }
+}

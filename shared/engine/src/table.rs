@@ -1,0 +1,133 @@
+//! Loops over single requests: leftovers of batches, pages of queries, chunks of what is sent. All bounded.
+
+use crate::item::{Item, Key};
+use crate::ports::{Bus, BusEntry, Leftover, PortError, Query, Queue, Store};
+use keelway_domain::event::CloudEvent;
+use std::collections::HashMap;
+
+/// A batch that leaves something undone is repeated this often before the message goes back into its queue.
+const BATCH_TRIES: usize = 5;
+/// `PutEvents`: entries in one request, and bytes together.
+const BUS_ENTRIES: usize = 10;
+const BUS_BYTES: usize = 256 * 1024;
+/// `SendMessageBatch`: bodies in one request.
+const QUEUE_BODIES: usize = 10;
+const WRITES: usize = 25;
+const READS: usize = 100;
+
+/// Reads items by key, strongly consistent; missing ones are absent from the map.
+pub async fn read(store: &impl Store, keys: &[Key]) -> Result<HashMap<Key, Item>, PortError> {
+    let mut found = HashMap::new();
+    if let [key] = keys {
+        found.extend(store.get(key).await?.map(|item| (item.key.clone(), item)));
+        return Ok(found);
+    }
+    for chunk in keys.chunks(READS) {
+        let mut wanted = chunk.to_vec();
+        wanted.sort();
+        wanted.dedup();
+        for _ in 0..BATCH_TRIES {
+            let (items, left) = store.get_batch(&wanted).await?;
+            found.extend(items.into_iter().map(|item| (item.key.clone(), item)));
+            wanted = left;
+            if wanted.is_empty() {
+                break;
+            }
+        }
+        if !wanted.is_empty() {
+            return Err(busy("BatchGetItem", wanted.len()));
+        }
+    }
+    Ok(found)
+}
+
+/// Puts and deletes items without conditions; only for records whose key ends in the hash of their content, and their like.
+pub async fn record(store: &impl Store, puts: Vec<Item>, deletes: Vec<Key>) -> Result<(), PortError> {
+    let mut puts = puts;
+    let mut deletes = deletes;
+    while !puts.is_empty() || !deletes.is_empty() {
+        let later = puts.split_off(puts.len().min(WRITES));
+        let room = WRITES - puts.len();
+        let later_deletes = deletes.split_off(deletes.len().min(room));
+        let mut left = Leftover { puts, deletes };
+        for _ in 0..BATCH_TRIES {
+            left = store.put_batch(&left.puts, &left.deletes).await?;
+            if left.puts.is_empty() && left.deletes.is_empty() {
+                break;
+            }
+        }
+        if !left.puts.is_empty() || !left.deletes.is_empty() {
+            return Err(busy("BatchWriteItem", left.puts.len() + left.deletes.len()));
+        }
+        puts = later;
+        deletes = later_deletes;
+    }
+    Ok(())
+}
+
+fn busy(request: &'static str, left: usize) -> PortError {
+    PortError::Retry { request, reason: format!("{left} items were left undone after {BATCH_TRIES} tries") }
+}
+
+/// All items of a query, page after page, at most `most`; `true` when there may be more.
+pub async fn all(store: &impl Store, query: Query, most: usize) -> Result<(Vec<Item>, bool), PortError> {
+    let mut items = Vec::new();
+    let mut query = query;
+    loop {
+        let page = store.query(&query).await?;
+        items.extend(page.items);
+        match page.next {
+            Some(_) if items.len() >= most => return Ok((items, true)),
+            Some(next) => query.after = Some(next),
+            None => return Ok((items, false)),
+        }
+    }
+}
+
+/// Publishes events in order, in as few requests as their number and size allow.
+pub async fn publish(bus: &impl Bus, events: &[CloudEvent]) -> Result<(), PortError> {
+    let entry = |event: &CloudEvent| BusEntry { source: event.source.clone(), detail_type: event.ty.clone(), detail: event.to_bytes() };
+    let mut pending: Vec<BusEntry> = Vec::new();
+    for next in events.iter().map(entry) {
+        let bytes: usize = pending.iter().map(BusEntry::size).sum();
+        if pending.len() == BUS_ENTRIES || (!pending.is_empty() && bytes + next.size() > BUS_BYTES) {
+            publish_chunk(bus, std::mem::take(&mut pending)).await?;
+        }
+        pending.push(next);
+    }
+    if pending.is_empty() { Ok(()) } else { publish_chunk(bus, pending).await }
+}
+
+async fn publish_chunk(bus: &impl Bus, chunk: Vec<BusEntry>) -> Result<(), PortError> {
+    let mut entries = chunk;
+    let mut reason = String::new();
+    for _ in 0..BATCH_TRIES {
+        let failures = bus.publish(&entries).await?;
+        let first = failures.iter().position(Option::is_some);
+        let Some(first) = first else { return Ok(()) };
+        reason = failures[first].clone().unwrap_or_default();
+        // From the first failure on, so that the order of our calls stays the order of the events.
+        entries.drain(..first);
+    }
+    Err(PortError::Retry { request: "PutEvents", reason })
+}
+
+/// Sends bodies to the engine's queue.
+pub async fn send(queue: &impl Queue, bodies: &[String]) -> Result<(), PortError> {
+    for chunk in bodies.chunks(QUEUE_BODIES) {
+        let mut pending = chunk.to_vec();
+        let mut reason = String::new();
+        for _ in 0..BATCH_TRIES {
+            let failures = queue.send(&pending).await?;
+            reason = failures.iter().flatten().next().cloned().unwrap_or_default();
+            pending = pending.into_iter().zip(failures).filter(|(_, failure)| failure.is_some()).map(|(body, _)| body).collect();
+            if pending.is_empty() {
+                break;
+            }
+        }
+        if !pending.is_empty() {
+            return Err(PortError::Retry { request: "SendMessageBatch", reason });
+        }
+    }
+    Ok(())
+}
