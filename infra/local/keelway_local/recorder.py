@@ -12,6 +12,7 @@ the installed package is not changed. On top of what it checks:
 
 import json
 import os
+import re
 import threading
 import time
 
@@ -203,7 +204,7 @@ def summary(rows, stack=None):
     result = {}
     for row in rows:
         if stack:
-            if not row["role"].startswith(f"{stack}-"):
+            if not re.match(rf"{re.escape(stack)}-[A-Za-z]+Role-", row["role"]):
                 continue
             row = {**row, "function": row["function"].replace(f"{stack}-", "keelway-", 1)}
         entry = result.setdefault(row["function"], {"role": row["role"], "allowed": {}, "implied": {}, "denied": {}})

@@ -1,0 +1,72 @@
+# Every verb a person needs. What continuous integration runs is `make test`.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+CARGO ?= cargo
+# One checkout has one running stack; a second state directory is a second stack.
+KEELWAY_STATE ?= $(CURDIR)/.keelway/run
+KEELWAY_STACK ?= keelway
+# Instruction set of the packages: arm64 or x86-64.
+ARCH ?= $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86-64)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+FUNCTIONS := keelway-api keelway-sequences keelway-sweep keelway-dead-letters
+CLOUD := $(PYTHON) infra/local/cloud.py
+export KEELWAY_STATE KEELWAY_STACK CARGO
+
+.PHONY: help run test up down env logs bench lint package release-check deploy undeploy clean
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "KEELWAY_PORT=4566   port of the local cloud (a free one)     KEELWAY_STATE=DIR   state directory (.keelway/run)"
+	@echo "ARCH=arm64|x86-64   for package, release-check and deploy ($(ARCH))"
+
+run: ## Play the shop example on the local cloud: build, deploy, deliver, watch, approve
+	@$(PYTHON) infra/local/run.py run
+
+test: ## Run every test, on a stack of its own
+	@$(PYTHON) infra/local/run.py build
+	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
+		$(CARGO) test --workspace --all-targets
+
+up: ## Start the local cloud with the stack deployed
+	@$(PYTHON) infra/local/run.py up
+
+down: ## End what up and run started, executors included
+	@$(PYTHON) infra/local/run.py down
+
+env: ## Print shell exports of the running stack: eval "$(make env)"
+	@$(CLOUD) env --state "$(KEELWAY_STATE)" --stack "$(KEELWAY_STACK)"
+
+logs: ## Print what the functions logged in the last hour
+	@$(CLOUD) logs --state "$(KEELWAY_STATE)" --stack "$(KEELWAY_STACK)"
+
+bench: ## Count requests, units and latency on a stack of its own; writes target/bench/*.json
+	@$(PYTHON) infra/local/run.py build
+	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
+		"$(TARGET)/debug/keelway-bench"
+
+lint: ## Check format, lints, the template, and licences if cargo-deny is installed
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@python=$$($(CLOUD) venv lint); "$$(dirname "$$python")/cfn-lint" infra/template.yaml
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
+		else echo "not run: cargo deny (cargo install cargo-deny)"; fi
+
+package: ## Build the release packages target/lambda/<function>/bootstrap.zip
+	@python=$$($(CLOUD) venv package); PATH="$$(dirname "$$python"):$$PATH" cargo-lambda lambda build --release \
+		--$(ARCH) --output-format zip $(addprefix --package ,$(FUNCTIONS))
+
+release-check: ## Check the packages: they start, suit the Lambda runtime, and deploy on the local cloud
+	@python=$$($(CLOUD) venv); "$$python" infra/local/release.py --arch "$(ARCH)" --lambda "$(TARGET)/lambda" $(FUNCTIONS)
+
+deploy: ## Deploy the packages to AWS (docs/deploy.md)
+	@python=$$($(CLOUD) venv deploy); SAM="$$(dirname "$$python")/sam" ARCH="$(ARCH)" infra/deploy.sh deploy
+
+undeploy: ## Delete the stack from AWS; the table stays
+	@python=$$($(CLOUD) venv deploy); SAM="$$(dirname "$$python")/sam" infra/deploy.sh undeploy
+
+clean: down ## End the local cloud and remove its state; keeps the build
+	@rm -rf .keelway

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# make deploy and make undeploy. docs/deploy.md has the settings.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+stack=${KEELWAY_STACK:-keelway}
+sam=${SAM:?run this as make deploy or make undeploy}
+
+fail() { echo "error: $1" >&2; exit 1; }
+
+sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi | cut -d' ' -f1; }
+
+# The digests that the API accepts: given as such, or made of the token, which stays here.
+digests() {
+    if [ -n "${KEELWAY_TOKEN_SHA256:-}" ]; then
+        echo "$KEELWAY_TOKEN_SHA256"
+    else
+        printf %s "${KEELWAY_TOKEN:?set KEELWAY_TOKEN to the API token (openssl rand -hex 32 makes one), or KEELWAY_TOKEN_SHA256 to its SHA-256}" | sha256
+    fi
+}
+
+deploy() {
+    [ -f "${CARGO_TARGET_DIR:-target}/lambda/keelway-api/bootstrap.zip" ] || fail "nothing is packaged: run make package ARCH=$ARCH first"
+    # The template names the packages in target/; another target directory is not its place.
+    [ -z "${CARGO_TARGET_DIR:-}" ] || fail "unset CARGO_TARGET_DIR and package again: the template takes packages from target/lambda"
+    local digest
+    digest=$(digests)
+    # shellcheck disable=SC2086  # PARAMETERS is a list of words
+    "$sam" deploy --template-file infra/template.yaml --stack-name "$stack" --resolve-s3 \
+        --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --no-fail-on-empty-changeset ${SAM_ARGUMENTS:-} \
+        --parameter-overrides "ApiTokenSha256=$digest" "Architecture=${ARCH/x86-64/x86_64}" ${PARAMETERS:-}
+}
+
+undeploy() {
+    "$sam" delete --stack-name "$stack" ${SAM_ARGUMENTS:-}
+    echo "the table $stack stays; to delete it with all its history: aws dynamodb delete-table --table-name $stack"
+}
+
+case "${1:-}" in
+deploy | undeploy) "$1" ;;
+*) fail "usage: infra/deploy.sh deploy|undeploy" ;;
+esac

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop with commands a person could type.
+
+Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from keelway_local import processes, server  # noqa: E402
+from keelway_local.common import ROOT, Problem, State, say  # noqa: E402
+
+CLOUD = Path(__file__).resolve().parent / "cloud.py"
+STACK = os.environ.get("KEELWAY_STACK", "keelway")
+EXAMPLE = ROOT / "examples" / "shop"
+PROJECT = "shop"
+UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+OVER = {"finished", "aborted", "timedOut"}
+# A delivery of the example takes seconds; this is for a machine that is busy with other things.
+PATIENCE_SECONDS = int(os.environ.get("KEELWAY_RUN_SECONDS", "300"))
+
+
+def target():
+    return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve() / "debug"
+
+
+def build():
+    """One selection of targets for run and test, so that neither builds anew what the other built."""
+    cargo = os.environ.get("CARGO") or shutil.which("cargo")
+    if not cargo:
+        raise Problem("there is no cargo: install Rust as https://rustup.rs says, open a new shell and run this again")
+    say("building (the first time takes minutes; cargo shows how far it is) ...")
+    began = time.monotonic()
+    built = subprocess.run([cargo, "build", "--workspace", "--all-targets"], cwd=ROOT)
+    if built.returncode:
+        raise Problem("the build failed: the reason is above; mend it and run this again")
+    say(f"building: {time.monotonic() - began:.1f} s")
+
+
+def start_and_build(state):
+    """The environment and the cloud come up while cargo works."""
+    failed = []
+
+    def start():
+        try:
+            server.start(state)
+        except Problem as problem:
+            failed.append(problem)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    try:
+        build()
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def cloud(state, *words):
+    """A command of cloud.py; its stdout."""
+    done = subprocess.run([sys.executable, str(CLOUD), *words, "--state", str(state.dir)], stdout=subprocess.PIPE,
+                          text=True)
+    if done.returncode:
+        raise Problem(f"`cloud.py {words[0]}` failed: the reason is above")
+    return done.stdout
+
+
+def up(state):
+    """The stack's environment, with the stack deployed."""
+    start_and_build(state)
+    cloud(state, "deploy", "--stack", STACK, "--functions", str(target()))
+    variables = json.loads(cloud(state, "env", "--stack", STACK, "--json"))
+    return {**os.environ, **variables, "PATH": f"{target()}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def keelway(env, *words, capture=False):
+    """Runs a command of the CLI, and shows it as a person would type it."""
+    if not capture:
+        say(f"$ keelway {shlex.join(words)}")
+    done = subprocess.run([str(target() / "keelway"), *words], cwd=ROOT, env=env, text=True,
+                          stdout=subprocess.PIPE if capture else None)
+    if done.returncode:
+        raise Problem(f"`keelway {shlex.join(words)}` ended with code {done.returncode}: the reason is above; "
+                      f"`make logs` shows what the functions logged")
+    return done.stdout
+
+
+def lines(path):
+    """The lines of a list, without comments and empty ones."""
+    return [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+
+
+def start_executors(state, env):
+    """One process per line of executors.txt; those of an earlier run that still serve this stack are kept."""
+    commands = {
+        name: [str(target() / "keelway"), "executor", "--name", name, "--on", task, "--project", PROJECT, "--", *command]
+        for name, task, *command in lines(EXAMPLE / "executors.txt")
+    }
+    started = processes.ensure(state, commands, env, ROOT)
+    say(f"executors: {', '.join(commands)} ({started} started; their output is in {state.dir / 'executors'})")
+
+
+def trigger(env):
+    """Triggers every delivery of the list; {context: what it is}."""
+    deliveries = {}
+    for service, image in lines(Path(__file__).with_name("deliveries.txt")):
+        words = ("trigger", "delivery", "--project", PROJECT, "--service", service, "--image", image)
+        say(f"$ keelway {shlex.join(words)}")
+        answer = keelway(env, *words, capture=True)
+        found = UUID.search(answer)
+        if not found:
+            raise Problem(f"`keelway trigger delivery` named no context but said: {answer.strip()}")
+        deliveries[found.group()] = f"{service} {image.rpartition(':')[2]}"
+    return deliveries
+
+
+def watch(env, context, label, width):
+    """Shows the timeline of one delivery, each line under the delivery's name."""
+    process = subprocess.Popen([str(target() / "keelway"), "watch", context], cwd=ROOT, env=env, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def copy():
+        for line in process.stdout:
+            print(f"{label:<{width}} | {line.rstrip()}", flush=True)
+
+    thread = threading.Thread(target=copy, daemon=True)
+    thread.start()
+    return process, thread
+
+
+def states(env, contexts):
+    """{context: overall state} of these deliveries, as the API tells it."""
+    page = json.loads(keelway(env, "get", "sequences", "--project", PROJECT, "--output", "json", capture=True))
+    return {state["shkeptncontext"]: state["state"] for state in page["states"] if state["shkeptncontext"] in contexts}
+
+
+def play(env):
+    """Deliveries from trigger to end; approves what waits for a person."""
+    deliveries = trigger(env)
+    width = max(map(len, deliveries.values()))
+    watchers = [watch(env, context, label, width) for context, label in deliveries.items()]
+    approved, deadline = set(), time.monotonic() + PATIENCE_SECONDS
+    try:
+        while True:
+            now = states(env, deliveries)
+            for context, state in now.items():
+                if state == "waitingForApproval" and context not in approved:
+                    say(f"{deliveries[context]} waits in front of production; a person would now type:")
+                    keelway(env, "approve", context)
+                    approved.add(context)
+            if len(now) == len(deliveries) and all(state in OVER for state in now.values()):
+                break
+            if time.monotonic() > deadline:
+                raise Problem(f"not everything ended within {PATIENCE_SECONDS} s: `keelway get sequences --project "
+                              f"{PROJECT}` shows what is open, `make logs` what the functions logged")
+            time.sleep(0.5)
+        for process, _ in watchers:
+            process.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        say("a timeline did not end by itself; what it would have shown is in the table")
+    finally:
+        for process, thread in watchers:
+            if process.poll() is None:
+                process.terminate()
+            thread.join(timeout=2)
+    return deliveries
+
+
+def run(state):
+    env = up(state)
+    keelway(env, "apply", "-f", str(EXAMPLE.relative_to(ROOT)))
+    start_executors(state, env)
+    deliveries = play(env)
+    say("")
+    keelway(env, "get", "sequences", "--project", PROJECT)
+    some = next(iter(deliveries))
+    say(f"""
+The stack and its executors stay up. Where to look next:
+  eval "$(make env)"; export PATH="{target()}:$PATH"   the variables and the command in your shell
+  keelway watch {some}   one delivery again
+  keelway get events --project {PROJECT}   every event
+  {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
+  make logs   what the functions logged
+  make down   end it all""")
+
+
+def down(state):
+    ended = processes.stop_all(state)
+    stopped = server.stop(state)
+    say(f"{'the local cloud is' if stopped else 'no local cloud was'} down; {ended} executors ended")
+
+
+def main():
+    verbs = {"run": run, "up": up, "down": down, "build": lambda _: build()}
+    if len(sys.argv) != 2 or sys.argv[1] not in verbs:
+        sys.exit(f"usage: run.py {'|'.join(verbs)}")
+    state = State(os.environ.get("KEELWAY_STATE") or ROOT / ".keelway" / "run")
+    verbs[sys.argv[1]](state)
+    if sys.argv[1] == "up":
+        record = state.read("cloud.json")
+        say(f"""up at {record['endpoint']}. Next: eval "$(make env)", then keelway (in {target()}), or make run""")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        main()
+    except Problem as problem:
+        sys.exit(f"error: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)
