@@ -135,11 +135,7 @@ fn task_rule(name: &str) -> Result<(), String> {
 
 fn service_rule(name: &str) -> Result<(), String> {
     length(name, 43)?;
-    only(
-        name,
-        |c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.',
-        "use letters, digits, `-`, `_` and `.`",
-    )?;
+    only(name, |c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.', "use letters, digits, `-`, `_` and `.`")?;
     ends(name, "must start and end with a letter or digit")
 }
 
@@ -169,10 +165,7 @@ mod tests {
     #[test]
     fn a_task_is_not_named_like_a_common_field() {
         let refused = TaskName::new("result").unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "task name \"result\" is a common field of every event's data: choose another name"
-        );
+        assert_eq!(refused.to_string(), "task name \"result\" is a common field of every event's data: choose another name");
         assert!(TaskName::new("get-action").is_ok());
     }
 }

@@ -41,7 +41,8 @@ impl Span {
         if !go_like {
             return Err(refused());
         }
-        let length = if text == "0" { std::time::Duration::ZERO } else { humantime::parse_duration(text).map_err(|_| refused())? };
+        let length =
+            if text == "0" { std::time::Duration::ZERO } else { humantime::parse_duration(text).map_err(|_| refused())? };
         i64::try_from(length.as_millis()).ok().filter(|ms| *ms <= LONGEST).map(Span).ok_or_else(refused)
     }
 }
@@ -57,9 +58,7 @@ impl std::fmt::Display for Span {
 impl Timestamp {
     /// As Keptn writes times: UTC with exactly three decimals, `2026-11-20T15:04:05.000Z`.
     pub fn rfc3339(self) -> String {
-        chrono::DateTime::from_timestamp_millis(self.0)
-            .unwrap_or_default()
-            .to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+        chrono::DateTime::from_timestamp_millis(self.0).unwrap_or_default().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
     }
     /// Reads any RFC 3339 time; finer than milliseconds is cut off.
     pub fn parse(text: &str) -> Option<Self> {

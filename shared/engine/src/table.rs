@@ -86,7 +86,8 @@ pub async fn all(store: &impl Store, query: Query, most: usize) -> Result<(Vec<I
 
 /// Publishes events in order, in as few requests as their number and size allow.
 pub async fn publish(bus: &impl Bus, events: &[CloudEvent]) -> Result<(), PortError> {
-    let entry = |event: &CloudEvent| BusEntry { source: event.source.clone(), detail_type: event.ty.clone(), detail: event.to_bytes() };
+    let entry =
+        |event: &CloudEvent| BusEntry { source: event.source.clone(), detail_type: event.ty.clone(), detail: event.to_bytes() };
     let mut pending: Vec<BusEntry> = Vec::new();
     for next in events.iter().map(entry) {
         let bytes: usize = pending.iter().map(BusEntry::size).sum();

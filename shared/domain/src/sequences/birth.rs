@@ -99,7 +99,8 @@ fn fresh(birth: &Birth) -> Execution {
         let value = birth.data.get(path[0])?.get(path[1])?;
         value.as_str().map(str::to_owned)
     };
-    let image = birth.data.get("configurationChange").and_then(|change| change.get("values")).and_then(|values| values.get("image"));
+    let image =
+        birth.data.get("configurationChange").and_then(|change| change.get("values")).and_then(|values| values.get("image"));
     let view = View {
         image: image.and_then(Value::as_str).map(str::to_owned),
         problem: text(["problem", "problemTitle"]),

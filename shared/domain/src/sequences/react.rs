@@ -42,7 +42,10 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
         return if present.content == reaction.content {
             Decision::Settle
         } else {
-            Decision::Invalid(format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id))
+            Decision::Invalid(format!(
+                "source {:?} has sent another event with id {:?}: the first one stands",
+                event.source, event.id
+            ))
         };
     }
     if x.count(kind) >= MAX_EXECUTORS {
@@ -128,7 +131,8 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
     events.sort_by_key(|event| (event.time, event.source.clone(), event.id.clone()));
     let is_started = |event: &&CloudEvent| event.ty.ends_with(".started");
     for event in events.iter().filter(|event| is_started(event)) {
-        let own: Object = event.data.iter().filter(|(name, _)| [task.name.as_str(), "labels"].contains(&name.as_str())).map(owned).collect();
+        let own: Object =
+            event.data.iter().filter(|(name, _)| [task.name.as_str(), "labels"].contains(&name.as_str())).map(owned).collect();
         absorb(&mut step, &own);
     }
     for event in events.iter().filter(|event| !is_started(event)) {

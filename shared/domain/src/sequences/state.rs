@@ -127,9 +127,9 @@ impl Reaction {
     pub fn of(event: &CloudEvent, kind: ReactionKind, task: &str, at: Timestamp) -> Self {
         let has_data = match kind {
             ReactionKind::Finished => true,
-            ReactionKind::Started => [task, "labels"].iter().any(|member| {
-                event.data.get(*member).and_then(|value| value.as_object()).is_some_and(|object| !object.is_empty())
-            }),
+            ReactionKind::Started => [task, "labels"]
+                .iter()
+                .any(|member| event.data.get(*member).and_then(|value| value.as_object()).is_some_and(|object| !object.is_empty())),
         };
         Self {
             kind,

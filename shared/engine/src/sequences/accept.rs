@@ -14,8 +14,8 @@ use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{ExecutionId, RecordId, event_id};
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
-    Birth, Class, Decision, Execution, Facts, Input, Lane, Transition, born, content, decide, domain_event_starts, first_payload, fresh,
-    never_started,
+    Birth, Class, Decision, Execution, Facts, Input, Lane, Transition, born, content, decide, domain_event_starts, first_payload,
+    fresh, never_started,
 };
 use keelway_domain::shipyard::Sequence;
 use keelway_domain::time::Timestamp;
@@ -70,7 +70,8 @@ impl<P: Ports> Engine<P> {
             if let Some(item) = &gate.present {
                 let loaded = codec::execution(item)?;
                 if keys::event_content(&loaded.x.payload) != Some(content(event)) {
-                    let reason = format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id);
+                    let reason =
+                        format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id);
                     return self.refuse(event, sent, &reason).await;
                 }
                 self.settle(&loaded).await?;
@@ -121,7 +122,8 @@ impl<P: Ports> Engine<P> {
             return match scope {
                 Ok((project, _)) => self.keep(&project, event, sent, Verdict::None).await.map(|()| Handled::Recorded),
                 Err(_) => {
-                    history::invalid(&self.ports, &self.limits, sent, "kept as history: it names no project", &event.to_bytes()).await?;
+                    history::invalid(&self.ports, &self.limits, sent, "kept as history: it names no project", &event.to_bytes())
+                        .await?;
                     Ok(Handled::Recorded)
                 }
             };
@@ -211,7 +213,13 @@ impl<P: Ports> Engine<P> {
         }
     }
 
-    async fn gate(&self, project: &ProjectName, id: ExecutionId, event: &CloudEvent, service: &ServiceName) -> Result<Gate, PortError> {
+    async fn gate(
+        &self,
+        project: &ProjectName,
+        id: ExecutionId,
+        event: &CloudEvent,
+        service: &ServiceName,
+    ) -> Result<Gate, PortError> {
         self.gate_of(project, &event.context, id, service).await
     }
 

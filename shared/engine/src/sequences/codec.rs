@@ -64,7 +64,8 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
     let time = |name: &str| item.number(name).map(Timestamp);
     let small = |name: &str| item.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
     let task = u16::try_from(small("k")).map_err(|_| broken(item, "k"))?;
-    let outcome = item.text("en").map(|text| outcome(text, time("et").unwrap_or_default()).ok_or_else(|| broken(item, "en"))).transpose()?;
+    let outcome =
+        item.text("en").map(|text| outcome(text, time("et").unwrap_or_default()).ok_or_else(|| broken(item, "en"))).transpose()?;
     let record = item.text("th").and_then(|text| {
         let (number, hash) = text.split_once('#')?;
         Some(RecordId { execution: id, task: number.parse().ok()?, hash: RecordHash::parse(hash)? })
@@ -155,10 +156,12 @@ fn attributes(x: &Execution, task: Option<&str>, expires: Option<Timestamp>) -> 
         .with_some("ev", x.view.evaluation.as_ref().map(|(r, score)| format!("{}|{}", letter(*r), shorten(score, 32))))
         .with_some("pb", x.view.problem.as_deref().map(|title| shorten(title, 100)));
     let item = match (x.outcome, task, x.sent, x.record) {
-        (Some(outcome), ..) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with_some("ttl", expires.map(|t| t.0 / 1000)),
-        (None, Some(task), Some(sent), Some(record)) if x.open => with_age(x, item)
-            .with("gp1", keys::open_work(&x.project, task))
-            .with("gs1", keys::open_work_sort(x, sent, &record)),
+        (Some(outcome), ..) => {
+            item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with_some("ttl", expires.map(|t| t.0 / 1000))
+        }
+        (None, Some(task), Some(sent), Some(record)) if x.open => {
+            with_age(x, item).with("gp1", keys::open_work(&x.project, task)).with("gs1", keys::open_work_sort(x, sent, &record))
+        }
         _ => with_age(x, item),
     };
     item.attrs

@@ -129,7 +129,8 @@ impl<P: Ports> Engine<P> {
     /// Whether an event is too large to be taken at all.
     pub(super) fn oversize(&self, event: &CloudEvent) -> Option<String> {
         let (size, limit) = (event.size(), self.limits.max_event_bytes);
-        (size > limit).then(|| format!("the event has {size} bytes, {limit} are allowed: hand on a reference instead of the content"))
+        (size > limit)
+            .then(|| format!("the event has {size} bytes, {limit} are allowed: hand on a reference instead of the content"))
     }
 
     /// The kinds of `Other` events that are kept and do nothing, as in Keptn.
@@ -141,5 +142,7 @@ impl<P: Ports> Engine<P> {
 
 /// The kind of a task event by its type's ending.
 pub fn kind_of(ty: &str) -> Option<Kind> {
-    [Kind::Triggered, Kind::Started, Kind::StatusChanged, Kind::Finished].into_iter().find(|kind| ty.ends_with(&format!(".{}", kind.as_str())))
+    [Kind::Triggered, Kind::Started, Kind::StatusChanged, Kind::Finished]
+        .into_iter()
+        .find(|kind| ty.ends_with(&format!(".{}", kind.as_str())))
 }

@@ -90,7 +90,8 @@ impl<P: Ports> Engine<P> {
     pub(super) async fn sequence(&self, x: &Execution) -> Result<Sequence, PortError> {
         let shipyard = self.shipyard(&x.project, &x.revision).await?;
         let defined = shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence));
-        let missing = || PortError::Refused { request: "decide", reason: format!("no sequence {} in stage {}", x.sequence, x.stage) };
+        let missing =
+            || PortError::Refused { request: "decide", reason: format!("no sequence {} in stage {}", x.sequence, x.stage) };
         defined.or_else(|| codec::no_sequence().filter(|_| x.outcome.is_some())).ok_or_else(missing)
     }
 
@@ -103,7 +104,12 @@ impl<P: Ports> Engine<P> {
     }
 
     /// A record by its address.
-    pub(super) async fn record_of(&self, project: &ProjectName, context: &Context, id: &RecordId) -> Result<Option<Record>, PortError> {
+    pub(super) async fn record_of(
+        &self,
+        project: &ProjectName,
+        context: &Context,
+        id: &RecordId,
+    ) -> Result<Option<Record>, PortError> {
         let key = keys::record(project, context, id);
         Ok(decode_record(self.read(std::slice::from_ref(&key)).await?.get(&key)))
     }
@@ -125,12 +131,17 @@ impl<P: Ports> Engine<P> {
     }
 
     /// Recorded events by acceptance time and content.
-    pub(super) async fn events(&self, x: &Execution, which: &[(keelway_domain::time::Timestamp, u64)]) -> Result<Vec<CloudEvent>, PortError> {
+    pub(super) async fn events(
+        &self,
+        x: &Execution,
+        which: &[(keelway_domain::time::Timestamp, u64)],
+    ) -> Result<Vec<CloudEvent>, PortError> {
         if which.is_empty() {
             return Ok(vec![]);
         }
         let partition = keys::context_partition(&x.project, &x.context);
-        let keys: Vec<Key> = which.iter().map(|(at, content)| Key::new(partition.clone(), keys::event_sort(*at, *content))).collect();
+        let keys: Vec<Key> =
+            which.iter().map(|(at, content)| Key::new(partition.clone(), keys::event_sort(*at, *content))).collect();
         let items = self.read(&keys).await?;
         Ok(items.values().filter_map(super::history::decode).collect())
     }

@@ -15,7 +15,8 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Decision, Execution, Facts, Flags, Input, ReactionKind, Record, content, decide, events_needed};
 use keelway_domain::time::Timestamp;
 
-pub(super) const UNKNOWN_TRIGGER: &str = "triggeredid names no task trigger of this context: answer with the id of the .triggered event";
+pub(super) const UNKNOWN_TRIGGER: &str =
+    "triggeredid names no task trigger of this context: answer with the id of the .triggered event";
 
 /// An answer on its way to a decision.
 struct Answer<'a> {
@@ -68,7 +69,8 @@ impl<P: Ports> Engine<P> {
             return history::invalid(&self.ports, &self.limits, at, "a decision that is no CloudEvent", &event.to_string()).await;
         };
         let kind = ReactionKind::Finished;
-        self.absorb(&Answer { project: to.project.clone(), to: to.clone(), trigger, kind, event: &event, at, by_person: true }).await
+        self.absorb(&Answer { project: to.project.clone(), to: to.clone(), trigger, kind, event: &event, at, by_person: true })
+            .await
     }
 
     async fn absorb(&self, answer: &Answer<'_>) -> Result<Handled, PortError> {

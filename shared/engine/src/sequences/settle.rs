@@ -82,7 +82,8 @@ impl<P: Ports> Engine<P> {
         let mut children = Vec::new();
         for (n, follow_up) in here {
             let shipyard = self.shipyard(&next.project, &follow_up.revision).await?;
-            let Some(sequence) = shipyard.stage(follow_up.stage.as_str()).and_then(|stage| stage.sequence(follow_up.sequence.as_str()))
+            let Some(sequence) =
+                shipyard.stage(follow_up.stage.as_str()).and_then(|stage| stage.sequence(follow_up.sequence.as_str()))
             else {
                 continue;
             };

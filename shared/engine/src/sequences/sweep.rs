@@ -89,7 +89,8 @@ impl<P: Ports> Engine<P> {
         for loaded in &open {
             let x = &loaded.x;
             self.prolong(loaded, now).await?;
-            let wanted = flags.get(&x.context).is_some_and(|flags| flags.aborts(&x.stage, x.epoch) || flags.pauses(&x.stage) != x.paused);
+            let wanted =
+                flags.get(&x.context).is_some_and(|flags| flags.aborts(&x.stage, x.epoch) || flags.pauses(&x.stage) != x.paused);
             if wanted {
                 bodies.push(Message::Obey { to: address(x) }.to_body());
             } else if overdue(loaded, now) && Self::lane_name(loaded).is_none_or(|lane| lanes.insert(lane)) {

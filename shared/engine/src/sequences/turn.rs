@@ -92,4 +92,3 @@ impl<P: Ports> Engine<P> {
         (loaded.x.lane == Lane::Wants).then(|| LaneKey::of(&loaded.x))
     }
 }
-
