@@ -110,22 +110,14 @@ fn each_refusal_names_the_attribute_and_the_way_out() {
         ("/data", json!("{}"), "data: is a string: send a JSON object"),
         ("/data/labels", json!([]), "data.labels: is an array: send an object of strings"),
         ("/data/labels", json!({"tries": 3}), "data.labels.tries: is a number, not a string: put it in quotes"),
-        (
-            "/data/message",
-            json!("a\0b"),
-            "data.message: contains the character U+0000, which a queue does not carry: leave it out",
-        ),
+        ("/data/message", json!("a\0b"), "data.message: contains the character U+0000, which a queue does not carry: leave it out"),
         (
             "/data/test",
             json!({"log": ["\u{1b}[0m"]}),
             "data.test.log: contains the character U+001B, which a queue does not carry: leave it out",
         ),
         ("/source", json!("a\u{ffff}"), "source: contains the character U+FFFF, which a queue does not carry: leave it out"),
-        (
-            "/extra",
-            json!({"a": 1}),
-            "extra: is an object: an attribute is a string, a number or a truth value; put it into `data`",
-        ),
+        ("/extra", json!({"a": 1}), "extra: is an object: an attribute is a string, a number or a truth value; put it into `data`"),
     ];
     for (pointer, value, expected) in table {
         assert_eq!(refusal(&with(pointer, value.clone())), *expected, "{pointer}");
@@ -262,9 +254,7 @@ fn what_it_keeps_out() {
     );
     let mut ours = read(&event()).unwrap();
     ours.source = keelway_domain::event::SOURCE.into();
-    assert!(
-        check_client_event(&ours).unwrap_err().to_string().starts_with("source: \"shipyard-controller\" is the engine's own")
-    );
+    assert!(check_client_event(&ours).unwrap_err().to_string().starts_with("source: \"shipyard-controller\" is the engine's own"));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -275,18 +265,8 @@ fn any_json() -> impl Strategy<Value = Value> {
         ".{0,8}".prop_map(Value::from),
     ];
     let key = prop_oneof![
-        proptest::sample::select(vec![
-            "type",
-            "source",
-            "id",
-            "specversion",
-            "data",
-            "time",
-            "labels",
-            "shkeptncontext",
-            "detail"
-        ])
-        .prop_map(str::to_owned),
+        proptest::sample::select(vec!["type", "source", "id", "specversion", "data", "time", "labels", "shkeptncontext", "detail"])
+            .prop_map(str::to_owned),
         ".{0,4}",
     ];
     leaf.prop_recursive(4, 32, 6, move |inner| {

@@ -26,21 +26,8 @@ use Level::{
     Match, Metadata, Project, ProjectMetadata, ProjectSpec, Properties, Selector, Sequence, Shipyard, Spec, Stage, Task, Trigger,
 };
 
-const LEVELS: [Level; 13] = [
-    Shipyard,
-    Metadata,
-    Spec,
-    Stage,
-    Sequence,
-    Task,
-    Properties,
-    Trigger,
-    Selector,
-    Match,
-    Project,
-    ProjectMetadata,
-    ProjectSpec,
-];
+const LEVELS: [Level; 13] =
+    [Shipyard, Metadata, Spec, Stage, Sequence, Task, Properties, Trigger, Selector, Match, Project, ProjectMetadata, ProjectSpec];
 
 /// What a stage had in version 0.1; these have a message of their own.
 pub const OLD_STAGE_FIELDS: [&str; 4] = ["deployment_strategy", "test_strategy", "approval_strategy", "remediation_strategy"];

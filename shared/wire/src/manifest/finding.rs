@@ -129,8 +129,7 @@ impl<'a> Report<'a> {
     pub fn finish(mut self) -> Vec<Finding> {
         self.findings.sort_by_key(|finding| (finding.line, finding.column));
         if self.untold > 0 {
-            let (file, message) =
-                (self.file.to_owned(), format!("{} more findings are not shown: mend these first", self.untold));
+            let (file, message) = (self.file.to_owned(), format!("{} more findings are not shown: mend these first", self.untold));
             let severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
             let last = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
             self.findings.push(Finding { severity, file, line: last, column: 1, path: String::new(), message, snippet: None });

@@ -117,11 +117,7 @@ pub fn positive(node: &Node, field: &str, path: &str, report: &mut Report) -> Op
     let span = duration(node, field, path, report)?;
     if span.0 == 0 {
         let at = node.get(field).unwrap_or(node);
-        report.error(
-            at,
-            format!("{path}.{field}"),
-            "is 0, which would end it at once: write a longer one, or leave it out".into(),
-        );
+        report.error(at, format!("{path}.{field}"), "is 0: write a longer time, or leave it out".into());
     }
     Some(span)
 }

@@ -8,7 +8,6 @@ use super::tree::Node;
 use super::triggers;
 use keelway_domain::names::{NameError, RESERVED_TASK_NAMES, SequenceName, StageName, TaskName};
 use keelway_domain::shipyard::{APPROVAL, EVALUATION, MAX_STAGES, MAX_TASKS, Sequence, Shipyard, Stage, Task};
-use keelway_domain::time::Span;
 use std::collections::HashMap;
 
 /// The annotation that names the project a shipyard is for.
@@ -267,8 +266,7 @@ fn approval(task: &Node, properties: Option<&Node>, path: &str, report: &mut Rep
         let Some(value) = given(key) else { continue };
         let text = value.scalar().unwrap_or_default();
         if !matches!(text, "automatic" | "manual") {
-            let meant =
-                nearest(text, ["automatic", "manual"]).map_or("`automatic` or `manual`".into(), |near| format!("`{near}`"));
+            let meant = nearest(text, ["automatic", "manual"]).map_or("`automatic` or `manual`".into(), |near| format!("`{near}`"));
             let message = format!("{text:?} is not an approval strategy: write {meant}");
             report.error(value, format!("{path}.properties.{key}"), message);
         }
@@ -281,10 +279,8 @@ fn approval(task: &Node, properties: Option<&Node>, path: &str, report: &mut Rep
 
 fn evaluation(task: &Node, properties: Option<&Node>, path: &str, report: &mut Report) {
     let given = |key: &str| properties.and_then(|properties| properties.get(key));
-    if let Some(value) = given("timeframe")
-        && let Err(error) = Span::parse(value.scalar().unwrap_or_default())
-    {
-        report.error(value, format!("{path}.properties.timeframe"), error.to_string());
+    if let Some(properties) = properties {
+        positive(properties, "timeframe", &format!("{path}.properties"), report);
     }
     if ["timeframe", "start", "end"].iter().all(|key| given(key).is_none()) {
         let message = "names no timeframe: unless the trigger or an earlier task gives one, the last 5 minutes are evaluated; write `timeframe: 5m` under `properties`";
@@ -362,9 +358,8 @@ fn unique(node: &Node, name: &str, what: &str, scope: &str, path: &str, seen: &m
     let at = node.get("name").unwrap_or(node);
     match seen.get(name) {
         Some(line) => {
-            let message = format!(
-                "{what} {name:?} stands twice in {scope}, first in line {line}: give this one another name, or join them"
-            );
+            let message =
+                format!("{what} {name:?} stands twice in {scope}, first in line {line}: give this one another name, or join them");
             report.error(at, format!("{path}.name"), message);
         }
         None => {

@@ -120,9 +120,8 @@ fn value_fault(value: &str) -> Option<String> {
         Some(end) => {
             let after = rest[end + 1..].trim();
             let goes_on = !after.is_empty() && !after.starts_with(['#', quote, ',', '}', ']']);
-            goes_on.then(|| {
-                format!("the value ends at its closing quote: leave out what follows it ({after:?}), or quote the whole")
-            })
+            goes_on
+                .then(|| format!("the value ends at its closing quote: leave out what follows it ({after:?}), or quote the whole"))
         }
     }
 }

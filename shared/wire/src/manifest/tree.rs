@@ -143,11 +143,9 @@ pub fn read(text: &str, report: &mut Report) -> Vec<Tree> {
             let before = reader.report.errors();
             match reader.document() {
                 Ok(root) if root.is_null() => (),
-                Ok(root) => trees.push(Tree {
-                    root,
-                    range: starts[starts.len() - 1]..text.len(),
-                    faulty: reader.report.errors() > before,
-                }),
+                Ok(root) => {
+                    trees.push(Tree { root, range: starts[starts.len() - 1]..text.len(), faulty: reader.report.errors() > before })
+                }
                 Err(Stopped) => break,
             }
         }
