@@ -75,13 +75,17 @@ impl<'a> Step<'a> {
                 return;
             }
             self.next.due = None;
+            let trigger = self.trigger_draft(task);
+            if self.refuse_if_too_large(task, &trigger.data) {
+                return;
+            }
             if task.name.as_str() != APPROVAL {
-                return self.send(task);
+                return self.send(task, trigger);
             }
             match approval::strategy(&self.record.base, &task.properties) {
-                approval::Strategy::Manual(result) => return self.ask_for_approval(task, result),
+                approval::Strategy::Manual(result) => return self.ask_for_approval(trigger, result),
                 approval::Strategy::Automatic(result) => {
-                    if self.approve_at_once(task, result) == TaskResult::Fail {
+                    if self.approve_at_once(task, trigger, result) == TaskResult::Fail {
                         return self.end_normally();
                     }
                 }
@@ -131,40 +135,35 @@ impl<'a> Step<'a> {
         draft
     }
 
-    fn send(&mut self, task: &Task) {
-        let draft = self.trigger_draft(task);
-        if let Some(message) = self.too_large(task, &draft) {
-            // What follows (a rollback) must be able to start: it gets the payload as it was before.
-            self.record.base = self.facts.base.clone();
-            let (result, status) = (TaskResult::Fail, Status::Errored);
-            return self.end(Outcome { end: End::Normal, result, status, at: self.facts.now }, &message);
-        }
+    fn send(&mut self, task: &Task, trigger: Draft) {
         self.next.view.latest = Some(EventRef { ty: format!("{}.triggered", task.name), id: String::new(), time: self.facts.now });
-        self.draft(draft);
+        self.draft(trigger);
         self.next.open = true;
         self.next.sent = Some(self.facts.now);
         arm(&mut self.next, self.facts);
     }
 
-    fn too_large(&self, task: &Task, draft: &Draft) -> Option<String> {
+    /// Ends the execution if an event with the gathered payload and these members would be larger than events may be. What
+    /// follows (a rollback) must be able to start: it gets the payload as it was before.
+    pub fn refuse_if_too_large(&mut self, task: &Task, own: &Object) -> bool {
         let mut data = self.record.base.clone();
-        crate::payload::merge(&mut data, &draft.data);
+        crate::payload::merge(&mut data, own);
         // The envelope's other attributes are short; 1 KB covers the longest of them.
         let size = Value::Object(data.clone()).to_string().len() + 1024;
         let limit = self.facts.policy.max_event_bytes;
-        let (field, bytes) = largest_member(&data)?;
-        (size > limit).then(|| {
-            format!(
-                "the event that triggers task {} would have {size} bytes, {limit} are allowed: its largest field is data.{field} \
-                 with {bytes} bytes; hand on a reference instead of the content",
-                task.name
-            )
-        })
+        let Some((field, bytes)) = largest_member(&data).filter(|_| size > limit) else { return false };
+        let message = format!(
+            "at task {} the event would have {size} bytes, {limit} are allowed: its largest field is data.{field} with {bytes} bytes; \
+             hand on a reference instead of the content",
+            task.name
+        );
+        self.record.base = self.facts.base.clone();
+        self.end(Outcome { end: End::Normal, result: TaskResult::Fail, status: Status::Errored, at: self.facts.now }, &message);
+        true
     }
 
     /// A person is asked. The lane is free for others meanwhile.
-    fn ask_for_approval(&mut self, task: &Task, result: TaskResult) {
-        let trigger = self.trigger_draft(task);
+    fn ask_for_approval(&mut self, trigger: Draft, result: TaskResult) {
         self.draft(trigger);
         self.approval_started(Answers::Own, result, "manual");
         self.next.view.latest = Some(EventRef { ty: "approval.started".into(), id: String::new(), time: self.facts.now });
@@ -187,11 +186,9 @@ impl<'a> Step<'a> {
     }
 
     /// Decided in the commit that reaches the task; all three events are real.
-    fn approve_at_once(&mut self, task: &Task, result: TaskResult) -> TaskResult {
+    fn approve_at_once(&mut self, task: &Task, trigger: Draft, result: TaskResult) -> TaskResult {
         let id = self.approval_id("triggered");
-        let mut trigger = self.trigger_draft(task);
-        trigger.id = Some(id.clone());
-        self.draft(trigger);
+        self.draft(Draft { id: Some(id.clone()), ..trigger });
         self.approval_started(Answers::Event(id.clone()), result, "automatic");
         let decided = if result == TaskResult::Fail { TaskResult::Fail } else { TaskResult::Pass };
         let mut finished = self.task_draft(APPROVAL, Kind::Finished);

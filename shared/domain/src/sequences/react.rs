@@ -144,6 +144,9 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
         step.record.base.insert("message".into(), json!(""));
     }
     step.task_done(task, result, status);
+    if step.refuse_if_too_large(task, &Object::new()) {
+        return step.commit();
+    }
     go_on(step, result, status)
 }
 

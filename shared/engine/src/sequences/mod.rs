@@ -23,7 +23,7 @@ pub use sweep::Swept;
 
 use crate::message::{Body, Delivery, Handled, Message};
 use crate::ports::{Limits, PortError, Ports};
-use keelway_domain::event::{EventType, Kind};
+use keelway_domain::event::{APPROVAL_SOURCE, EventType, Kind, SOURCE};
 use keelway_domain::sequences::{Input, ReactionKind};
 use keelway_domain::shipyard::Shipyard;
 use std::collections::HashMap;
@@ -60,6 +60,10 @@ impl<P: Ports> Engine<P> {
         match &delivery.body {
             Body::Invalid { reason, text } => history::invalid(&self.ports, &self.limits, delivery.sent, reason, text).await,
             Body::Own(message) => self.message(message, delivery).await,
+            // The bus's rule keeps our own events out; one that comes all the same was sent by somebody else.
+            Body::Event(event) if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) => {
+                self.refuse(event, delivery.sent, "forged: this source is the engine's own").await
+            }
             Body::Event(event) => match EventType::parse(&event.ty) {
                 EventType::Sequence(stage, sequence, Kind::Triggered) => self.accept(event, &stage, &sequence, delivery.sent).await,
                 EventType::Task(_, Kind::Started) => self.react(event, ReactionKind::Started, delivery.sent).await,

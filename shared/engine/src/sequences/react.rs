@@ -93,7 +93,13 @@ impl<P: Ports> Engine<P> {
                 items.extend(self.read(&[of_record.clone(), of_project.clone()]).await?);
             }
             let events = self.events(&loaded.x, &needed).await?;
-            let base = decode_record(items.get(&of_record)).map(|record| record.base).unwrap_or_default();
+            let record = decode_record(items.get(&of_record));
+            let expired = answer.kind == ReactionKind::Finished && loaded.x.record == Some(answer.trigger) && record.is_none();
+            if expired {
+                let reason = format!("the payload of {} has expired: abort the sequence and trigger it again", answer.to.execution);
+                return Err(PortError::Refused { request: "BatchGetItem", reason });
+            }
+            let base = record.map(|record| record.base).unwrap_or_default();
             let project = self.project(&answer.project, items.get(&of_project)).await?;
             let facts = Facts {
                 now: self.ports.now(),

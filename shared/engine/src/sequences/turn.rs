@@ -29,9 +29,12 @@ impl<P: Ports> Engine<P> {
             let sequence = self.sequence(&loaded.x).await?;
             let project = self.project(&to.project, items.get(&of_project)).await?;
             let flags = super::codec::context(items.get(&of_context)).flags;
-            let (base, events) = self.payload(&loaded, input, deadline(&loaded.x, &sequence, &project.policy)).await?;
+            // One look at the clock: what is loaded and what is decided must agree on what is due.
+            let now = self.ports.now();
+            let due = deadline(&loaded.x, &sequence, &project.policy).is_some_and(|deadline| deadline <= now);
+            let (base, events) = self.payload(&loaded, input, due).await?;
             let facts = Facts {
-                now: self.ports.now(),
+                now,
                 flags: &flags,
                 sequence: &sequence,
                 current: (&project.revision, &project.shipyard),
@@ -65,14 +68,8 @@ impl<P: Ports> Engine<P> {
     }
 
     /// The payload, for inputs that may send or end something; of a wake-up only when something is due.
-    async fn payload(
-        &self,
-        loaded: &Loaded,
-        input: Input<'_>,
-        deadline: Option<Timestamp>,
-    ) -> Result<(Object, Vec<CloudEvent>), PortError> {
+    async fn payload(&self, loaded: &Loaded, input: Input<'_>, due: bool) -> Result<(Object, Vec<CloudEvent>), PortError> {
         let x = &loaded.x;
-        let due = deadline.is_some_and(|deadline| deadline <= self.ports.now());
         let wanted = match input {
             Input::Granted(ask) => x.lane == Lane::Wants && x.ask == ask && !x.open,
             Input::Wake(at) => x.wake == Some(at) && due,
