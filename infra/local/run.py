@@ -37,7 +37,7 @@ def target():
 
 def build():
     """One selection of targets for run and test, so that neither builds anew what the other built."""
-    cargo = os.environ.get("CARGO") or shutil.which("cargo")
+    cargo = shutil.which(os.environ.get("CARGO") or "cargo")
     if not cargo:
         raise Problem("there is no cargo: install Rust as https://rustup.rs says, open a new shell and run this again")
     say("building (the first time takes minutes; cargo shows how far it is) ...")
