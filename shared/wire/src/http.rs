@@ -46,6 +46,305 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// The answer to `POST /v1/event`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The context the event belongs to: what to watch.
+    #[serde(rename = "keptnContext")]
+    pub context: String,
+}
+
+/// A page of events: `GET /v1/event` and `GET /v1/event/triggered/{type}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EventPage {
+    /// CloudEvents in structured JSON; `verdict` beside the attributes says why one did not count (`stale`, `invalid: …`).
+    pub events: Vec<serde_json::Value>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many events a page has at most.
+    pub page_size: u64,
+    /// How many events this page has.
+    pub total_count: u64,
+}
+
+/// A page of sequence states, newest first: `GET /v1/sequence/{project}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SequencePage {
+    /// One per context.
+    pub states: Vec<SequenceState>,
+    /// Where the next page begins; 0 on the last one.
+    pub next_page_key: i64,
+    /// How many states a page has at most.
+    pub page_size: u64,
+    /// How many states this page has.
+    pub total_count: u64,
+}
+
+/// Everything one outside event set off, as Keptn's sequence state; `executions` is Keelway's own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SequenceState {
+    /// The first sequence.
+    pub name: String,
+    /// Its service.
+    pub service: String,
+    /// Its project.
+    pub project: String,
+    /// When it was accepted, RFC 3339.
+    pub time: String,
+    /// The context.
+    pub shkeptncontext: String,
+    /// `triggered`, `started`, `waiting`, `paused`, `waitingForApproval`, `finished`, `timedOut` or `aborted`.
+    pub state: String,
+    /// In the order they were entered.
+    pub stages: Vec<StageState>,
+    /// Of a remediation: the problem's title.
+    #[serde(rename = "problemTitle", skip_serializing_if = "String::is_empty")]
+    pub problem_title: String,
+    /// In the order they were accepted.
+    pub executions: Vec<ExecutionState>,
+}
+
+impl SequenceState {
+    /// Whether nothing of it runs or waits any more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state.as_str(), "finished" | "timedOut" | "aborted")
+    }
+}
+
+/// One stage of a [`SequenceState`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StageState {
+    /// The stage.
+    pub name: String,
+    /// The image it was to deploy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// `triggered`, or the status of the last sequence that ended there.
+    pub state: String,
+    /// The last evaluation there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest_evaluation: Option<EvaluationState>,
+    /// The last event there.
+    pub latest_event: Option<EventState>,
+    /// The last event there with result `fail` or status `errored`.
+    pub latest_failed_event: Option<EventState>,
+}
+
+/// How an evaluation ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EvaluationState {
+    /// `pass`, `warning` or `fail`.
+    pub result: String,
+    /// As the executor gave it; 0 to 100 with Keptn's.
+    pub score: serde_json::Value,
+}
+
+/// An event by reference.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EventState {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its id.
+    pub id: String,
+    /// Its time, RFC 3339.
+    pub time: String,
+}
+
+/// One execution of a sequence in a stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExecutionState {
+    /// 13 characters.
+    pub id: String,
+    /// Where it runs.
+    pub stage: String,
+    /// What runs.
+    pub sequence: String,
+    /// As [`SequenceState::state`], of this execution alone.
+    pub state: String,
+    /// What it does right now, in a word of the engine's.
+    pub phase: String,
+    /// `pass`, `warning` or `fail`, once it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// `succeeded`, `errored` or `aborted`, once it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// When its trigger was accepted, RFC 3339.
+    pub accepted_at: String,
+    /// When it left the queue, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When it ended, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    /// The tasks reached so far.
+    pub tasks: Vec<TaskState>,
+    /// The id of the event that triggered it.
+    pub trigger_id: String,
+    /// The execution whose end set it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}
+
+/// One task of an [`ExecutionState`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskState {
+    /// The task.
+    pub name: String,
+    /// `pass`, `warning` or `fail`, once it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// `triggered`, `started` or `finished`.
+    pub state: String,
+}
+
+/// The answer to `POST /v1/apply`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Applied {
+    /// One per document, in the order of the text.
+    pub applied: Vec<AppliedDocument>,
+    /// What may not do what its author expects.
+    pub warnings: Vec<crate::manifest::Finding>,
+}
+
+/// What became of one document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AppliedDocument {
+    /// `Project` or `Shipyard`.
+    pub kind: String,
+    /// `metadata.name`
+    pub name: String,
+    /// The project it belongs to.
+    pub project: String,
+    /// Of a shipyard: the revision now in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Whether it differs from what was in force before.
+    pub changed: bool,
+}
+
+/// A page of projects: `GET /v1/project`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProjectPage {
+    /// By name.
+    pub projects: Vec<ProjectState>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many projects a page has at most.
+    pub page_size: u64,
+    /// How many projects this page has.
+    pub total_count: u64,
+}
+
+/// One project: an entry of [`ProjectPage`], and `GET /v1/project/{project}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProjectState {
+    /// Its name.
+    pub project_name: String,
+    /// When it was first applied, RFC 3339.
+    pub creation_date: String,
+    /// The shipyard's revision in force; empty without one.
+    pub shipyard_version: String,
+    /// For people.
+    pub description: String,
+    /// In the shipyard's order.
+    pub stages: Vec<ProjectStage>,
+    /// The shipyard's source text; only where one project is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shipyard: Option<String>,
+}
+
+/// A stage of a [`ProjectState`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProjectStage {
+    /// Its name.
+    pub stage_name: String,
+    /// The services triggered there so far, by name.
+    pub services: Vec<ProjectService>,
+}
+
+/// A service of a [`ProjectStage`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProjectService {
+    /// Its name.
+    pub service_name: String,
+}
+
+/// A person's answer to an open approval: `POST /v1/project/{project}/approval/{context}/{triggerId}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What was decided.
+    pub decision: Verdict,
+    /// Why, for people.
+    #[serde(default)]
+    pub message: String,
+    /// Who decided.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// The two ways to answer an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The sequence goes on.
+    Approve,
+    /// The sequence ends with result `fail`.
+    Decline,
+}
+
+/// The answer to a [`Decision`]: the result when it is in the state (200), where to look when it is not there yet (202).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Decided {
+    /// The context.
+    #[serde(rename = "keptnContext")]
+    pub context: String,
+    /// `pass` or `fail`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The path that will show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
+}
+
+/// The body of `POST /v1/sequence/{project}/{context}/control`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Control {
+    /// `pause`, `resume` or `abort`.
+    pub state: String,
+    /// This stage only; empty for all.
+    pub stage: String,
+}
+
+/// The answer to `GET /v1/metadata`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// The version of Keptn whose API this is like.
+    pub keptnversion: String,
+    /// Keelway's own version.
+    pub version: String,
+    /// The stack that answers.
+    pub stack: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
