@@ -70,8 +70,8 @@ fn matches(entry: &Match, step: &Step<'_>, result: TaskResult) -> bool {
     match &entry.task {
         None => entry.result == result,
         Some(name) => {
-            let tasks = step.facts.sequence.tasks.iter().zip(&step.next.results);
-            tasks.filter(|(task, _)| task.name == *name).last().is_some_and(|(_, result)| *result == entry.result)
+            let mut executed = step.facts.sequence.tasks.iter().zip(&step.next.results);
+            executed.rfind(|(task, _)| task.name == *name).is_some_and(|(_, result)| *result == entry.result)
         }
     }
 }
