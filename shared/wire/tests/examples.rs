@@ -49,3 +49,20 @@ fn every_example_is_accepted() {
     keptn/kep06-three-stages.yaml:79 spec.stages[2].sequences[1].tasks[2]
     ");
 }
+
+#[test]
+fn the_manuals_manifests_are_accepted() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/shipyard.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let blocks: Vec<&str> = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        assert_eq!(manifest::parse(block, "docs/shipyard.md").findings, [], "{block}");
+    }
+    // The finding it shows is the one its author would see.
+    let mistyped =
+        manual.replace("          triggeredOn:\n            - event: dev", "          triggers:\n            - event: dev");
+    let block = mistyped.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let told = manifest::parse(block, "shipyard.yaml").findings[0].to_string();
+    assert!(manual.contains(&told.replace('\n', "\n    ")), "{told}");
+}

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// At most this many findings are told; more are counted.
 const MOST: usize = 200;
+/// A message or path is cut after this many characters.
+const LONGEST: usize = 600;
 /// At most this many characters of a line are shown.
 const WIDEST: usize = 120;
 
@@ -100,11 +102,17 @@ impl<'a> Report<'a> {
         number.checked_sub(1).and_then(|i| self.lines.get(usize::try_from(i).ok()?)).copied().unwrap_or_default()
     }
 
+    /// Whether further findings would only be counted.
+    pub fn is_full(&self) -> bool {
+        self.findings.len() >= MOST
+    }
+
     fn add(&mut self, severity: Severity, at: Mark, path: String, message: String) {
-        if self.findings.len() >= MOST {
+        if self.is_full() {
             self.untold += 1;
             return;
         }
+        let (path, message) = (shortened(path), shortened(message));
         let file = self.file.to_owned();
         let snippet = self.snippet(at);
         self.findings.push(Finding { severity, file, line: at.line, column: at.column, path, message, snippet });
@@ -135,6 +143,14 @@ impl<'a> Report<'a> {
             self.findings.push(Finding { severity, file, line: last, column: 1, path: String::new(), message, snippet: None });
         }
         self.findings
+    }
+}
+
+/// Names come from the text and may be as long as it.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

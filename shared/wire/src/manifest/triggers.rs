@@ -8,8 +8,10 @@ use super::tree::{Entry, Node};
 use keelway_domain::event::{PREFIX, TaskResult};
 use keelway_domain::names::TaskName;
 use keelway_domain::shipyard::{EVALUATION, MAX_FOLLOW_UPS_PER_STAGE, Match, Trigger};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Only so many names are looked at for one that comes near: a large shipyard full of slips must not take minutes.
+const MOST_CANDIDATES: usize = 500;
 /// An event's type has at most 128 characters on the bus.
 const LONGEST_EVENT: usize = 128 - PREFIX.len();
 
@@ -198,13 +200,13 @@ struct Known<'o> {
     /// By `<stage>.<sequence>`.
     sequences: HashMap<String, usize>,
     /// By `<stage>.<task>`: the sequences that have the task.
-    tasks: HashMap<String, Vec<usize>>,
+    tasks: BTreeMap<String, Vec<usize>>,
     outlines: &'o [Outline<'o>],
 }
 
 impl<'o> Known<'o> {
     fn of(stages: &'o [String], outlines: &'o [Outline<'o>]) -> Self {
-        let mut tasks: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut tasks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (i, outline) in outlines.iter().enumerate() {
             for task in &outline.tasks {
                 let users = tasks.entry(format!("{}.{task}", outline.stage)).or_default();
@@ -230,6 +232,9 @@ impl<'o> Known<'o> {
 
     /// Warns of an entry that waits for what never comes: Keptn took it, and the stages behind it never started.
     fn target(&self, edge: &Edge, report: &mut Report) {
+        if report.is_full() {
+            return;
+        }
         let parts: Vec<&str> = edge.event.split('.').collect();
         let (at, path) = (edge.node.get("event").unwrap_or(edge.node), &edge.path);
         let message = match parts[..] {
@@ -271,8 +276,9 @@ impl<'o> Known<'o> {
         let (stage, last) = name.rsplit_once('.').unwrap_or(("", name));
         let mut others: Vec<(&str, usize)> = self.sequences.iter().map(|(name, i)| (name.as_str(), *i)).collect();
         others.sort_by_key(|(_, i)| *i);
-        let others: Vec<&str> = others.iter().filter(|(_, i)| *i != edge.listener).map(|(name, _)| *name).collect();
-        let tasks: BTreeSet<&str> = self.tasks.keys().map(String::as_str).collect();
+        let others = others.iter().filter(|(_, i)| *i != edge.listener).map(|(name, _)| *name);
+        let others: Vec<&str> = others.take(MOST_CANDIDATES).collect();
+        let tasks = self.tasks.keys().map(String::as_str).take(MOST_CANDIDATES);
         if let Some(near) = nearest(name, others.iter().copied()).or_else(|| nearest(name, tasks)) {
             return format!("; did you mean `{near}.finished`?");
         }
@@ -327,7 +333,8 @@ fn crowded(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
 fn loops(outlines: &[Outline], edges: &[Edge], known: &Known, report: &mut Report) {
     let open: Vec<&Edge> = edges.iter().filter(|edge| edge.node.get("selector").is_none_or(Node::is_null)).collect();
     // Nodes are sequences, then events: sequence → event it sends → sequence that listens. Linear in the text.
-    let mut events: HashMap<&str, usize> = HashMap::new();
+    // Sorted, so that the same text always gets the same findings.
+    let mut events: BTreeMap<&str, usize> = BTreeMap::new();
     for edge in &open {
         let next = outlines.len() + events.len();
         events.entry(edge.event).or_insert(next);
