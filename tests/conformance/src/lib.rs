@@ -1,1 +1,4 @@
 //! The conformance suite's own machinery: cases over the in-memory world, the seeded simulation, planted faults.
+
+pub mod planted;
+pub mod sim;

@@ -1,0 +1,301 @@
+//! Everybody outside the engine: clients, executors on the bus and polling ones, people, forgers, the sweep.
+
+use super::check::{decode, project};
+use super::plan::{Order, PROJECT, SERVICE, executors};
+use super::run::{Outcome, Sim};
+use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
+use keelway_domain::ids::{RecordId, context_of, sha256_hex};
+use keelway_domain::names::Context;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::keys;
+use keelway_engine::message::{Address, Body, Handled, Message};
+use keelway_engine::ports::{PortError, Ports, Queue, Store, Written};
+use keelway_engine::sequences::codec;
+use keelway_world::bus::Publication;
+use serde_json::{Value, json};
+
+/// What somebody does at some time.
+#[derive(Debug, Clone)]
+pub(super) enum Action {
+    /// Puts an event on the bus.
+    Emit(Box<CloudEvent>, Tag),
+    /// Decides an approval, through the API.
+    Decide(Address, RecordId, Box<CloudEvent>),
+    /// Tells a context something, through the API.
+    Order(usize, Order, Option<&'static str>),
+    /// The scheduled sweep.
+    Sweep,
+}
+
+/// How an input is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// A client's trigger.
+    Trigger,
+    /// An executor's answer to a task that was committed.
+    Honest,
+    /// A person's decision.
+    Person,
+    /// Anything else: may be refused.
+    Forged,
+}
+
+pub(super) fn context(n: usize) -> Context {
+    #[expect(clippy::unwrap_used, reason = "a UUID")]
+    Context::new(context_of("sim", &n.to_string()).to_string()).unwrap()
+}
+
+fn object(value: Value) -> Object {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+impl Sim {
+    pub(super) fn schedule_plan(&mut self) {
+        let now = self.world.now();
+        for (i, (n, stage, name)) in self.plan.triggers.clone().into_iter().enumerate() {
+            let (ty, stage) = if stage.is_empty() { (format!("{PREFIX}{name}"), "dev") } else { (format!("{PREFIX}{stage}.{name}.triggered"), stage) };
+            let at = now + self.a_while(30);
+            let event = CloudEvent {
+                id: format!("trigger-{i}"),
+                source: "client".into(),
+                ty,
+                time: at,
+                context: context(n),
+                triggered_id: None,
+                git_commit_id: None,
+                data: object(json!({"project": PROJECT, "stage": stage, "service": SERVICE, "n": i})),
+            };
+            self.agenda.push((at, Action::Emit(Box::new(event), Tag::Trigger)));
+        }
+        for (n, order, stage) in self.plan.orders.clone() {
+            let at = now + self.a_while(200);
+            self.agenda.push((at, Action::Order(n, order, stage)));
+        }
+    }
+
+    /// A time in which others make about `requests` requests at most.
+    fn a_while(&mut self, requests: usize) -> Span {
+        let longest = self.plan.tick.0 as usize * requests / 2 + 1;
+        Span(self.rng.below(longest) as i64)
+    }
+
+    pub(super) fn act(&mut self, action: Action) {
+        match &action {
+            Action::Emit(event, tag) => {
+                self.world.core().note(|| format!("          {tag:?} {} {} answers {:?}", event.ty, event.id, event.triggered_id));
+                if let Some(id) = self.world.emit((**event).clone()) {
+                    self.tags.insert(id, *tag);
+                }
+            }
+            Action::Decide(to, trigger, event) => {
+                let message = Message::Decide { to: to.clone(), trigger: *trigger, event: event.to_json() };
+                let id = self.world.enqueue(Body::Own(message));
+                self.tags.insert(id, Tag::Person);
+            }
+            Action::Order(n, order, stage) => {
+                let (n, order, stage) = (*n, *order, *stage);
+                self.work(action, |engine| Box::pin(async move { tell(engine.ports(), &context(n), order, stage).await }));
+            }
+            Action::Sweep => self.work(action, |engine| Box::pin(async move { engine.sweep(50).await.map(|_| None) })),
+        }
+    }
+
+    pub(super) fn on_publication(&mut self, publication: &Publication) {
+        let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { return };
+        if publication.again && (self.twice.contains(&publication.id) || !self.rng.chance(3.0)) {
+            return;
+        }
+        let Ok(json) = serde_json::from_str::<Value>(&publication.entry.detail) else { return };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let stage = text(&json["data"]["stage"]);
+        let Ok(context) = Context::new(text(&json["shkeptncontext"])) else { return };
+        if publication.again {
+            // At least once: some executors see it twice and answer twice, under the same ids.
+            self.twice.insert(publication.id.clone());
+            self.reacted.retain(|(trigger, _)| *trigger != publication.id);
+        }
+        self.answer(task.as_str(), &stage, &context, &publication.id);
+    }
+
+    /// Polling executors: what is open in the state, published or not.
+    pub(super) fn poll_for_work(&mut self) {
+        let open: Vec<(String, String, Context, String)> = {
+            let core = self.world.core();
+            let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
+            let open = items.filter_map(|item| {
+                let task = codec::open_task(item)?.to_owned();
+                let x = decode(item).ok()?;
+                Some((task, x.stage, x.context, x.record?.uuid().to_string()))
+            });
+            open.collect()
+        };
+        for (task, stage, context, trigger) in open {
+            self.answer(&task, &stage, &context, &trigger);
+        }
+    }
+
+    fn answer(&mut self, task: &str, stage: &str, context: &Context, trigger: &str) {
+        if task == "approval" {
+            if self.reacted.insert((trigger.to_owned(), 0)) {
+                self.ask_a_person(stage, context, trigger);
+            }
+            return;
+        }
+        for n in 0..executors(task) {
+            if self.reacted.insert((trigger.to_owned(), n)) && !self.rng.chance(self.plan.silent) {
+                self.execute(task, stage, context, trigger, n);
+            }
+        }
+    }
+
+    pub(super) fn reaction(&self, task: &str, stage: &str, context: &Context, trigger: &str, by: &str, kind: Kind) -> CloudEvent {
+        let data = json!({"project": PROJECT, "stage": stage, "service": SERVICE, task: {"by": by}});
+        CloudEvent {
+            id: format!("{trigger}-{by}-{}", kind.as_str()),
+            source: by.to_owned(),
+            ty: EventType::task(task, kind),
+            time: self.world.now(),
+            context: context.clone(),
+            triggered_id: Some(trigger.to_owned()),
+            git_commit_id: None,
+            data: object(data),
+        }
+    }
+
+    fn execute(&mut self, task: &str, stage: &str, context: &Context, trigger: &str, n: usize) {
+        let by = format!("executor-{n}");
+        let now = self.world.now();
+        let mut begin = now + self.a_while(10);
+        let mut end = begin + self.a_while(40);
+        if self.rng.chance(5.0) {
+            end = end + Span::minutes(self.rng.below(40) as i64);
+        }
+        if self.rng.chance(10.0) {
+            std::mem::swap(&mut begin, &mut end);
+        }
+        let started = self.reaction(task, stage, context, trigger, &by, Kind::Started);
+        let mut finished = self.reaction(task, stage, context, trigger, &by, Kind::Finished);
+        // What an executor does is decided by the task, so that an answer that is sent twice says the same.
+        let dice = u64::from_str_radix(&sha256_hex(finished.id.as_bytes())[..8], 16).unwrap_or(0) % 1000;
+        let (fail, warn) = ((self.plan.fail * 10.0) as u64, 1000 - 100);
+        let result = if dice < fail { "fail" } else if dice >= warn { "warning" } else { "pass" };
+        finished.data.insert("result".into(), result.into());
+        finished.data.insert("status".into(), if dice % 7 == 0 && dice < fail { "errored" } else { "succeeded" }.into());
+        let half = self.rng.chance(self.plan.half).then(|| self.rng.chance(50.0));
+        if half != Some(true) {
+            self.agenda.push((begin, Action::Emit(Box::new(started), Tag::Honest)));
+        }
+        if half != Some(false) {
+            if self.rng.chance(self.plan.forged) {
+                self.forge(&finished, end);
+            }
+            self.agenda.push((end, Action::Emit(Box::new(finished), Tag::Honest)));
+        }
+        if self.rng.chance(3.0) {
+            let changed = self.reaction(task, stage, context, trigger, &by, Kind::StatusChanged);
+            self.agenda.push((begin, Action::Emit(Box::new(changed), Tag::Forged)));
+        }
+    }
+
+    /// Something like an executor's answer that must change nothing it should not.
+    fn forge(&mut self, honest: &CloudEvent, at: Timestamp) {
+        let mut event = honest.clone();
+        event.data.insert("result".into(), "fail".into());
+        event.data.insert("forged".into(), true.into());
+        event.id = format!("{}-forged", honest.id);
+        match self.rng.below(6) {
+            0 => event.context = context(77),
+            1 => {
+                let other = honest.triggered_id.as_deref().and_then(RecordId::from_uuid);
+                event.triggered_id = other.map(|id| RecordId { task: id.task + 1, ..id }.uuid().to_string());
+            }
+            2 => event.triggered_id = Some("unknown".into()),
+            3 => event.source = keelway_domain::event::SOURCE.into(),
+            4 => drop(event.data.remove("stage")),
+            _ => event.ty = EventType::task("a", Kind::Triggered),
+        }
+        self.agenda.push((at, Action::Emit(Box::new(event), Tag::Forged)));
+    }
+
+    fn ask_a_person(&mut self, stage: &str, context: &Context, trigger: &str) {
+        let Some(record) = RecordId::from_uuid(trigger) else { return };
+        let people = if self.rng.chance(20.0) { 2 } else { 1 };
+        for n in 0..people {
+            let by = format!("person-{n}");
+            let mut event = self.reaction("approval", stage, context, trigger, &by, Kind::Finished);
+            let approves = self.rng.chance(75.0);
+            event.data.insert("result".into(), if approves { "pass" } else { "fail" }.into());
+            event.data.insert("status".into(), "succeeded".into());
+            let at = self.world.now() + self.a_while(150);
+            let to = Address { project: project(), context: context.clone(), execution: record.execution };
+            self.agenda.push((at, Action::Decide(to, record, Box::new(event.clone()))));
+            if self.rng.chance(self.plan.forged) {
+                // An approval from the bus counts for nothing.
+                event.id.push_str("-forged");
+                self.agenda.push((at, Action::Emit(Box::new(event), Tag::Forged)));
+            }
+        }
+    }
+
+    pub(super) fn on_acknowledged(&mut self, id: u64, body: Body, handled: Handled) -> Result<(), String> {
+        let Some(tag) = self.tags.get(&id).copied() else { return Ok(()) };
+        self.stats.count(match handled {
+            Handled::Committed => "inputs committed",
+            Handled::Settled => "inputs settled",
+            Handled::Stale => "inputs stale",
+            Handled::Invalid => "inputs invalid",
+            Handled::Recorded => "inputs recorded",
+        });
+        if let (Tag::Honest | Tag::Trigger | Tag::Person, Handled::Invalid) = (tag, handled) {
+            return Err(format!("#{id}, a good input, was recorded as invalid: {body:?}"));
+        }
+        if let (Body::Event(event), Handled::Committed, true) = (&body, handled, self.faults && self.rng.chance(self.plan.forged)) {
+            // The same identity with another content: the first one stands.
+            let mut other = event.clone();
+            other.data.insert("other".into(), json!({"x": 1}));
+            self.agenda.push((self.world.now(), Action::Emit(Box::new(other), Tag::Forged)));
+        }
+        self.acknowledged.push((tag, body, handled));
+        Ok(())
+    }
+}
+
+/// As the API does: one conditional write of what is desired, then a message.
+async fn tell(ports: &impl Ports, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
+    let project = project();
+    let key = keys::context(&project, context);
+    for _ in 0..20 {
+        let item = Store::get(ports, &key).await?;
+        if item.is_none() {
+            return Ok(None);
+        }
+        let old = codec::context(item.as_ref());
+        let mut flags = old.flags.clone();
+        match (order, stage) {
+            (Order::Pause, None) => flags.paused = true,
+            (Order::Pause, Some(stage)) => drop(flags.paused_stages.insert(stage.to_owned())),
+            (Order::Resume, None) => {
+                flags.paused = false;
+                flags.paused_stages.clear();
+            }
+            (Order::Resume, Some(stage)) => drop(flags.paused_stages.remove(stage)),
+            (Order::Abort, None) => {
+                flags.epoch += 1;
+                flags.aborted = flags.epoch;
+            }
+            (Order::Abort, Some(stage)) => {
+                flags.epoch += 1;
+                flags.aborted_stages.insert(stage.to_owned(), flags.epoch);
+            }
+        }
+        if ports.write(&codec::update_context(key.clone(), &old, &flags)).await? == Written::Done {
+            let body = Message::Conform { project, context: context.clone() }.to_body();
+            let failures = Queue::send(ports, &[body]).await?;
+            return match failures.into_iter().flatten().next() {
+                Some(reason) => Err(PortError::Retry { request: "SendMessage", reason }),
+                None => Ok(None),
+            };
+        }
+    }
+    Err(PortError::Retry { request: "commit", reason: "the context is busy".into() })
+}

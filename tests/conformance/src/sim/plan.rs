@@ -1,0 +1,187 @@
+//! What a seed stands for: who triggers what, who fails, and everything that goes wrong.
+
+use keelway_domain::event::{Object, TaskResult};
+use keelway_domain::names::{SequenceName, StageName, TaskName};
+use keelway_domain::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
+use keelway_domain::time::Span;
+use keelway_world::rng::Rng;
+use std::sync::OnceLock;
+
+/// The one project of a simulation.
+pub const PROJECT: &str = "sim";
+/// The one service; so every stage is one lane.
+pub const SERVICE: &str = "svc";
+/// The one revision of its shipyard.
+pub const REVISION: &str = "r1";
+/// A task with this name is answered by as many executors as its number says.
+const TASKS: [(&str, usize); 9] =
+    [("a", 1), ("b", 1), ("pair", 2), ("three", 3), ("r", 1), ("p", 1), ("d", 1), ("n", 1), ("s", 1)];
+
+/// How many executors subscribe to a task.
+pub fn executors(task: &str) -> usize {
+    TASKS.iter().find(|(name, _)| *name == task).map_or(0, |(_, n)| *n)
+}
+
+fn task(name: &str) -> Task {
+    #[expect(clippy::unwrap_used, reason = "the names are above")]
+    let name = TaskName::new(name).unwrap();
+    let (mut triggered_after, mut start_deadline, mut timeout, mut properties) = (None, None, None, Object::new());
+    match name.as_str() {
+        "d" => triggered_after = Some(Span::seconds(30)),
+        "s" => (start_deadline, timeout) = (Some(Span::seconds(20)), Some(Span::seconds(40))),
+        "b" => timeout = Some(Span::minutes(20)),
+        "approval" => properties.extend(["pass", "warning"].map(|result| (result.to_owned(), "manual".into()))),
+        _ => {}
+    }
+    Task { name, triggered_after, properties, start_deadline, timeout }
+}
+
+fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Sequence {
+    #[expect(clippy::unwrap_used, reason = "the names are below")]
+    let name = SequenceName::new(name).unwrap();
+    let trigger = |(event, result): &(&str, Option<TaskResult>)| Trigger {
+        event: (*event).to_owned(),
+        selector: result.map(|result| vec![Match { task: None, result }]),
+    };
+    let timeout = (name.as_str() == "slow").then_some(Span::minutes(3));
+    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks: tasks.iter().map(|name| task(name)).collect(), timeout }
+}
+
+/// Two lanes; follow-ups on the same and on the other one, on an end, on a task, on a domain event.
+pub fn shipyard() -> &'static Shipyard {
+    static SHIPYARD: OnceLock<Shipyard> = OnceLock::new();
+    SHIPYARD.get_or_init(|| {
+        let fail = Some(TaskResult::Fail);
+        let dev = vec![
+            sequence("delivery", &["a", "b"], &[]),
+            sequence("rollback", &["r"], &[("dev.delivery.finished", fail), ("prod.outside.finished", fail)]),
+            sequence("announce", &["n"], &[("dev.delivery.finished", Some(TaskResult::Warning))]),
+            sequence("gated", &["approval", "pair"], &[]),
+            sequence("many", &["pair", "three"], &[]),
+            sequence("delayed", &["d", "s"], &[]),
+            sequence("slow", &["s", "approval", "a"], &[]),
+            sequence("after-task", &["n"], &[("dev.d.finished", None)]),
+            sequence("remedy", &["r"], &[("problem.open", None)]),
+        ];
+        let prod = vec![
+            sequence("delivery", &["p", "approval", "p"], &[("dev.delivery.finished", None)]),
+            sequence("outside", &["a"], &[]),
+            sequence("after-many", &["p"], &[("dev.many.finished", None), ("dev.pair.finished", None)]),
+            sequence("remedy", &["r"], &[("problem.open", None)]),
+        ];
+        let stage = |name: &str, sequences: Vec<Sequence>| {
+            #[expect(clippy::unwrap_used, reason = "the names are below")]
+            let name = StageName::new(name).unwrap();
+            Stage { name, sequences }
+        };
+        Shipyard { stages: vec![stage("dev", dev), stage("prod", prod)] }
+    })
+}
+
+/// Sequences triggered from outside, by how often.
+const TRIGGERS: [(&str, &str); 10] = [
+    ("dev", "delivery"),
+    ("dev", "delivery"),
+    ("dev", "delivery"),
+    ("dev", "gated"),
+    ("dev", "many"),
+    ("dev", "delayed"),
+    ("dev", "slow"),
+    ("prod", "outside"),
+    ("", "problem.open"),
+    ("dev", "unknown"),
+];
+
+/// What a context is told by people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Hold back.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End it.
+    Abort,
+}
+
+/// One seed's story. All chances in percent.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Contexts and what is triggered in them: stage and sequence, or a domain event's name.
+    pub triggers: Vec<(usize, &'static str, &'static str)>,
+    /// What people tell contexts, and whether only one stage.
+    pub orders: Vec<(usize, Order, Option<&'static str>)>,
+    /// Crashes after a request.
+    pub crash: f64,
+    /// A crashed message is received no more.
+    pub dead: f64,
+    /// Whether dead letters are redriven before the sweep has to help.
+    pub redrive_first: bool,
+    /// A message becomes visible while its worker goes on.
+    pub zombie: f64,
+    /// A message is there twice.
+    pub duplicate: f64,
+    /// Requests are refused for now, answers lost, or requests repeated by the client.
+    pub trouble: f64,
+    /// Batches leave something over, entries fail.
+    pub leftovers: f64,
+    /// An executor never answers.
+    pub silent: f64,
+    /// An executor sends `.started` only; or `.finished` only.
+    pub half: f64,
+    /// A task fails.
+    pub fail: f64,
+    /// Executors poll for work and do not wait for the bus.
+    pub pull: bool,
+    /// Indexes lag.
+    pub stale_indexes: bool,
+    /// Forged and contradictory events.
+    pub forged: f64,
+    /// Longest time one request takes.
+    pub tick: Span,
+    /// Clocks differ by at most this.
+    pub skew: Span,
+    /// Sweeps while everything goes on.
+    pub sweep: f64,
+    /// Workers at the same time.
+    pub workers: usize,
+}
+
+impl Plan {
+    /// The plan a seed stands for.
+    pub fn of(rng: &mut Rng) -> Self {
+        let contexts = 1 + rng.below(3);
+        let mut triggers = vec![];
+        for context in 0..contexts {
+            for _ in 0..if rng.chance(25.0) { 2 } else { 1 } {
+                let (stage, sequence) = *rng.pick(&TRIGGERS);
+                triggers.push((context, stage, sequence));
+            }
+        }
+        let kinds = [Order::Pause, Order::Resume, Order::Abort, Order::Pause, Order::Resume];
+        let orders = (0..*rng.pick(&[0, 0, 1, 2, 3]))
+            .map(|_| (rng.below(contexts), *rng.pick(&kinds), *rng.pick(&[None, None, Some("dev"), Some("prod")])))
+            .collect();
+        let dead = *rng.pick(&[0.0, 0.0, 30.0]);
+        Self {
+            triggers,
+            orders,
+            crash: *rng.pick(&[0.0, 2.0, 5.0, 15.0]),
+            dead,
+            redrive_first: rng.chance(50.0),
+            zombie: *rng.pick(&[0.0, 0.0, 3.0]),
+            duplicate: *rng.pick(&[0.0, 5.0, 20.0]),
+            trouble: *rng.pick(&[0.0, 0.0, 1.0, 3.0]),
+            leftovers: *rng.pick(&[0.0, 10.0]),
+            silent: *rng.pick(&[0.0, 0.0, 0.0, 30.0]),
+            half: *rng.pick(&[0.0, 0.0, 15.0]),
+            fail: *rng.pick(&[0.0, 30.0, 50.0]),
+            pull: rng.chance(25.0),
+            stale_indexes: rng.chance(30.0),
+            forged: *rng.pick(&[0.0, 0.0, 10.0]),
+            tick: *rng.pick(&[Span(1), Span(50), Span(50), Span::seconds(2), Span::seconds(5)]),
+            skew: *rng.pick(&[Span(0), Span(0), Span::seconds(2), Span::seconds(20)]),
+            sweep: *rng.pick(&[0.0, 0.0, 1.0]),
+            workers: *rng.pick(&[1, 2, 4, 4, 4]),
+        }
+    }
+}

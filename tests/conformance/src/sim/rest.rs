@@ -1,0 +1,276 @@
+//! Coming to rest, and what must be so then.
+
+use super::actors::{Action, Tag};
+use super::check::{decode, record};
+use super::plan::Order;
+use super::run::Sim;
+use keelway_domain::event::Kind;
+use keelway_domain::ids::RecordId;
+use keelway_domain::sequences::{End, Execution, Record, content};
+use keelway_domain::time::Span;
+use keelway_engine::keys;
+use keelway_engine::message::{Body, Handled};
+use keelway_world::table::Table;
+use std::collections::{HashMap, HashSet};
+
+/// Rounds in which everything must have ended: approvals of one sequence after another, and timeouts.
+const ROUNDS: usize = 60;
+
+impl Sim {
+    fn open(&self) -> Vec<Execution> {
+        let core = self.world.core();
+        let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
+        items.filter_map(|item| decode(item).ok()).filter(|x| x.outcome.is_none()).collect()
+    }
+
+    fn note(&self, line: &str) {
+        self.world.core().note(|| format!("---- {line}"));
+    }
+
+    /// No more faults: lifts pauses, decides approvals, redrives or sweeps; everything must end.
+    pub(super) fn come_to_an_end(&mut self) -> Result<(), String> {
+        self.world.core().table.stale_indexes = false;
+        self.world.core().table.catch_up(usize::MAX);
+        let redrive = self.plan.redrive_first && !self.order_lost;
+        let lost = self.order_lost || (!redrive && !self.world.core().queue.dead.is_empty());
+        if redrive {
+            self.redrive()?;
+        } else if lost {
+            self.note("sweeping");
+            self.sweep_until_still()?;
+        }
+        self.note("resuming and approving");
+        for n in 0..3 {
+            let now = self.world.now();
+            self.agenda.push((now, Action::Order(n, Order::Resume, None)));
+        }
+        for round in 0..ROUNDS {
+            self.rest(60_000)?;
+            let open = self.open();
+            if open.is_empty() {
+                break;
+            }
+            let approvals = self.approve(&open);
+            if approvals == 0 {
+                if !lost && round < ROUNDS - 1 {
+                    return Err(format!("without anything lost, something never ends: {open:?}"));
+                }
+                self.sweep_once(&open);
+            }
+            if round == ROUNDS - 1 {
+                return Err(format!("never ends: {open:?}"));
+            }
+        }
+        self.note("redriving what is left");
+        self.redrive()?;
+        for _ in 0..ROUNDS {
+            let open = self.open();
+            if open.is_empty() {
+                return Ok(());
+            }
+            if self.approve(&open) == 0 {
+                self.sweep_once(&open);
+            }
+            self.rest(60_000)?;
+        }
+        Err(format!("after a redrive never ends: {:?}", self.open()))
+    }
+
+    fn redrive(&mut self) -> Result<(), String> {
+        let dead = std::mem::take(&mut self.world.core().queue.dead);
+        for (id, message) in dead {
+            // Redriven by hand: a new message with a new time.
+            let new = self.world.enqueue(message.delivery.body);
+            if let Some(tag) = self.tags.get(&id).copied() {
+                self.tags.insert(new, tag);
+            }
+            self.stats.count("redriven");
+        }
+        self.rest(60_000)
+    }
+
+    fn sweep_until_still(&mut self) -> Result<(), String> {
+        for _ in 0..3 {
+            self.world.pass(Span::minutes(5));
+            let now = self.world.now();
+            self.agenda.push((now, Action::Sweep));
+            self.rest(60_000)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the time of the next wake-up pass, as if it had been lost, and sweeps.
+    fn sweep_once(&mut self, open: &[Execution]) {
+        let now = self.world.now();
+        let next = open.iter().filter_map(|x| x.wake).filter(|wake| *wake > now).min();
+        let at = next.map_or(now, |wake| wake.max(now)) + Span::minutes(5);
+        self.world.pass(at - now);
+        self.agenda.push((at, Action::Sweep));
+        self.stats.count("sweeps at rest");
+    }
+
+    /// Everybody who was asked says yes.
+    fn approve(&mut self, open: &[Execution]) -> usize {
+        let waiting: Vec<(Execution, RecordId)> = {
+            let core = self.world.core();
+            let gate = |x: &Execution| {
+                let key = keys::execution(&keelway_engine::sequences::codec::address(x));
+                core.table.peek(&key).is_some_and(|item| keelway_engine::sequences::codec::waits_for_approval(item))
+            };
+            open.iter().filter(|x| gate(x)).filter_map(|x| Some((x.clone(), x.record?))).collect()
+        };
+        for (x, trigger) in &waiting {
+            let mut event = self.person("late-person", x, trigger);
+            event.data.insert("result".into(), "pass".into());
+            event.data.insert("status".into(), "succeeded".into());
+            let to = keelway_engine::sequences::codec::address(x);
+            let now = self.world.now();
+            self.agenda.push((now, Action::Decide(to, *trigger, Box::new(event))));
+        }
+        waiting.len()
+    }
+
+    fn person(&self, by: &str, x: &Execution, trigger: &RecordId) -> keelway_domain::event::CloudEvent {
+        self.reaction("approval", &x.stage, &x.context, &trigger.uuid().to_string(), by, Kind::Finished)
+    }
+
+    /// Everything that must be so when nothing is left to do.
+    pub(super) fn check_rest(&mut self) -> Result<(), String> {
+        let world = self.world.clone();
+        let core = world.core();
+        let table = &core.table;
+        let mut chains: HashMap<String, HashSet<u64>> = HashMap::new();
+        for key in &self.watch.executions {
+            let x = table.peek(key).ok_or("an execution is gone").map(|item| decode(item))??;
+            let Some(outcome) = x.outcome else { return Err(format!("{key} never ends: {x:?}")) };
+            self.stats.count(match outcome.end {
+                End::Normal => "ended normally",
+                End::TimedOut => "timed out",
+                End::Aborted => "aborted",
+                End::NeverStarted => "never started",
+            });
+            let chain = chain(&x, table);
+            self.check_events(&x, &chain, &core.bus)?;
+            for child in super::check::follow_ups(&x, table) {
+                if table.peek(&keys::execution(&child)).is_none() {
+                    return Err(format!("follow-up {} of {key} was never born", child.execution));
+                }
+            }
+            let absorbed = chain.iter().flat_map(|(_, record)| record.absorbed.iter().copied());
+            chains.entry(key.pk.clone()).or_default().extend(absorbed.chain(x.reactions.iter().map(|r| r.content)));
+        }
+        for item in table.items().filter(|item| item.key.pk.starts_with("K#")) {
+            if item.key.sk != keys::MAIN {
+                return Err(format!("left in a queue: {}", item.key));
+            }
+            if let Some(holder) = item.text("h") {
+                return Err(format!("lane {} is still held by {holder}", item.key));
+            }
+        }
+        self.check_inputs(table, &chains)
+    }
+
+    /// Exactly one `.finished`, at most one `.started`, and everything committed was published.
+    fn check_events(&self, x: &Execution, chain: &[(RecordId, Record)], bus: &keelway_world::bus::BusTwin) -> Result<(), String> {
+        let of = |kind: Kind| {
+            let ty = x.event_type(kind);
+            let answers = format!("\"triggeredid\":\"{}\"", x.trigger_id);
+            bus.firsts().filter(|p| p.entry.detail_type == ty && p.entry.detail.contains(&answers)).count()
+        };
+        let (started, finished) = (of(Kind::Started), of(Kind::Finished));
+        if finished != 1 || started > 1 {
+            return Err(format!("{} has {started} started and {finished} finished events: {x:?}", x.id));
+        }
+        let cut_short = x.outcome.is_some_and(|outcome| matches!(outcome.end, End::Aborted | End::TimedOut));
+        for (n, (id, record)) in chain.iter().enumerate() {
+            // An end that was not a task's may come before the trigger it withdraws was out.
+            if n == 1 && cut_short {
+                continue;
+            }
+            for event in record.events(id, &x.context) {
+                if !bus.knows(&event.id) {
+                    return Err(format!("{} of {} was committed and never published", event.ty, x.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every acknowledged input is in the state, or recorded.
+    fn check_inputs(&self, table: &Table, chains: &HashMap<String, HashSet<u64>>) -> Result<(), String> {
+        let mut recorded: HashSet<(String, u64)> = HashSet::new();
+        let mut lost_and_found = false;
+        for item in table.items() {
+            if let Some(content) = keys::event_content(&item.key.sk) {
+                recorded.insert((item.key.pk.clone(), content));
+            }
+            lost_and_found |= item.key.pk.starts_with("B#");
+        }
+        for (tag, body, handled) in &self.acknowledged {
+            let Body::Event(event) = body else { continue };
+            let place = keys::context_partition(&super::check::project(), &event.context);
+            let hash = content(event);
+            let kept = recorded.contains(&(place.clone(), hash)) || (*tag == Tag::Forged && lost_and_found);
+            if !kept {
+                return Err(format!("{handled:?} {} {} was acknowledged and is recorded nowhere", event.ty, event.id));
+            }
+            let absorbed = chains.get(&place).is_some_and(|chain| chain.contains(&hash));
+            if (*tag, *handled) == (Tag::Honest, Handled::Committed) && !absorbed {
+                return Err(format!("{} {} was committed and is not in the state", event.ty, event.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// A replay of everything that ever came in changes nothing; also after history has expired.
+    pub(super) fn replay(&mut self) -> Result<(), String> {
+        if !self.rng.chance(20.0) {
+            return Ok(());
+        }
+        let expired = self.rng.chance(50.0);
+        self.note("replaying");
+        self.agenda.clear();
+        let before = self.world.outgoing().len();
+        if expired {
+            self.expire();
+        }
+        for (tag, body, _) in std::mem::take(&mut self.acknowledged) {
+            if let (Body::Event(_), Tag::Trigger | Tag::Honest) = (&body, tag) {
+                let id = self.world.enqueue(body);
+                self.tags.insert(id, Tag::Forged);
+            }
+        }
+        let executions = self.watch.executions.len();
+        self.rest(60_000)?;
+        let published: Vec<String> = self.world.outgoing().iter().skip(before).map(|entry| entry.detail.clone()).collect();
+        if !published.is_empty() || self.watch.executions.len() != executions {
+            return Err(format!("a replay (history expired: {expired}) set off {published:?}"));
+        }
+        self.stats.count("replays");
+        Ok(())
+    }
+
+    /// What time to live does: everything that carries one is gone.
+    fn expire(&mut self) {
+        self.world.pass(Span::minutes(400 * 24 * 60));
+        let mut core = self.world.core();
+        let gone: Vec<_> = core.table.items().filter(|item| item.number("ttl").is_some()).map(|item| item.key.clone()).collect();
+        for key in gone {
+            drop(core.table.put_batch(&[], &[key], false));
+        }
+        core.table.journal.clear();
+    }
+}
+
+/// The committed records of an execution, newest first.
+fn chain(x: &Execution, table: &Table) -> Vec<(RecordId, Record)> {
+    let mut found = vec![];
+    let mut at = x.record;
+    let mut next = record(x, table);
+    while let (Some(id), Some(this)) = (at, next) {
+        at = this.previous(x.id);
+        next = at.and_then(|id| record(&Execution { record: Some(id), ..x.clone() }, table));
+        found.push((id, this));
+    }
+    found
+}
