@@ -1,0 +1,23 @@
+//! The function on the dead-letter queues. Wires; [`handler`] stores each letter.
+
+mod handler;
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use keelway_lambda::{aws, batch};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let config = keelway_lambda::start()?;
+    let ports = aws::connect(&config).await;
+    lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
+        let ports = ports.clone();
+        async move {
+            let until = batch::until(event.context.deadline);
+            let not_done = handler::batch(&ports, event.payload.records, until).await;
+            // These queues have no dead-letter queue of their own: what is not stored stays until it is.
+            Ok::<_, Error>(batch::answer(&not_done, u32::MAX))
+        }
+    }))
+    .await
+}

@@ -1,0 +1,77 @@
+//! The ports as configured, and what a message used of them.
+
+use crate::batch::{NotDone, Record};
+use crate::config::Config;
+use crate::delivery::About;
+use keelway_aws::meter::Meter;
+use keelway_aws::{Aws, Names};
+use std::future::Future;
+use std::time::Instant;
+
+/// The ports this function was configured with.
+pub async fn connect(config: &Config) -> Aws {
+    let names = Names {
+        table: config.table.clone(),
+        bus: config.bus.clone(),
+        queue_url: config.queue_url.clone(),
+        queue_arn: config.queue_arn.clone(),
+        scheduler_group: config.scheduler_group.clone(),
+        scheduler_role_arn: config.scheduler_role_arn.clone(),
+        scheduler_dead_letters_arn: config.scheduler_dead_letters_arn.clone(),
+    };
+    Aws::connect(names).await
+}
+
+/// Has messages that failed come back soon, instead of after the queue's visibility timeout. If that fails, they come back then.
+pub async fn bring_back_soon(aws: &Aws, not_done: &[(Record, NotDone)]) {
+    for (record, _) in not_done {
+        let seconds = record.comes_back_in();
+        if let Err(error) = aws.come_back_in(&record.receipt, seconds).await {
+            tracing::warn!(message.id = record.id, %error, "a message that failed comes back only after the visibility timeout");
+        }
+    }
+}
+
+/// Does the work and logs one line about it: what it was, how it went, how long it took, what it asked of AWS. The line comes also
+/// when the work panics or is dropped.
+pub async fn accounted<T, E: std::fmt::Display>(
+    about: &About,
+    outcome: impl Fn(&T) -> String,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let mut line = Line { about, meter: Meter::default(), started: Instant::now(), outcome: "interrupted".into() };
+    let meter = line.meter.clone();
+    let result = meter.around(work).await;
+    line.outcome = match &result {
+        Ok(done) => outcome(done),
+        Err(error) => format!("not done: {error}"),
+    };
+    result
+}
+
+struct Line<'a> {
+    about: &'a About,
+    meter: Meter,
+    started: Instant,
+    outcome: String,
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        let usage = self.meter.usage();
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let requests = serde_json::to_string(&usage.requests).unwrap_or_default();
+        tracing::info!(
+            message.kind = self.about.kind,
+            context = self.about.context,
+            outcome = self.outcome,
+            duration_ms,
+            aws.requests = usage.total_requests(),
+            dynamodb.write_units = usage.write_units,
+            dynamodb.read_units = usage.read_units,
+            events.published = usage.events,
+            requests,
+            "handled"
+        );
+    }
+}

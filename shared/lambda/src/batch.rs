@@ -1,0 +1,296 @@
+//! Batches from a queue. Every message has an outcome of its own: what fails comes back, what is done does not, and a panic or a
+//! slow message takes nothing else with it.
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
+use keelway_domain::ids::hash64;
+use keelway_domain::time::Timestamp;
+use std::future::Future;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+/// How many groups of messages are handled at the same time. They wait for the network, not for the processor.
+const AT_ONCE: usize = 10;
+/// What is left of a function's time when the batch must have its answer.
+const TO_ANSWER: Duration = Duration::from_secs(1);
+/// A function gets at least this, even if its deadline looks past already: clocks differ.
+const AT_LEAST: Duration = Duration::from_secs(2);
+/// A message that failed comes back after this many seconds at most.
+const MOST_SECONDS: u64 = 20;
+
+/// One message as the queue hands it over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The queue's id of it.
+    pub id: String,
+    /// With which this receipt of it is spoken about.
+    pub receipt: String,
+    /// What it says.
+    pub body: String,
+    /// When it was first put into a queue; a dead-letter queue keeps it.
+    pub sent: Timestamp,
+    /// How often it was handed out, this time included.
+    pub receives: u32,
+    /// The queue's name.
+    pub queue: String,
+    /// Why a service put it into a dead-letter queue, if one says so.
+    pub error: Option<String>,
+}
+
+impl From<SqsMessage> for Record {
+    fn from(message: SqsMessage) -> Self {
+        let number = |name: &str| message.attributes.get(name).and_then(|value| value.parse::<i64>().ok());
+        let text = |name: &str| message.message_attributes.get(name).and_then(|attribute| attribute.string_value.clone());
+        let error = match (text("ERROR_CODE"), text("ERROR_MESSAGE")) {
+            (None, None) => None,
+            (code, message) => Some(format!("{}: {}", code.unwrap_or("error".into()), message.unwrap_or("no message".into()))),
+        };
+        let arn = message.event_source_arn.unwrap_or_default();
+        Self {
+            sent: Timestamp(number("SentTimestamp").unwrap_or_default()),
+            receives: number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+            queue: arn.rsplit(':').next().unwrap_or_default().to_owned(),
+            error,
+            id: message.message_id.unwrap_or_default(),
+            receipt: message.receipt_handle.unwrap_or_default(),
+            body: message.body.unwrap_or_default(),
+        }
+    }
+}
+
+impl Record {
+    /// After how many seconds it should come back when it failed: soon at first, later and more scattered each time, and never the
+    /// same for all that failed together. 1 to 20.
+    pub fn comes_back_in(&self) -> i32 {
+        let most = 2u64.saturating_pow(self.receives).min(MOST_SECONDS);
+        let scattered = hash64(&[self.id.as_bytes(), &self.receives.to_be_bytes()]) % most;
+        i32::try_from(1 + scattered).unwrap_or(1)
+    }
+}
+
+/// A message and what is to be done with it.
+#[derive(Debug, Clone)]
+pub struct Job<T> {
+    /// The message.
+    pub record: Record,
+    /// Messages with the same value are handled one after the other, in the order of the batch.
+    pub together: Option<String>,
+    /// What it says, read.
+    pub work: T,
+}
+
+/// A message is not done and must come back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotDone {
+    /// The handler said so.
+    #[error("{0}")]
+    Failed(String),
+    /// The handler panicked.
+    #[error("its handler panicked")]
+    Panicked,
+    /// The function's time was up.
+    #[error("the function ran out of time")]
+    OutOfTime,
+}
+
+/// When a batch must be done for its answer to arrive, from the function's deadline in milliseconds since 1970.
+pub fn until(deadline_millis: u64) -> Instant {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let left = Duration::from_millis(deadline_millis).saturating_sub(now).saturating_sub(TO_ANSWER);
+    Instant::now() + left.max(AT_LEAST)
+}
+
+/// Handles every message of a batch and says which must come back, and why. Nothing is begun after `until`, and what is not done by
+/// then is dropped where it stands, as a crash would.
+pub async fn run<T, F, W>(jobs: Vec<Job<T>>, until: Instant, handle: F) -> Vec<(Record, NotDone)>
+where
+    T: Send + 'static,
+    F: Fn(Record, T) -> W + Clone + Send + Sync + 'static,
+    W: Future<Output = Result<(), NotDone>> + Send + 'static,
+{
+    let mut waiting = groups(jobs).into_iter();
+    let mut running = JoinSet::new();
+    let mut not_done = Vec::new();
+    for group in waiting.by_ref().take(AT_ONCE) {
+        running.spawn(one_after_the_other(group, until, handle.clone()));
+    }
+    while let Some(finished) = running.join_next().await {
+        // A group's own task has nothing that could panic: its messages' handlers are tasks of their own.
+        not_done.extend(finished.into_iter().flatten());
+        if let Some(group) = waiting.next() {
+            running.spawn(one_after_the_other(group, until, handle.clone()));
+        }
+    }
+    not_done
+}
+
+async fn one_after_the_other<T, F, W>(jobs: Vec<Job<T>>, until: Instant, handle: F) -> Vec<(Record, NotDone)>
+where
+    T: Send + 'static,
+    F: Fn(Record, T) -> W + Clone + Send + Sync + 'static,
+    W: Future<Output = Result<(), NotDone>> + Send + 'static,
+{
+    let mut not_done = Vec::new();
+    for Job { record, work, .. } in jobs {
+        let (handle, handled) = (handle.clone(), record.clone());
+        if let Err(why) = fenced(until, async move { handle(handled, work).await }).await {
+            not_done.push((record, why));
+        }
+    }
+    not_done
+}
+
+/// Runs one handler as a task of its own, which is what keeps its panic from the others.
+async fn fenced(until: Instant, work: impl Future<Output = Result<(), NotDone>> + Send + 'static) -> Result<(), NotDone> {
+    if Instant::now() >= until {
+        return Err(NotDone::OutOfTime);
+    }
+    let mut task = tokio::spawn(work);
+    match timeout_at(until, &mut task).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(NotDone::Panicked),
+        Err(_) => {
+            task.abort();
+            Err(NotDone::OutOfTime)
+        }
+    }
+}
+
+/// Jobs by what they belong to, in the order of their first; those that belong to nothing alone.
+fn groups<T>(jobs: Vec<Job<T>>) -> Vec<Vec<Job<T>>> {
+    let mut groups: Vec<Vec<Job<T>>> = Vec::new();
+    for job in jobs {
+        let same = |group: &&mut Vec<Job<T>>| job.together.is_some() && group[0].together == job.together;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(job),
+            None => groups.push(vec![job]),
+        }
+    }
+    groups
+}
+
+/// The answer that has the queue keep these messages. Logs why, and which of them the queue will hand out no more.
+pub fn answer(not_done: &[(Record, NotDone)], max_receives: u32) -> SqsBatchResponse {
+    let mut response = SqsBatchResponse::default();
+    for (record, why) in not_done {
+        let (id, receives) = (&record.id, record.receives);
+        if receives >= max_receives {
+            tracing::error!(message.id = id, receives, %why, "a message failed for the last time and goes to the dead-letter queue");
+        } else {
+            tracing::warn!(message.id = id, receives, %why, "a message failed and comes back");
+        }
+        response.add_failure(id);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    fn record(id: &str) -> Record {
+        Record {
+            id: id.into(),
+            receipt: format!("receipt of {id}"),
+            body: String::new(),
+            sent: Timestamp(0),
+            receives: 1,
+            queue: "q".into(),
+            error: None,
+        }
+    }
+
+    fn jobs(names: &[(&str, &'static str)]) -> Vec<Job<&'static str>> {
+        let job = |(together, work): &(&str, &'static str)| Job {
+            record: record(work),
+            together: (!together.is_empty()).then(|| (*together).to_owned()),
+            work: *work,
+        };
+        names.iter().map(job).collect()
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(200)
+    }
+
+    #[tokio::test]
+    async fn a_failure_a_panic_and_a_slow_one_take_nothing_with_them() {
+        let batch = jobs(&[("a", "fine"), ("a", "fails"), ("b", "panics"), ("b", "fine too"), ("c", "hangs"), ("c", "too late")]);
+        let done = Arc::new(Mutex::new(vec![]));
+        let seen = done.clone();
+        let not_done = run(batch, soon(), move |_, work| {
+            let seen = seen.clone();
+            async move {
+                match work {
+                    "fails" => return Err(NotDone::Failed("throttled".into())),
+                    "panics" => panic!("on purpose"),
+                    "hangs" => std::future::pending().await,
+                    _ => seen.lock().unwrap().push(work),
+                }
+                Ok(())
+            }
+        })
+        .await;
+        done.lock().unwrap().sort_unstable();
+        assert_eq!(*done.lock().unwrap(), ["fine", "fine too"]);
+        let mut why: Vec<(&str, &NotDone)> = not_done.iter().map(|(record, why)| (record.id.as_str(), why)).collect();
+        why.sort_unstable_by_key(|(id, _)| *id);
+        let failed = NotDone::Failed("throttled".into());
+        let expected =
+            [("fails", &failed), ("hangs", &NotDone::OutOfTime), ("panics", &NotDone::Panicked), ("too late", &NotDone::OutOfTime)];
+        assert_eq!(why, expected);
+        let answer = answer(&not_done, 10);
+        assert_eq!(answer.batch_item_failures.len(), 4);
+    }
+
+    #[tokio::test]
+    async fn one_context_in_order_others_beside_it() {
+        let mut names = vec![("a", "a1"), ("b", "b1"), ("a", "a2"), ("a", "a3")];
+        names.extend([("", "alone"); 20]);
+        let log = Arc::new(Mutex::new(vec![]));
+        let seen = log.clone();
+        let not_done = run(jobs(&names), soon(), move |_, work| {
+            let seen = seen.clone();
+            async move {
+                seen.lock().unwrap().push(format!("{work}<"));
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                seen.lock().unwrap().push(format!("{work}>"));
+                Ok(())
+            }
+        })
+        .await;
+        assert_eq!(not_done, []);
+        let log = log.lock().unwrap();
+        let of_a: Vec<&String> = log.iter().filter(|entry| entry.starts_with('a') && !entry.starts_with("alone")).collect();
+        assert_eq!(of_a, ["a1<", "a1>", "a2<", "a2>", "a3<", "a3>"]);
+        let place = |entry: &str| log.iter().position(|other| other == entry).unwrap();
+        assert!(place("b1<") < place("a1>"));
+        assert_eq!(log.iter().filter(|entry| *entry == "alone>").count(), 20);
+    }
+
+    #[test]
+    fn failures_come_back_soon_and_scattered() {
+        let seconds = |id: usize, receives: u32| Record { receives, ..record(&id.to_string()) }.comes_back_in();
+        assert!((0..100).all(|id| (1..=2).contains(&seconds(id, 1))));
+        assert!((1..100).all(|receives| (1..=20).contains(&seconds(7, receives))));
+        let late: std::collections::BTreeSet<i32> = (0..200).map(|id| seconds(id, 9)).collect();
+        assert_eq!(late.len(), 20);
+        assert_eq!(seconds(3, 4), seconds(3, 4));
+    }
+
+    #[test]
+    fn a_message_as_the_runtime_hands_it_over() {
+        let json = serde_json::json!({
+            "messageId": "m", "receiptHandle": "r", "body": "{}",
+            "attributes": {"SentTimestamp": "1795222266686", "ApproximateReceiveCount": "3"},
+            "messageAttributes": {"ERROR_CODE": {"stringValue": "NO_PERMISSIONS", "dataType": "String"}},
+            "eventSourceARN": "arn:aws:sqs:eu-central-1:1:keelway-rule-dead-letters",
+        });
+        let message: SqsMessage = serde_json::from_value(json).unwrap();
+        let record = Record::from(message);
+        assert_eq!((record.sent, record.receives), (Timestamp(1_795_222_266_686), 3));
+        assert_eq!(record.queue, "keelway-rule-dead-letters");
+        assert_eq!(record.error.as_deref(), Some("NO_PERMISSIONS: no message"));
+    }
+}
