@@ -32,3 +32,31 @@ async fn one(ports: Aws, letter: DeadLetter) -> Result<(), NotDone> {
     let stored = aws::accounted(&about, |()| "Stored".to_owned(), dead_letter::store(&ports, &letter));
     stored.await.map_err(|error: PortError| NotDone::Failed(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelway_domain::time::Timestamp;
+
+    #[test]
+    fn a_letter_says_all_the_queue_knows() {
+        let record = Record {
+            id: "m".into(),
+            receipt: "r".into(),
+            body: "{}".into(),
+            sent: Timestamp(7),
+            receives: 11,
+            queue: "keelway-dead".into(),
+            error: Some("NO_PERMISSIONS: no message".into()),
+        };
+        let expected = DeadLetter {
+            queue: "keelway-dead".into(),
+            message_id: "m".into(),
+            sent: Timestamp(7),
+            body: "{}".into(),
+            receives: 11,
+            reason: Some("NO_PERMISSIONS: no message".into()),
+        };
+        assert_eq!(letter(&record), expected);
+    }
+}

@@ -45,3 +45,33 @@ async fn one(engine: Arc<Engine<Aws>>, record: Record, read: Read, about: About)
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_lambda_events::event::sqs::SqsMessage;
+
+    fn read(body: &str) -> Job<(Read, About)> {
+        let mut message = SqsMessage::default();
+        message.message_id = Some("m".into());
+        message.body = Some(body.into());
+        job(Record::from(message))
+    }
+
+    #[test]
+    fn what_belongs_to_one_context_is_handled_together() {
+        let conform = r#"{"keelway":"conform","project":"shop","context":"c-1"}"#;
+        let envelope = r#"{"detail-type":"sh.keptn.event.test.started","source":"me","detail":{"specversion":"1.0","id":"1",
+            "source":"me","type":"sh.keptn.event.test.started","shkeptncontext":"c-1","data":{"project":"shop"}}}"#;
+        let (own, event) = (read(conform), read(envelope));
+        assert_eq!((own.work.1.kind, event.work.1.kind), ("conform", "task.started"));
+        assert_eq!((own.together.as_deref(), event.together.as_deref()), (Some("shop/c-1"), Some("shop/c-1")));
+        let garbage = read("garbage");
+        assert_eq!((garbage.work.1.kind, garbage.together), ("invalid", None));
+    }
+
+    #[test]
+    fn a_message_of_a_newer_version_is_left_for_it() {
+        assert!(read(r#"{"keelway":"promote"}"#).work.0.is_err());
+    }
+}

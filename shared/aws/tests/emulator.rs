@@ -38,7 +38,8 @@ fn endpoint(test: &str) -> Option<String> {
         Err(_) => "AWS_ENDPOINT_URL is not set".to_owned(),
     };
     // Not by `println!`, which the test runner keeps to itself.
-    writeln!(std::io::stderr(), "not run: keelway-aws on an emulator, {test}: {reason}").unwrap();
+    let mut terminal = std::io::stderr();
+    writeln!(terminal, "not run: keelway-aws on an emulator, {test}: {reason}").unwrap();
     None
 }
 
