@@ -68,3 +68,21 @@ fn a_seed_is_the_whole_story() {
         assert_eq!(run(), run(), "seed {seed} ran differently the second time");
     }
 }
+
+/// `KEELWAY_SURVEY=2000`: goes on after violations and counts them by rule.
+#[test]
+fn survey() {
+    let Some(count) = number("KEELWAY_SURVEY") else { return };
+    let mut rules: std::collections::BTreeMap<String, (u64, Vec<u64>)> = std::collections::BTreeMap::new();
+    for seed in 0..count {
+        if let Err(violation) = simulate(seed, None, false) {
+            let words = violation.rule.split_whitespace().filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+            let entry = rules.entry(words.take(12).collect::<Vec<_>>().join(" ")).or_default();
+            entry.0 += 1;
+            if entry.1.len() < 5 {
+                entry.1.push(seed);
+            }
+        }
+    }
+    println!("{count} seeds: {rules:#?}");
+}

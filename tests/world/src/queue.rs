@@ -72,10 +72,12 @@ impl QueueTwin {
         Ok((0..bodies.len()).map(|i| (i >= taken).then(|| "InternalError".to_owned())).collect())
     }
 
-    /// A delayed message within 15 minutes; a one-time schedule, by name, beyond.
-    pub fn send_at(&mut self, now: Timestamp, name: &str, text: &str, at: Timestamp) -> Result<(), PortError> {
-        if at - now <= LONGEST_DELAY {
-            self.push(now, body(text), Span((at - now).0.max(0)));
+    /// A delayed message within 15 minutes; a one-time schedule, by name, beyond. The sender works out the delay by its own
+    /// clock, which is `skew` ahead.
+    pub fn send_at(&mut self, now: Timestamp, skew: Span, name: &str, text: &str, at: Timestamp) -> Result<(), PortError> {
+        let delay = at - (now + skew);
+        if delay <= LONGEST_DELAY {
+            self.push(now, body(text), Span(delay.0.max(0)));
             return Ok(());
         }
         if name.is_empty() || name.len() > 64 {

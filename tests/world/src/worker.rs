@@ -109,7 +109,8 @@ impl Queue for Worker {
         self.request(Method::Send, move || bodies.join(", "), move |core, busy| core.queue.send(core.now, bodies, busy))
     }
     fn send_at(&self, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send {
-        let act = move |core: &mut Core, _: bool| core.queue.send_at(core.now, name, body, at);
+        let skew = self.skew;
+        let act = move |core: &mut Core, _: bool| core.queue.send_at(core.now, skew, name, body, at);
         self.request(Method::SendAt, move || format!("{body} at {}", at.0), act)
     }
 }
