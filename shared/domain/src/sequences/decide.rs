@@ -3,9 +3,9 @@
 use super::advance::Step;
 use super::react;
 use super::record::Record;
-use super::state::{End, Execution, Flags, Lane, Outcome, ReactionKind};
+use super::state::{End, Execution, Flags, Lane, Outcome, ReactionKind, content};
 use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
-use crate::ids::RecordId;
+use crate::ids::{RecordId, hash64};
 use crate::shipyard::{APPROVAL, Sequence, Shipyard, Task};
 use crate::time::{Span, Timestamp};
 
@@ -27,6 +27,20 @@ pub enum Input<'a> {
     Obey,
     /// Nothing new: do again what is owed.
     Settle,
+}
+
+impl Input<'_> {
+    /// What the record of a commit remembers of its input. An executor that polls can answer a trigger that was committed but never
+    /// published, and the execution moves on; the same input again then finds the record it made, and publishes it.
+    pub fn cause(&self) -> Option<u64> {
+        match self {
+            Input::Granted(ask) => Some(hash64(&[b"granted", &ask.to_be_bytes()])),
+            Input::Wake(at) => Some(hash64(&[b"wake", &at.0.to_be_bytes()])),
+            Input::Reaction(_, _, event, _) | Input::Decision(_, event, _) => Some(content(event)),
+            // An abort ends the execution, so its record is the last one; settling invents nothing.
+            Input::Obey | Input::Settle => None,
+        }
+    }
 }
 
 /// What a decision looks at besides the state.
@@ -124,6 +138,7 @@ fn granted(x: &Execution, ask: u32, facts: &Facts<'_>) -> Decision {
         return pause(x, facts);
     }
     let mut step = Step::new(x, facts);
+    step.record.absorbed.extend(Input::Granted(ask).cause());
     step.next.lane = Lane::Holds;
     if !x.open {
         step.next_task();
@@ -220,7 +235,7 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
             next.wake = Some(deadline);
             Transition::plain(next)
         }
-        Some(_) => match due(x, facts) {
+        Some(_) => match due(x, at, facts) {
             Decision::Commit(mut transition) => {
                 // Used up: the same wake-up again finds it replaced, and settles.
                 transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
@@ -232,8 +247,9 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
 }
 
 /// A deadline has passed.
-fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
+fn due(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
+    step.record.absorbed.extend(Input::Wake(at).cause());
     let Some(task) = task(x, facts) else { return Decision::Settle };
     let sequence_over = match (facts.sequence.timeout, x.elapsed(facts.now)) {
         (Some(timeout), Some(elapsed)) => timeout.0 > 0 && elapsed >= timeout,

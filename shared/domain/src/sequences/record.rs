@@ -21,7 +21,7 @@ pub struct Record {
     /// The executions this commit sets off.
     #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
     pub follow_ups: Vec<FollowUp>,
-    /// The reactions absorbed since the record before, by their content's hash.
+    /// The inputs absorbed since the record before: reactions by their content's hash, others as [`super::Input::cause`] says.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub absorbed: Vec<u64>,
     /// The record before this one: task number and hash.

@@ -1,7 +1,7 @@
 //! What starts executions: an outside trigger, a follow-up's message, a domain event.
 
 use super::Engine;
-use super::codec::{self, Frame, LoadedContext};
+use super::codec::{self, Frame, Loaded, LoadedContext};
 use super::history::{self, Verdict};
 use super::load::Project;
 use super::settle::birth_of;
@@ -74,7 +74,7 @@ impl<P: Ports> Engine<P> {
                         format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id);
                     return self.refuse(event, sent, &reason).await;
                 }
-                self.settle(&loaded).await?;
+                self.settle_birth(&loaded).await?;
                 return Ok(Handled::Settled);
             }
             if gate.expired {
@@ -100,7 +100,7 @@ impl<P: Ports> Engine<P> {
             let x = &loaded.x;
             let gate = self.gate_of(&x.project, &x.context, follow_up.execution, &x.service).await?;
             if let Some(item) = &gate.present {
-                self.settle(&codec::execution(item)?).await?;
+                self.settle_birth(&codec::execution(item)?).await?;
                 return Ok(Handled::Settled);
             }
             if gate.expired {
@@ -172,7 +172,7 @@ impl<P: Ports> Engine<P> {
         for _ in 0..super::COMMIT_TRIES {
             let gate = self.gate_of(&to.project, &to.context, to.execution, &service).await?;
             if let Some(item) = &gate.present {
-                self.settle(&codec::execution(item)?).await?;
+                self.settle_birth(&codec::execution(item)?).await?;
                 return Ok(Handled::Settled);
             }
             if gate.expired {
@@ -200,6 +200,11 @@ impl<P: Ports> Engine<P> {
             }
         }
         Err(self.contended(format_args!("execution {}", to.execution)))
+    }
+
+    /// The cause of an execution that is there already. A start on a free lane is a first grant in the same commit.
+    async fn settle_birth(&self, loaded: &Loaded) -> Result<bool, PortError> {
+        self.settle_for(loaded, Input::Granted(0).cause(), None).await
     }
 
     /// project and service of an event; every event of this engine has both.

@@ -8,11 +8,10 @@ use super::settle::Recorded;
 use crate::keys;
 use crate::message::{Address, Handled};
 use crate::ports::{PortError, Ports};
-use crate::table;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
-use keelway_domain::sequences::{Decision, Execution, Facts, Flags, Input, ReactionKind, Record, content, decide, events_needed};
+use keelway_domain::sequences::{Decision, Facts, Flags, Input, ReactionKind, content, decide, events_needed};
 use keelway_domain::time::Timestamp;
 
 pub(super) const UNKNOWN_TRIGGER: &str =
@@ -125,7 +124,7 @@ impl<P: Ports> Engine<P> {
                     }
                 }
                 Decision::Settle | Decision::Nothing | Decision::Rearm(_) => {
-                    self.settle(&loaded).await?;
+                    self.settle_for(&loaded, input.cause(), Some(answer.trigger)).await?;
                     return Ok(Handled::Settled);
                 }
                 Decision::Late => return self.late(answer, &loaded).await,
@@ -145,36 +144,14 @@ impl<P: Ports> Engine<P> {
         Ok(Handled::Stale)
     }
 
-    /// An answer to a task that is over. If the record that closed the task absorbed it, it is a duplicate: whoever committed then
-    /// may have stopped before publishing, and an executor that polls can have answered what was never published since.
+    /// An answer to a task that is over: a duplicate if some record absorbed it, else stale.
     async fn late(&self, answer: &Answer<'_>, loaded: &Loaded) -> Result<Handled, PortError> {
         let x = &loaded.x;
-        let this = content(answer.event);
-        let mut at = x.record;
-        while let Some(id) = at {
-            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { break };
-            if record.absorbed.contains(&this) {
-                self.republish(x, &id, &record).await?;
-                self.settle(loaded).await?;
-                return Ok(Handled::Settled);
-            }
-            at = record.previous(x.id).filter(|previous| *previous != answer.trigger);
+        if self.settle_for(loaded, Some(content(answer.event)), Some(answer.trigger)).await? {
+            return Ok(Handled::Settled);
         }
         self.keep(&answer.project, answer.event, answer.at, Verdict::Stale).await?;
         tracing::info!(project = %x.project, context = %x.context, execution = %x.id, event = answer.event.id, "stale answer recorded");
-        self.settle(loaded).await?;
         Ok(Handled::Stale)
-    }
-
-    /// Publishes an older record of the chain again, and sends its follow-ups on their way again.
-    async fn republish(&self, x: &Execution, id: &RecordId, record: &Record) -> Result<(), PortError> {
-        if x.record == Some(*id) {
-            return Ok(());
-        }
-        table::publish(&self.ports, &record.events(id, &x.context)).await?;
-        let to = codec::address(x);
-        let follow = |n| crate::message::Message::Follow { to: to.clone(), record: *id, n }.to_body();
-        let bodies: Vec<String> = (0..record.follow_ups.len()).map(follow).collect();
-        table::send(&self.ports, &bodies).await
     }
 }

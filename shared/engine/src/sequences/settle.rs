@@ -107,6 +107,31 @@ impl<P: Ports> Engine<P> {
         self.perform(&loaded.x, record.as_ref(), &effects).await
     }
 
+    /// Settles on behalf of an input that was absorbed before. Whoever committed it may have stopped before publishing, and an
+    /// executor that polls can have answered what was never published since: then the record that absorbed it is no longer the one
+    /// the state names, and is published first. `until`: no record from this one back can have absorbed it. `true`: one had.
+    pub(super) async fn settle_for(&self, loaded: &Loaded, cause: Option<u64>, until: Option<RecordId>) -> Result<bool, PortError> {
+        let x = &loaded.x;
+        let mut absorbed = false;
+        let mut at = x.record.filter(|_| cause.is_some());
+        while let Some(id) = at.filter(|id| Some(*id) != until) {
+            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { break };
+            if cause.is_some_and(|cause| record.absorbed.contains(&cause)) {
+                absorbed = true;
+                if x.record != Some(id) {
+                    table::publish(&self.ports, &record.events(&id, &x.context)).await?;
+                    let follow = |n| Message::Follow { to: address(x), record: id, n }.to_body();
+                    let bodies: Vec<String> = (0..record.follow_ups.len()).map(follow).collect();
+                    table::send(&self.ports, &bodies).await?;
+                }
+                break;
+            }
+            at = record.previous(x.id);
+        }
+        self.settle(loaded).await?;
+        Ok(absorbed)
+    }
+
     /// Performs effects in order: what others may see first, the lane last.
     pub(super) async fn perform(&self, x: &Execution, record: Option<&Record>, effects: &[Effect]) -> Result<(), PortError> {
         let mut follow = Vec::new();

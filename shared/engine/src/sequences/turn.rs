@@ -59,7 +59,7 @@ impl<P: Ports> Engine<P> {
                 }
                 Decision::Nothing => return Ok(Handled::Settled),
                 Decision::Settle | Decision::Late | Decision::Invalid(_) => {
-                    self.settle(&loaded).await?;
+                    self.settle_for(&loaded, input.cause(), None).await?;
                     return Ok(Handled::Settled);
                 }
             }
