@@ -1,1 +1,381 @@
-//! What people tell the engine.
+//! What people and their tools tell the engine through the API: events, decisions on approvals, control of a context.
+//!
+//! Events go on the bus and decisions into the queue; here they are only looked at, so that a client hears at once what cannot
+//! work. Control is desired state: one conditional write, then a message to those concerned.
+
+use super::codec::{self, LoadedContext};
+use super::definitions::Refusal;
+use super::{COMMIT_TRIES, Engine};
+use crate::keys;
+use crate::message::{Address, Message};
+use crate::ports::{PortError, Ports, Written};
+use crate::table;
+use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
+use keelway_domain::ids::{ExecutionId, RecordId, event_id};
+use keelway_domain::names::{Context, ProjectName, ServiceName};
+use keelway_domain::sequences::{Answers, End, Execution, Flags, Record, content, domain_event_starts, identity};
+use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
+use keelway_domain::time::Timestamp;
+use serde_json::{Value, json};
+
+/// The `source` of decisions that come without an event of their own.
+pub const DECISION_SOURCE: &str = "https://keelway.dev/api";
+
+/// What to do with a client's event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Preflight {
+    /// Put it on the bus.
+    Publish,
+    /// The same was taken before: answer as then, and do nothing.
+    Known,
+    /// It decides an approval: hand it in with [`Engine::decide`].
+    Decision(Address, RecordId),
+}
+
+/// Where an approval stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Approval {
+    /// Nobody has decided; the execution that waits.
+    Open(Box<Execution>),
+    /// It was decided.
+    Decided {
+        /// How.
+        result: TaskResult,
+        /// By whom, if they said so; else by which source.
+        by: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// It ended without a decision, for this reason.
+    Closed(&'static str),
+}
+
+/// A person's decision.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Go on.
+    pub approve: bool,
+    /// Why; shown with the sequence's end if it ends there.
+    pub message: Option<String>,
+    /// Who.
+    pub by: Option<String>,
+}
+
+/// What to do with a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Hold back what would be triggered next.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End everything that was accepted before.
+    Abort,
+}
+
+impl Control {
+    /// Reads `pause`, `resume`, `abort`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "pause" => Some(Self::Pause),
+            "resume" => Some(Self::Resume),
+            "abort" => Some(Self::Abort),
+            _ => None,
+        }
+    }
+}
+
+impl<P: Ports> Engine<P> {
+    /// Looks at a client's event, which has passed the checks of its form: does what it names exist, and was it taken before?
+    ///
+    /// # Errors
+    /// Unknown project, stage or sequence, with near names; an event nobody listens to; the same source and id with other content.
+    pub async fn preflight(&self, event: &CloudEvent) -> Result<Preflight, Refusal> {
+        let ty = EventType::parse(&event.ty);
+        if let EventType::Other(name) = &ty
+            && Self::is_history(name)
+        {
+            if let Some(project) = event.text("project") {
+                self.find_project(project).await?;
+            }
+            return Ok(Preflight::Publish);
+        }
+        let project = self.find_project(event.text("project").unwrap_or_default()).await?;
+        let name = &project.settings.name;
+        match &ty {
+            EventType::Sequence(stage, sequence, Kind::Triggered) => {
+                service(event)?;
+                if project.revision.is_none() {
+                    let hint = format!("project {name} has no shipyard yet: apply one");
+                    return Err(Refusal::Unknown { kind: "stage", name: stage.to_string(), hint });
+                }
+                sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?;
+                self.trigger_taken(name, event).await
+            }
+            EventType::Task(task, kind) => {
+                if let Some(stage) = event.text("stage").filter(|_| project.revision.is_some()) {
+                    stage_of(&project.shipyard, stage)?;
+                }
+                match (task.as_str(), kind, event.triggered_id.as_deref()) {
+                    (APPROVAL, Kind::Started, _) => Err(Refusal::Invalid {
+                        field: "type",
+                        message: "approval.started is sent by the engine: send approval.finished with result pass or fail".into(),
+                    }),
+                    (APPROVAL, Kind::Finished, Some(id)) => {
+                        let (to, trigger) = approval_address(name, &event.context, id)?;
+                        Ok(Preflight::Decision(to, trigger))
+                    }
+                    (_, _, id) => self.answer_taken(name, event, id.and_then(RecordId::from_uuid)).await,
+                }
+            }
+            EventType::Other(_) => {
+                service(event)?;
+                if domain_event_starts(&project.shipyard, &event.ty, &event.data).is_empty() {
+                    let message = format!(
+                        "unknown event type {:?}: no sequence of project {name} is triggered on it; name it in a sequence's triggeredOn, or \
+                         send sh.keptn.event.<stage>.<sequence>.triggered",
+                        event.ty
+                    );
+                    return Err(Refusal::Invalid { field: "type", message });
+                }
+                Ok(Preflight::Publish)
+            }
+            EventType::Sequence(..) => Ok(Preflight::Publish),
+        }
+    }
+
+    /// Whether this trigger has started its execution already.
+    async fn trigger_taken(&self, project: &ProjectName, event: &CloudEvent) -> Result<Preflight, Refusal> {
+        let id = ExecutionId::of_trigger(project, &event.context, &event.source, &event.id);
+        let to = Address { project: project.clone(), context: event.context.clone(), execution: id };
+        let (of_execution, of_tombstone) = (keys::execution(&to), keys::tombstone(project, id));
+        let items = self.read(&[of_execution.clone(), of_tombstone.clone()]).await?;
+        match items.get(&of_execution).map(codec::execution).transpose()? {
+            Some(loaded) if keys::event_content(&loaded.x.payload) != Some(content(event)) => Err(other_content(event)),
+            Some(_) => Ok(Preflight::Known),
+            None if items.contains_key(&of_tombstone) => Ok(Preflight::Known),
+            None => Ok(Preflight::Publish),
+        }
+    }
+
+    /// Whether this answer counts among the open task's already.
+    async fn answer_taken(&self, project: &ProjectName, event: &CloudEvent, trigger: Option<RecordId>) -> Result<Preflight, Refusal> {
+        let Some(trigger) = trigger else { return Ok(Preflight::Publish) };
+        let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.execution };
+        let Some(loaded) = self.execution(&to).await? else { return Ok(Preflight::Publish) };
+        let open = loaded.x.open && loaded.x.record == Some(trigger);
+        match loaded.x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
+            Some(present) if present.content != content(event) => Err(other_content(event)),
+            Some(_) => Ok(Preflight::Known),
+            None => Ok(Preflight::Publish),
+        }
+    }
+
+    /// Where an approval stands, by the id of its `.triggered` event.
+    ///
+    /// # Errors
+    /// An approval that never was, or whose history has expired.
+    pub async fn approval(&self, to: &Address, trigger: RecordId) -> Result<Approval, Refusal> {
+        let unknown = || unknown_approval(&to.project, &trigger.uuid().to_string());
+        let items = self.read(&[keys::execution(to)]).await?;
+        let item = items.values().next().ok_or_else(unknown)?;
+        let x = codec::execution(item)?.x;
+        if x.open && x.record == Some(trigger) {
+            return if codec::waits_for_approval(item) { Ok(Approval::Open(Box::new(x))) } else { Err(unknown()) };
+        }
+        let (id, record) = self.closed_by(&x, trigger).await?.ok_or_else(unknown)?;
+        let answer = Answers::Event(trigger.uuid().to_string());
+        let finished = EventType::task(APPROVAL, Kind::Finished);
+        let decision = record.events.iter().zip(record.events(&id, &x.context)).find(|(draft, _)| draft.answers == answer && draft.ty == finished);
+        match decision {
+            Some((_, event)) => Ok(Approval::Decided {
+                result: TaskResult::of(event.text("result")),
+                by: decided_by(&event).unwrap_or(&event.source).to_owned(),
+                at: event.time,
+            }),
+            None => Ok(Approval::Closed(match x.outcome.map(|outcome| outcome.end) {
+                Some(End::Aborted) => "the sequence was aborted",
+                Some(End::TimedOut) => "the sequence timed out",
+                _ => return Err(unknown()),
+            })),
+        }
+    }
+
+    /// The committed record that followed the one of that trigger.
+    async fn closed_by(&self, x: &Execution, trigger: RecordId) -> Result<Option<(RecordId, Record)>, PortError> {
+        let mut at = x.record;
+        while let Some(id) = at.filter(|id| id.task >= trigger.task) {
+            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { return Ok(None) };
+            at = record.previous(x.id);
+            if at == Some(trigger) {
+                return Ok(Some((id, record)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands a decision on an open approval in. What became of it is seen with [`Engine::approval`].
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn decide(&self, x: &Execution, trigger: RecordId, event: &CloudEvent) -> Result<(), PortError> {
+        let message = Message::Decide { to: codec::address(x), trigger, event: event.to_json() };
+        table::send(&self.ports, &[message.to_body()]).await
+    }
+
+    /// A decision as the event it becomes. The same decision by the same person has the same id.
+    pub fn decision_event(&self, x: &Execution, trigger: RecordId, verdict: &Verdict) -> CloudEvent {
+        let trigger = trigger.uuid().to_string();
+        let said = json!([trigger, verdict.approve, verdict.by, verdict.message]);
+        let mut event = CloudEvent {
+            id: event_id(x.id, &format!("decision-{said}")).to_string(),
+            source: DECISION_SOURCE.into(),
+            ty: EventType::task(APPROVAL, Kind::Finished),
+            time: self.ports.now(),
+            context: x.context.clone(),
+            triggered_id: Some(trigger),
+            git_commit_id: None,
+            data: scope(x),
+        };
+        let result = if verdict.approve { TaskResult::Pass } else { TaskResult::Fail };
+        event.data.insert("result".into(), json!(result.as_str()));
+        event.data.insert("status".into(), json!("succeeded"));
+        event.data.insert("message".into(), json!(verdict.message.as_deref().unwrap_or_default()));
+        if let Some(by) = &verdict.by {
+            event.data.insert(APPROVAL.into(), json!({"by": by}));
+        }
+        event
+    }
+
+    /// A client's own `approval.finished`, with the scope of the execution it is about.
+    pub fn decision_of(&self, x: &Execution, event: &CloudEvent) -> CloudEvent {
+        let mut event = event.clone();
+        event.data.extend(scope(x));
+        event
+    }
+
+    /// Pauses, resumes or aborts a context, or one stage of it. Doing it twice is doing it once; an abort covers what was accepted
+    /// before it.
+    ///
+    /// # Errors
+    /// Unknown project, context or stage; resuming one stage of a context that is paused as a whole.
+    pub async fn control(&self, project: &ProjectName, context: &Context, stage: Option<&str>, what: Control) -> Result<(), Refusal> {
+        let known = self.get_project(project).await?;
+        if let Some(stage) = stage {
+            stage_of(&known.shipyard, stage)?;
+        }
+        for _ in 0..COMMIT_TRIES {
+            let loaded: LoadedContext = self.context(project, context).await?;
+            if loaded.version == 0 {
+                let hint = format!("project {project} has no such context; list them with GET /v1/sequence/{project}");
+                return Err(Refusal::Unknown { kind: "context", name: context.to_string(), hint });
+            }
+            let flags = desired(&loaded.flags, stage, what)?;
+            let write = codec::update_context(keys::context(project, context), &loaded, &flags);
+            if flags == loaded.flags || self.ports.write(&write).await? == Written::Done {
+                // Sent also when nothing changed: whoever asked before may have stopped in between.
+                let message = Message::Conform { project: project.clone(), context: context.clone() };
+                return Ok(table::send(&self.ports, &[message.to_body()]).await?);
+            }
+        }
+        Err(self.contended(format_args!("context {context}")).into())
+    }
+}
+
+/// Whom a decision on the approval with that trigger concerns.
+///
+/// # Errors
+/// An id that is none of ours.
+pub fn approval_address(project: &ProjectName, context: &Context, trigger: &str) -> Result<(Address, RecordId), Refusal> {
+    let id = RecordId::from_uuid(trigger).ok_or_else(|| unknown_approval(project, trigger))?;
+    Ok((Address { project: project.clone(), context: context.clone(), execution: id.execution }, id))
+}
+
+fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {
+    let hint = format!("the open ones are listed by GET /v1/event/triggered/approval?project={project}");
+    Refusal::Unknown { kind: "approval", name: trigger.chars().take(100).collect(), hint }
+}
+
+fn decided_by(event: &CloudEvent) -> Option<&str> {
+    event.data.get(APPROVAL)?.get("by")?.as_str()
+}
+
+fn scope(x: &Execution) -> keelway_domain::event::Object {
+    let members = [("project", x.project.as_str()), ("stage", x.stage.as_str()), ("service", x.service.as_str())];
+    members.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
+}
+
+fn service(event: &CloudEvent) -> Result<(), Refusal> {
+    let checked = ServiceName::new(event.text("service").unwrap_or_default());
+    checked.map(drop).map_err(|error| Refusal::Invalid { field: "data.service", message: error.to_string() })
+}
+
+fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s keelway_domain::shipyard::Stage, Refusal> {
+    let known = || shipyard.stages.iter().map(|stage| stage.name.as_str());
+    shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
+}
+
+fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refusal> {
+    let stage = stage_of(shipyard, stage)?;
+    if stage.sequence(name).is_some() {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = stage.sequences.iter().map(|sequence| sequence.name.as_str()).collect();
+    if !known.contains(&EVALUATION) {
+        known.push(EVALUATION);
+    }
+    Err(Refusal::unknown("sequence", name, known))
+}
+
+fn other_content(event: &CloudEvent) -> Refusal {
+    Refusal::Conflict(format!(
+        "source {:?} has sent another event with id {:?}: the first one stands; give this one an id of its own",
+        event.source, event.id
+    ))
+}
+
+fn desired(flags: &Flags, stage: Option<&str>, what: Control) -> Result<Flags, Refusal> {
+    let mut flags = flags.clone();
+    match (what, stage) {
+        (Control::Pause, None) => flags.paused = true,
+        (Control::Pause, Some(stage)) => drop(flags.paused_stages.insert(stage.to_owned())),
+        (Control::Resume, None) => {
+            flags.paused = false;
+            flags.paused_stages.clear();
+        }
+        (Control::Resume, Some(stage)) if flags.paused => {
+            return Err(Refusal::Conflict(format!("the whole context is paused, not only stage {stage}: resume it without a stage")));
+        }
+        (Control::Resume, Some(stage)) => drop(flags.paused_stages.remove(stage)),
+        (Control::Abort, stage) => {
+            flags.epoch += 1;
+            match stage {
+                Some(stage) => drop(flags.aborted_stages.insert(stage.to_owned(), flags.epoch)),
+                None => flags.aborted = flags.epoch,
+            }
+        }
+    }
+    Ok(flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_as_flags() {
+        let none = Flags::default();
+        let paused = desired(&none, None, Control::Pause).unwrap();
+        assert!(paused.pauses("dev") && desired(&paused, None, Control::Pause).unwrap() == paused);
+        assert!(desired(&paused, Some("dev"), Control::Resume).is_err());
+        assert_eq!(desired(&paused, None, Control::Resume).unwrap(), none);
+
+        let dev = desired(&none, Some("dev"), Control::Pause).unwrap();
+        assert!(dev.pauses("dev") && !dev.pauses("prod"));
+        assert_eq!(desired(&dev, Some("dev"), Control::Resume).unwrap(), none);
+
+        let aborted = desired(&none, None, Control::Abort).unwrap();
+        assert!(aborted.aborts("dev", 0) && !aborted.aborts("dev", aborted.epoch));
+        let again = desired(&aborted, Some("prod"), Control::Abort).unwrap();
+        assert!(again.aborts("prod", 1) && !again.aborts("dev", 1) && !again.aborts("prod", 2));
+    }
+}

@@ -1,1 +1,478 @@
-//! Projects and shipyards, as they are applied.
+//! Projects, shipyards and services: what `apply` writes and everything else reads. Definitions have no effects of their own, so
+//! the API writes them itself, each with one conditional write.
+//!
+//! A shipyard revision is an immutable item named by its content; the project item says which one is in force.
+
+use super::{COMMIT_TRIES, Engine, codec};
+use crate::item::{Attr, Attrs, Item, Key, MAX_ITEM_BYTES, Name};
+use crate::keys;
+use crate::ports::{Condition, Cursor, Index, PortError, Ports, Query, Write, Written};
+use crate::table;
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::shipyard::Shipyard;
+use keelway_domain::time::{Span, Timestamp};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The longest text of a shipyard document, in bytes: it is stored in one item beside what was read from it.
+pub const MAX_SOURCE_BYTES: usize = 300 * 1024;
+/// The longest description of a project, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 10 * 1024;
+/// Open sequences looked at before a stage is removed.
+const LOOKED_AT: u32 = 1000;
+/// Names told to somebody who named none of them.
+const TOLD: usize = 20;
+
+/// Why what a person asked for cannot be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// There is no such thing; `hint` says what there is.
+    #[error("{kind} {name:?} does not exist: {hint}")]
+    Unknown {
+        /// "project", "stage", …
+        kind: &'static str,
+        /// What was named.
+        name: String,
+        /// What was probably meant, and what there is.
+        hint: String,
+    },
+    /// A field cannot be used as it is.
+    #[error("{field}: {message}")]
+    Invalid {
+        /// The field at fault.
+        field: &'static str,
+        /// What is wrong and the way out.
+        message: String,
+    },
+    /// It contradicts what is there.
+    #[error("{0}")]
+    Conflict(String),
+    /// It is larger than what fits.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+impl Refusal {
+    /// There is no `kind` of that name among `known`.
+    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = nearest(name, &known).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
+        let hint = match known.len() {
+            0 => "there is none yet".to_owned(),
+            n if n > TOLD => format!("{near}there are {}, … ({n} together)", known[..TOLD].join(", ")),
+            1 => format!("{near}there is {}", known[0]),
+            _ => format!("{near}there are {}", known.join(", ")),
+        };
+        Self::Unknown { kind, name: name.chars().take(100).collect(), hint }
+    }
+}
+
+/// A project as it is applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectSettings {
+    /// Its name.
+    pub name: ProjectName,
+    /// For people.
+    pub description: Option<String>,
+    /// How long executors have to answer a task's trigger, if not the installation's default.
+    pub start_deadline: Option<Span>,
+    /// How long a started task may take, if not the installation's default; 0 = for ever.
+    pub task_timeout: Option<Span>,
+}
+
+/// A project as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Project {
+    /// What was applied.
+    pub settings: ProjectSettings,
+    /// When it was first applied.
+    pub created: Timestamp,
+    /// The shipyard revision in force; `None`: no shipyard yet.
+    pub revision: Option<String>,
+    /// How many times a revision was put in force.
+    pub revisions: i64,
+    /// The process in force; without stages when there is none.
+    pub shipyard: Arc<Shipyard>,
+}
+
+/// An applied shipyard revision's document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The text as it was applied.
+    pub source: String,
+    /// When it was first applied.
+    pub applied: Timestamp,
+}
+
+/// The revision a shipyard document is: its git blob id, so that git and executors know it by the same name.
+pub fn blob_id(source: &str) -> String {
+    let mut sha = sha1_smol::Sha1::new();
+    sha.update(format!("blob {}\0", source.len()).as_bytes());
+    sha.update(source.as_bytes());
+    sha.digest().to_string()
+}
+
+impl<P: Ports> Engine<P> {
+    /// Creates a project or changes its settings. `false`: it was like that already.
+    ///
+    /// # Errors
+    /// A description that is too long.
+    pub async fn apply_project(&self, settings: &ProjectSettings) -> Result<bool, Refusal> {
+        Self::check_project(settings)?;
+        let now = self.ports.now();
+        // First the list: a name without a project is passed over, a project without a name would never be seen.
+        let listed = Item::new(Key::new(keys::PROJECTS, settings.name.as_str())).with("at", now.0);
+        drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
+        let key = keys::project(&settings.name);
+        for _ in 0..COMMIT_TRIES {
+            let present = self.ports.get(&key).await?;
+            present.as_ref().map_or(Ok(()), codec::check_format)?;
+            if present.as_ref().is_some_and(|item| settings_of(&settings.name, item) == *settings) {
+                return Ok(false);
+            }
+            let mut set = Attrs::new();
+            let mut remove = vec![];
+            let mut put = |name: &'static str, value: Option<Attr>| match value {
+                Some(value) => drop(set.insert(Name::Borrowed(name), value)),
+                None => remove.push(Name::Borrowed(name)),
+            };
+            put("de", settings.description.clone().map(Attr::S));
+            put("sd", settings.start_deadline.map(|span| Attr::N(span.0)));
+            put("tt", settings.task_timeout.map(|span| Attr::N(span.0)));
+            if present.is_none() {
+                put("at", Some(Attr::N(now.0)));
+            }
+            if self.change_project(&key, present.as_ref(), set, remove).await? {
+                return Ok(true);
+            }
+        }
+        Err(self.contended(format_args!("project {}", settings.name)).into())
+    }
+
+    /// Whether a project could be applied; no request.
+    ///
+    /// # Errors
+    /// A description that is too long.
+    pub fn check_project(settings: &ProjectSettings) -> Result<(), Refusal> {
+        match settings.description.as_ref().map_or(0, String::len) {
+            n if n > MAX_DESCRIPTION_BYTES => {
+                Err(Refusal::TooLarge(format!("spec.description has {n} bytes: at most {MAX_DESCRIPTION_BYTES} can be stored")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a shipyard in force: the revision's item first, then one conditional write of the project. `false`: it was in force.
+    ///
+    /// # Errors
+    /// An unknown project, a text that is too large, or a stage left out in which something is open (409; the check is made once,
+    /// before the write).
+    pub async fn apply_shipyard(
+        &self,
+        project: &ProjectName,
+        revision: &str,
+        source: &str,
+        shipyard: &Shipyard,
+    ) -> Result<bool, Refusal> {
+        let item = self.revision_item(project, revision, source, shipyard)?;
+        let key = keys::project(project);
+        for n in 0..COMMIT_TRIES {
+            let present = self.project_item(project).await?;
+            codec::check_format(&present)?;
+            if present.text("rev") == Some(revision) {
+                return Ok(false);
+            }
+            self.check_removals(project, shipyard).await?;
+            if n == 0 {
+                // Immutable: whoever was first has written the same.
+                drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
+            }
+            let applied = present.number("n").unwrap_or(0) + 1;
+            let set = Attrs::from([
+                (Name::Borrowed("rev"), Attr::S(revision.to_owned())),
+                (Name::Borrowed("n"), Attr::N(applied)),
+            ]);
+            if self.change_project(&key, Some(&present), set, vec![]).await? {
+                return Ok(true);
+            }
+        }
+        Err(self.contended(format_args!("project {project}")).into())
+    }
+
+    /// Whether a shipyard could be applied to the project as it is: everything [`Engine::apply_shipyard`] refuses, and no write.
+    /// `false`: it is in force already.
+    ///
+    /// # Errors
+    /// As [`Engine::apply_shipyard`]; a project that `will_exist` need not exist yet.
+    pub async fn check_shipyard(
+        &self,
+        (project, will_exist): (&ProjectName, bool),
+        revision: &str,
+        source: &str,
+        shipyard: &Shipyard,
+    ) -> Result<bool, Refusal> {
+        self.revision_item(project, revision, source, shipyard)?;
+        match self.project_item(project).await {
+            Ok(present) if present.text("rev") == Some(revision) => Ok(false),
+            Ok(_) => self.check_removals(project, shipyard).await.map(|()| true),
+            Err(Refusal::Unknown { .. }) if will_exist => Ok(true),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// A project.
+    ///
+    /// # Errors
+    /// An unknown project.
+    pub async fn get_project(&self, name: &ProjectName) -> Result<Project, Refusal> {
+        let item = self.project_item(name).await?;
+        Ok(self.read_project(name, &item).await?)
+    }
+
+    /// A project by a name from outside: one that breaks the rule for names is as unknown as any other.
+    ///
+    /// # Errors
+    /// An unknown project, with the names that come near.
+    pub async fn find_project(&self, name: &str) -> Result<Project, Refusal> {
+        match ProjectName::new(name) {
+            Ok(name) => self.get_project(&name).await,
+            Err(_) => Err(self.unknown_project(name).await?),
+        }
+    }
+
+    /// Projects by name, at most 100, those after `after`; and whether there are more.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn list_projects(&self, after: Option<&str>, most: u32) -> Result<(Vec<Project>, bool), Refusal> {
+        let (names, more) = self.project_names(after, most.min(100)).await?;
+        let wanted: Vec<Key> = names.iter().map(keys::project).collect();
+        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        let mut projects = vec![];
+        for name in &names {
+            if let Some(item) = items.get(&keys::project(name)) {
+                projects.push(self.read_project(name, item).await?);
+            }
+        }
+        Ok((projects, more))
+    }
+
+    /// The names in the list of projects after `after`, at most `most`; and whether there are more.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn project_names(&self, after: Option<&str>, most: u32) -> Result<(Vec<ProjectName>, bool), PortError> {
+        let after = after.map(|name| Cursor { key: Key::new(keys::PROJECTS, name), index_sort: None });
+        let (items, more) = table::all(&self.ports, Query::table(keys::PROJECTS, most).after(after), most as usize).await?;
+        Ok((items.into_iter().filter_map(|item| ProjectName::new(item.key.sk).ok()).collect(), more))
+    }
+
+    /// The project a context belongs to, looked for in the first 1,000 projects.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn project_of(&self, context: &Context) -> Result<Option<ProjectName>, PortError> {
+        let (names, _) = self.project_names(None, 1000).await?;
+        let wanted: Vec<Key> = names.iter().map(|name| keys::context(name, context)).collect();
+        let found = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        Ok(names.into_iter().find(|name| found.contains_key(&keys::context(name, context))))
+    }
+
+    /// Services of a project and when they were first seen, by name, those after `after`; and whether there are more.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn list_services(
+        &self,
+        project: &ProjectName,
+        after: Option<&str>,
+        most: u32,
+    ) -> Result<(Vec<(String, Timestamp)>, bool), PortError> {
+        let after = after.map(|name| Cursor { key: keys::service(project, name), index_sort: None });
+        let query = Query::table(keys::project_partition(project), most).prefix("V#").after(after);
+        let (items, more) = table::all(&self.ports, query, most as usize).await?;
+        let service = |item: &Item| {
+            let name = item.key.sk.strip_prefix("V#")?.to_owned();
+            Some((name, Timestamp(item.number("at").unwrap_or(0))))
+        };
+        Ok((items.iter().filter_map(service).collect(), more))
+    }
+
+    /// When a service was first seen; `None`: there is no such service.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn get_service(&self, project: &ProjectName, service: &str) -> Result<Option<Timestamp>, PortError> {
+        let item = self.ports.get(&keys::service(project, service)).await?;
+        Ok(item.map(|item| Timestamp(item.number("at").unwrap_or(0))))
+    }
+
+    /// A shipyard revision's document.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn get_revision(&self, project: &ProjectName, revision: &str) -> Result<Option<Revision>, PortError> {
+        let item = self.ports.get(&keys::revision(project, revision)).await?;
+        Ok(item.map(|item| Revision {
+            source: item.text("src").unwrap_or_default().to_owned(),
+            applied: Timestamp(item.number("at").unwrap_or(0)),
+        }))
+    }
+
+    /// What to say of a project that does not exist.
+    pub(super) async fn unknown_project(&self, name: &str) -> Result<Refusal, PortError> {
+        let (known, _) = self.project_names(None, 1000).await?;
+        Ok(Refusal::unknown("project", name, known.iter().map(ProjectName::as_str)))
+    }
+
+    /// The project's item.
+    pub(super) async fn project_item(&self, name: &ProjectName) -> Result<Item, Refusal> {
+        match self.ports.get(&keys::project(name)).await? {
+            Some(item) => Ok(item),
+            None => Err(self.unknown_project(name.as_str()).await?),
+        }
+    }
+
+    async fn read_project(&self, name: &ProjectName, item: &Item) -> Result<Project, PortError> {
+        codec::check_format(item)?;
+        let revision = item.text("rev").filter(|revision| !revision.is_empty()).map(str::to_owned);
+        Ok(Project {
+            settings: settings_of(name, item),
+            created: Timestamp(item.number("at").unwrap_or(0)),
+            shipyard: self.shipyard(name, revision.as_deref().unwrap_or_default()).await?,
+            revision,
+            revisions: item.number("n").unwrap_or(0),
+        })
+    }
+
+    async fn change_project(&self, key: &Key, present: Option<&Item>, set: Attrs, remove: Vec<Name>) -> Result<bool, PortError> {
+        let version = present.map_or(0, Item::version);
+        let mut set = set;
+        set.insert(Name::Borrowed("v"), Attr::N(version + 1));
+        set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
+        let condition = if present.is_some() { Condition::Version(version) } else { Condition::Absent };
+        Ok(self.ports.write(&Write::Update { key: key.clone(), condition, set, remove }).await? == Written::Done)
+    }
+
+    fn revision_item(&self, project: &ProjectName, revision: &str, source: &str, shipyard: &Shipyard) -> Result<Item, Refusal> {
+        if source.len() > MAX_SOURCE_BYTES {
+            let size = source.len();
+            return Err(Refusal::TooLarge(format!("the shipyard has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
+        }
+        let item = Item::new(keys::revision(project, revision))
+            .with("j", serde_json::to_string(shipyard).unwrap_or_default())
+            .with("src", source)
+            .with("at", self.ports.now().0);
+        if item.size() > MAX_ITEM_BYTES {
+            let size = item.size();
+            let message = format!("the shipyard comes to {size} bytes with what is read from it: at most {MAX_ITEM_BYTES} can be stored");
+            return Err(Refusal::TooLarge(message));
+        }
+        Ok(item)
+    }
+
+    /// Refuses to take away stages in which something is open.
+    async fn check_removals(&self, project: &ProjectName, shipyard: &Shipyard) -> Result<(), Refusal> {
+        let item = self.project_item(project).await?;
+        let in_force = self.shipyard(project, item.text("rev").unwrap_or_default()).await?;
+        let removed: BTreeSet<&str> =
+            in_force.stages.iter().map(|stage| stage.name.as_str()).filter(|name| shipyard.stage(name).is_none()).collect();
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let listed = removed.iter().copied().collect::<Vec<_>>().join(", ");
+        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT);
+        let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
+        if more {
+            return Err(Refusal::Conflict(format!(
+                "the shipyard leaves out {listed}, and more than {LOOKED_AT} sequences are open in project {project}, too many to look \
+                 through: keep the stages until fewer are open"
+            )));
+        }
+        let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
+        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        let mut in_use = BTreeSet::new();
+        for item in items.values() {
+            let x = codec::execution(item)?.x;
+            if x.outcome.is_none() && removed.contains(x.stage.as_str()) {
+                in_use.insert(format!("{} in {} (context {})", x.sequence, x.stage, x.context));
+            }
+        }
+        match in_use.len() {
+            0 => Ok(()),
+            n => {
+                let some = in_use.into_iter().take(3).collect::<Vec<_>>().join("; ");
+                let more = if n > 3 { format!(" and {} more", n - 3) } else { String::new() };
+                Err(Refusal::Conflict(format!(
+                    "the shipyard leaves out {listed}, but {some}{more} is still open: wait for the end or abort it, then apply again"
+                )))
+            }
+        }
+    }
+}
+
+fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {
+    ProjectSettings {
+        name: name.clone(),
+        description: item.text("de").map(str::to_owned),
+        start_deadline: item.number("sd").map(Span),
+        task_timeout: item.number("tt").map(Span),
+    }
+}
+
+/// The name somebody may have meant: apart from case, at most one change in five letters, and two in more.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let wanted: Vec<char> = name.chars().take(100).flat_map(char::to_lowercase).collect();
+    let allowed = if wanted.len() <= 5 { 1 } else { 2 };
+    let distance = |candidate: &str| changes(&wanted, &candidate.chars().flat_map(char::to_lowercase).collect::<Vec<_>>());
+    let near = |candidate: &&str| candidate.starts_with(&wanted.iter().collect::<String>()) && wanted.len() >= 3;
+    let best = known.iter().map(|candidate| (distance(candidate), *candidate)).min_by_key(|(distance, _)| *distance);
+    let best = best.filter(|(distance, _)| *distance <= allowed && *distance < wanted.len());
+    best.map(|(_, candidate)| candidate).or_else(|| known.iter().copied().find(near))
+}
+
+/// How many letters must be put in, taken out or replaced to make one of the other; two swapped neighbours count as one.
+fn changes(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = vec![];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_are_named_as_git_names_them() {
+        // printf 'hello\n' | git hash-object --stdin
+        assert_eq!(blob_id("hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(blob_id(""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+    }
+
+    #[test]
+    fn a_slip_is_recognised() {
+        let known = ["dev", "staging", "production"];
+        for (name, meant) in [("stagin", Some("staging")), ("prod", Some("production")), ("Dev", Some("dev")), ("qa", None), ("", None)] {
+            assert_eq!(nearest(name, &known), meant, "{name}");
+        }
+        let refusal = Refusal::unknown("stage", "stagin", known);
+        assert_eq!(
+            refusal.to_string(),
+            "stage \"stagin\" does not exist: did you mean \"staging\"? there are dev, staging, production"
+        );
+    }
+}

@@ -1,1 +1,0 @@
-//! What the API shows: sequences, open triggers, events.

@@ -1,0 +1,214 @@
+//! The history of a context: what came in, and what the engine said, in the order in which it happened.
+//!
+//! Input is recorded as items of its own. What the engine sends is in the transition records; only those that the executions
+//! name, one leading to the one before, were committed: records of lost races are not shown.
+
+use super::contexts::Shown;
+use super::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, split};
+use crate::item::Item;
+use crate::keys;
+use crate::ports::{Ports, Query};
+use crate::sequences::Engine;
+use crate::sequences::definitions::Refusal;
+use crate::sequences::history;
+use crate::sequences::load::decode_record;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::RecordId;
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::sequences::Record;
+use keelway_domain::time::{Span, Timestamp};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+
+/// Contexts looked at for one page.
+const CONTEXTS: usize = 50;
+/// Events of one context shown in a list over several contexts; the rest is read by context.
+const OF_ONE_CONTEXT: usize = 1000;
+/// Recorded events and transition records read for one page, and bytes of each.
+const READ: usize = 5000;
+const READ_BYTES: usize = 16 << 20;
+/// Younger entries may still be joined by others that happened before them: no page ends among them.
+const UNSETTLED: Span = Span::seconds(5);
+
+/// Which events are wanted; compared with the events themselves.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    /// `data.stage`
+    pub stage: Option<String>,
+    /// `data.service`
+    pub service: Option<String>,
+    /// The full type.
+    pub ty: Option<String>,
+    /// The source.
+    pub source: Option<String>,
+    /// By the time they were accepted or sent.
+    pub window: Window,
+}
+
+impl EventFilter {
+    fn takes(&self, happened: &Happened) -> bool {
+        let event = &happened.event;
+        let is = |wanted: &Option<String>, told: Option<&str>| wanted.is_none() || wanted.as_deref() == told;
+        is(&self.stage, event.text("stage"))
+            && is(&self.service, event.text("service"))
+            && is(&self.ty, Some(&event.ty))
+            && is(&self.source, Some(&event.source))
+            && self.window.contains(happened.at)
+    }
+}
+
+/// An event in the history.
+struct Happened {
+    /// When it was accepted, or committed.
+    at: Timestamp,
+    event: CloudEvent,
+    verdict: Option<String>,
+}
+
+impl Happened {
+    fn to_json(&self) -> Value {
+        let mut json = self.event.to_json();
+        if let Some(verdict) = &self.verdict {
+            json["verdict"] = json!(verdict);
+        }
+        json
+    }
+}
+
+impl<P: Ports> Engine<P> {
+    /// The events of a context, oldest first.
+    ///
+    /// # Errors
+    /// An unknown project; a context with more history than can be read for one answer.
+    pub async fn events_of(
+        &self,
+        project: &ProjectName,
+        context: &Context,
+        filter: &EventFilter,
+        size: usize,
+        from: Position,
+    ) -> Result<Page, Refusal> {
+        self.known(project).await?;
+        let history = self.history(project, context).await?;
+        Ok(page(&history, filter, size.clamp(1, MAX_PAGE), from, self.ports.now()))
+    }
+
+    /// The events of a project: contexts newest first, their events oldest first. A page ends with a context, never inside one.
+    ///
+    /// # Errors
+    /// As [`Engine::events_of`].
+    pub async fn events_in(
+        &self,
+        project: &ProjectName,
+        filter: &EventFilter,
+        size: usize,
+        from: Position,
+    ) -> Result<Page, Refusal> {
+        self.known(project).await?;
+        let size = size.clamp(1, MAX_PAGE);
+        let (listed, more) = self.contexts(project, filter.window, from, CONTEXTS).await?;
+        let mut all = Page { items: vec![], next: 0 };
+        let mut bytes = 0;
+        for (i, entry) in listed.iter().enumerate() {
+            let history = self.history(project, &entry.context).await?;
+            let wanted = history.iter().filter(|happened| filter.takes(happened)).take(OF_ONE_CONTEXT).map(Happened::to_json);
+            for event in wanted {
+                bytes += event.to_string().len();
+                all.items.push(event);
+            }
+            let left = more || i + 1 < listed.len();
+            if left && (all.items.len() >= size || bytes > PAGE_BYTES || i + 1 == listed.len()) {
+                all.next = entry.position;
+                return Ok(all);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn history(&self, project: &ProjectName, context: &Context) -> Result<Vec<Happened>, Refusal> {
+        let partition = keys::context_partition(project, context);
+        let too_much = || {
+            Refusal::TooLarge(format!(
+                "context {context} has more history than one answer can be made of ({READ} events, {} MiB): read the table's partition {partition}",
+                READ_BYTES >> 20
+            ))
+        };
+        let (inputs, complete) = self.bounded(Query::table(partition.clone(), 500).prefix("E#"), READ, READ_BYTES).await?;
+        if !complete {
+            return Err(too_much());
+        }
+        let (executions, _) = self.executions(project, context).await?;
+        let (records, complete) = self.bounded(Query::table(partition.clone(), 500).prefix("T#"), READ, READ_BYTES).await?;
+        if !complete {
+            return Err(too_much());
+        }
+        Ok(in_order(&inputs, &executions, &records))
+    }
+}
+
+/// One page of a history.
+fn page(history: &[Happened], filter: &EventFilter, size: usize, from: Position, now: Timestamp) -> Page {
+    let (at, behind) = split(from);
+    let mut page = Page { items: vec![], next: 0 };
+    let (mut last, mut n, mut bytes) = (Timestamp(-1), 0, 0);
+    for happened in history {
+        n = if happened.at == last { n + 1 } else { 1 };
+        last = happened.at;
+        if last < at || (last == at && n <= behind) {
+            continue;
+        }
+        let full = page.items.len() >= size && page.next != 0 && split(page.next).0 < now - UNSETTLED;
+        if full || bytes > PAGE_BYTES {
+            return page;
+        }
+        if filter.takes(happened) {
+            let event = happened.to_json();
+            bytes += event.to_string().len();
+            page.items.push(event);
+        }
+        page.next = place(last, n);
+    }
+    page.next = 0;
+    page
+}
+
+/// The order of what happened: by time; at one time causes before effects, as far as the events say what caused them.
+fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happened> {
+    let records: HashMap<&str, Record> =
+        records.iter().filter_map(|item| Some((item.key.sk.as_str(), decode_record(Some(item))?))).collect();
+    let mut inputs: BTreeMap<&str, Happened> =
+        inputs.iter().filter_map(|item| Some((item.key.sk.as_str(), input(item)?))).collect();
+    let mut answers: HashMap<String, Vec<&str>> = HashMap::new();
+    for (sort, happened) in &inputs {
+        if let Some(trigger) = &happened.event.triggered_id {
+            answers.entry(trigger.clone()).or_default().push(sort);
+        }
+    }
+    let mut order = vec![];
+    for Shown { x, .. } in executions {
+        order.extend(inputs.remove(x.payload.as_str()));
+        for (id, record) in chain(x, &records) {
+            let at = record.events.last().map_or(x.accepted, |draft| draft.time);
+            order.extend(record.events(&id, &x.context).into_iter().map(|event| Happened { at, event, verdict: None }));
+            let answered = answers.remove(&id.uuid().to_string()).unwrap_or_default();
+            order.extend(answered.into_iter().filter_map(|sort| inputs.remove(sort)));
+        }
+    }
+    order.extend(inputs.into_values());
+    order.sort_by_key(|happened| happened.at);
+    order
+}
+
+/// The committed records of an execution, oldest first.
+fn chain<'r>(x: &keelway_domain::sequences::Execution, records: &'r HashMap<&str, Record>) -> Vec<(RecordId, &'r Record)> {
+    let found = |id: RecordId| records.get(keys::record_sort(&id).as_str()).map(|record| (id, record));
+    let newest = x.record.and_then(found);
+    let mut chain: Vec<_> = std::iter::successors(newest, |(_, record)| record.previous(x.id).and_then(found)).take(READ).collect();
+    chain.reverse();
+    chain
+}
+
+fn input(item: &Item) -> Option<Happened> {
+    let at = Timestamp(item.key.sk.split('#').nth(1)?.parse().ok()?);
+    Some(Happened { at, event: history::decode(item)?, verdict: item.text("vd").map(str::to_owned) })
+}
