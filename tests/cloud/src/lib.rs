@@ -1,0 +1,18 @@
+//! The deployed stack, for tests and benches: one cloud per process with the template deployed into it, what can be seen of it from
+//! outside (events on the bus, the functions' logs, the table), and a runner for tests that share it.
+//!
+//! Entry points: [`Cloud::start`] and [`Cloud::deploy`]; [`observer::Observer`] watches a stack; [`stand::CloudStand`] runs cases.
+
+pub mod api;
+pub mod cloud;
+pub mod endpoint;
+pub mod observer;
+pub mod problem;
+pub mod raw;
+pub mod runner;
+pub mod stack;
+pub mod stand;
+
+pub use cloud::{Ability, Cloud};
+pub use problem::{Outcome, Problem};
+pub use stack::Stack;
