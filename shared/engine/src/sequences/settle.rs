@@ -60,15 +60,22 @@ impl<P: Ports> Engine<P> {
     /// The record of a transition, and the tombstone of an execution that ends with it. The tombstone may be there before the end
     /// is: it is looked at only where no execution is.
     pub(super) fn record_items(&self, next: &Execution, record: Option<&Record>) -> Vec<Item> {
-        let now = self.ports.now();
-        let mut items = Vec::new();
-        if let (Some(id), Some(record)) = (next.record, record) {
-            items.push(history::record(&self.limits, &next.project, &next.context, &id, record, now));
+        let tombstone = next.outcome.map(|_| history::tombstone(&next.project, next.id));
+        self.transition_record(next, record).into_iter().chain(tombstone).collect()
+    }
+
+    fn transition_record(&self, next: &Execution, record: Option<&Record>) -> Option<Item> {
+        let (id, record) = next.record.zip(record)?;
+        Some(history::record(&self.limits, &next.project, &next.context, &id, record, self.ports.now()))
+    }
+
+    /// The tombstone of an execution that was over when it was born. Before the execution exists it would say "was here" of one that
+    /// a crash kept from ever being; so it follows, and whoever settles the execution sees to it again.
+    async fn bury(&self, x: &Execution) -> Result<(), PortError> {
+        if x.outcome.is_none() || x.began.is_some() {
+            return Ok(());
         }
-        if next.outcome.is_some() {
-            items.push(history::tombstone(&next.project, next.id));
-        }
-        items
+        table::record(&self.ports, vec![history::tombstone(&x.project, x.id)], vec![]).await
     }
 
     /// Follow-ups that need this execution's own lane are born in the same commit and stand in its queue before it is given back.
@@ -102,6 +109,7 @@ impl<P: Ports> Engine<P> {
 
     /// Does everything a state owes; safe to do at any time.
     pub(super) async fn settle(&self, loaded: &Loaded) -> Result<(), PortError> {
+        self.bury(&loaded.x).await?;
         let record = self.record(&loaded.x).await?;
         let effects = owed(&loaded.x, record.as_ref());
         self.perform(&loaded.x, record.as_ref(), &effects).await
@@ -174,11 +182,12 @@ impl<P: Ports> Engine<P> {
     pub(super) async fn create(&self, transition: &Transition, sequence: &Sequence, recorded: Vec<Item>) -> Result<(), PortError> {
         let x = &transition.next;
         let mut items = recorded;
-        items.extend(self.record_items(x, transition.record.as_ref()));
+        items.extend(self.transition_record(x, transition.record.as_ref()));
         table::record(&self.ports, items, vec![]).await?;
         let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now: self.ports.now() };
         match self.ports.write(&frame.create(x)).await? {
             Written::Done => {
+                self.bury(x).await?;
                 let effects = fresh(None, x, transition.record.as_ref(), |_| false);
                 self.perform(x, transition.record.as_ref(), &effects).await
             }
