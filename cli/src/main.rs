@@ -1,2 +1,39 @@
-//! In the making.
-fn main() {}
+//! `keelway`: the command line. Speaks to the HTTP API and to nothing else; also runs commands as executors of tasks.
+
+mod api;
+mod args;
+mod commands;
+mod error;
+mod executor;
+mod findings;
+mod output;
+mod pairs;
+mod table;
+mod timeline;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    // A runtime that cannot start has no better message than the system's.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: the asynchronous runtime does not start: {error}; look at the limits on open files and processes");
+            return ExitCode::FAILURE;
+        }
+    };
+    let ended = runtime.block_on(commands::run(args));
+    // A command's child may still hold a thread that writes to it; nothing is owed to it.
+    runtime.shutdown_background();
+    match ended {
+        Ok(code) => code,
+        Err(error) => {
+            if let Some(text) = error.text() {
+                eprintln!("error: {text}");
+            }
+            error.exit_code()
+        }
+    }
+}

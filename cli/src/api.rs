@@ -1,0 +1,269 @@
+//! The HTTP API as the commands call it: where it is, the token, retries, and refusals as problem details.
+
+use crate::error::CliError;
+use keelway_wire::http::Problem;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Method, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long to wait before each further attempt of a command; an executor has a rhythm of its own.
+const PAUSES: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
+const CONNECT: Duration = Duration::from_secs(5);
+const WHOLE: Duration = Duration::from_secs(30);
+/// What makes every variable right at once.
+const WAY_OUT: &str = "run `eval \"$(make env)\"` where the stack is up";
+
+/// Why the API did not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// No answer.
+    #[error("the API at {url} does not answer ({reason}): see that the stack is up (`make up`) and KEELWAY_API right ({WAY_OUT})")]
+    Unreachable {
+        /// Where it should be.
+        url: String,
+        /// The innermost cause.
+        reason: String,
+    },
+    /// A refusal of the API's own.
+    #[error("{}", told(.0))]
+    Refused(Box<Problem>),
+    /// An answer that is not of this API.
+    #[error("the API at {url} answered {status} in a form that is not its own ({text}): see that KEELWAY_API is right ({WAY_OUT})")]
+    Odd {
+        /// The address that was asked.
+        url: String,
+        /// The HTTP status.
+        status: StatusCode,
+        /// The beginning of the answer, or what is wrong with it.
+        text: String,
+    },
+}
+
+impl ApiError {
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Unreachable { .. } => None,
+            Self::Refused(problem) => Some(problem.status),
+            Self::Odd { status, .. } => Some(status.as_u16()),
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        self.status().is_none_or(|status| status >= 500 || status == 429 || status == 408)
+    }
+}
+
+fn told(problem: &Problem) -> String {
+    let title = if problem.detail.is_empty() { String::new() } else { format!("{}: ", problem.title) };
+    let way_out = if problem.status == 401 { format!("; set KEELWAY_TOKEN or --token: {WAY_OUT}") } else { String::new() };
+    format!("{title}{problem}{way_out}")
+}
+
+/// What a request carries.
+pub enum Body<'a> {
+    /// Nothing.
+    None,
+    /// JSON.
+    Json(&'a Value),
+    /// Manifests.
+    Manifest(&'a str),
+}
+
+/// The API behind its base address.
+#[derive(Clone)]
+pub struct Api {
+    http: reqwest::Client,
+    base: Url,
+    token: String,
+    pauses: &'static [Duration],
+}
+
+impl Api {
+    /// From `--api` or `KEELWAY_API`, and `--token` or `KEELWAY_TOKEN`.
+    ///
+    /// # Errors
+    /// What is missing or not an address, and how to set it.
+    pub fn new(api: Option<&str>, token: Option<&str>) -> Result<Self, CliError> {
+        let missing = |what: &str, flag: &str, variable: &str| {
+            CliError::Usage(format!("{what} is not known: {WAY_OUT}, or set {variable}, or give {flag}"))
+        };
+        let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let api = given(api).ok_or_else(|| missing("the API's address", "--api", "KEELWAY_API"))?;
+        let token = given(token).ok_or_else(|| missing("the API's token", "--token", "KEELWAY_TOKEN"))?;
+        let base = base(&api)?;
+        let builder = reqwest::Client::builder().connect_timeout(CONNECT).timeout(WHOLE);
+        let builder = builder.user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")));
+        // A proxy set for the world outside cannot reach this machine's loopback.
+        let builder = if is_loopback(&base) { builder.no_proxy() } else { builder };
+        let http = builder.build().map_err(|error| {
+            CliError::Failed(format!("the HTTP client does not start: {}; look at this machine's certificates", innermost(&error)))
+        })?;
+        Ok(Self { http, base, token, pauses: &PAUSES })
+    }
+
+    /// One attempt per call: for those who come again anyway.
+    pub fn without_retries(self) -> Self {
+        Self { pauses: &[], ..self }
+    }
+
+    /// The base address, with `/v1`.
+    pub fn base(&self) -> &str {
+        self.base.as_str()
+    }
+
+    /// `GET`; empty parameters are left out.
+    ///
+    /// # Errors
+    /// As [`Api::call`].
+    pub async fn get<T: DeserializeOwned>(&self, path: &[&str], query: &[(&str, &str)]) -> Result<T, ApiError> {
+        self.call(Method::GET, path, query, Body::None).await
+    }
+
+    /// `POST` of JSON.
+    ///
+    /// # Errors
+    /// As [`Api::call`].
+    pub async fn post<T: DeserializeOwned>(&self, path: &[&str], body: &Value) -> Result<T, ApiError> {
+        self.call(Method::POST, path, &[], Body::Json(body)).await
+    }
+
+    /// Asks, and asks again where that may help: every request of this client is the same request when sent twice.
+    ///
+    /// # Errors
+    /// No answer, a refusal, or an answer that is not of this API.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+        body: Body<'_>,
+    ) -> Result<T, ApiError> {
+        let url = self.url(path, query);
+        let mut pauses = self.pauses.iter();
+        loop {
+            match self.once(&method, &url, &body).await {
+                Err(error) if error.is_transient() => match pauses.next() {
+                    Some(pause) => tokio::time::sleep(*pause).await,
+                    None => return Err(error),
+                },
+                done => return done,
+            }
+        }
+    }
+
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
+        let mut url = self.base.clone();
+        // The base was checked to be one that can have a path.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        let given: Vec<_> = query.iter().filter(|(_, value)| !value.is_empty()).collect();
+        if !given.is_empty() {
+            url.query_pairs_mut().extend_pairs(given.iter().map(|(name, value)| (*name, *value)));
+        }
+        url
+    }
+
+    async fn once<T: DeserializeOwned>(&self, method: &Method, url: &Url, body: &Body<'_>) -> Result<T, ApiError> {
+        let unreachable = |error: reqwest::Error| {
+            let reason = if error.is_timeout() { "no answer in time".to_owned() } else { innermost(&error) };
+            ApiError::Unreachable { url: self.base.to_string(), reason }
+        };
+        let request = self.http.request(method.clone(), url.clone()).header("x-token", &self.token);
+        let request = request.header(ACCEPT, "application/json, application/problem+json");
+        let request = match body {
+            Body::None => request,
+            Body::Json(json) => request.json(json),
+            Body::Manifest(text) => request.header(CONTENT_TYPE, "application/yaml").body((*text).to_owned()),
+        };
+        let response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(unreachable)?;
+        let odd = |text: String| ApiError::Odd { url: without_query(url), status, text };
+        if status.is_success() {
+            return serde_json::from_slice(&bytes).map_err(|error| odd(error.to_string()));
+        }
+        match serde_json::from_slice::<Problem>(&bytes) {
+            Ok(problem) => Err(ApiError::Refused(Box::new(Problem { status: status.as_u16(), ..problem }))),
+            Err(_) if bytes.is_empty() => Err(odd("an empty body".into())),
+            Err(_) => Err(odd(crate::output::one_line(&String::from_utf8_lossy(&bytes), 200))),
+        }
+    }
+}
+
+/// The address with `/v1` once, whether it was given with or without.
+fn base(api: &str) -> Result<Url, CliError> {
+    let usage = |why: &str| CliError::Usage(format!("the API's address {api:?} {why}: write it like https://example.org/, or {WAY_OUT}"));
+    let mut url = Url::parse(api).map_err(|_| usage("is not a URL"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(usage("is not an http or https URL"));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    let path = url.path().trim_end_matches('/');
+    let path = format!("{}/v1", path.strip_suffix("/v1").unwrap_or(path).trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+fn without_query(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.to_string()
+}
+
+/// The last cause of an error: what the system said, without the layers in between.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_has_v1_once() {
+        for (given, expected) in [
+            ("http://127.0.0.1:4566/_aws/lambda-url/abc", "http://127.0.0.1:4566/_aws/lambda-url/abc/v1"),
+            ("http://127.0.0.1:4566/_aws/lambda-url/abc/", "http://127.0.0.1:4566/_aws/lambda-url/abc/v1"),
+            ("https://abc.lambda-url.eu-west-1.on.aws", "https://abc.lambda-url.eu-west-1.on.aws/v1"),
+            ("https://x.example/v1/", "https://x.example/v1"),
+        ] {
+            assert_eq!(base(given).unwrap().as_str(), expected);
+        }
+        for bad in ["localhost:80", "ftp://x", "nonsense"] {
+            let error = base(bad).unwrap_err();
+            assert!(matches!(error, CliError::Usage(_)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_path_cannot_leave_it() {
+        let api = Api::new(Some("http://127.0.0.1:1/x"), Some("t")).unwrap();
+        let url = api.url(&["project", "a/b", "approval", "c?d"], &[("stage", ""), ("q", "a&b")]);
+        assert_eq!(url.as_str(), "http://127.0.0.1:1/x/v1/project/a%2Fb/approval/c%3Fd?q=a%26b");
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_the_way_out() {
+        let text = Api::new(None, Some("t")).err().and_then(|error| error.text()).unwrap();
+        assert_eq!(
+            text,
+            "the API's address is not known: run `eval \"$(make env)\"` where the stack is up, or set KEELWAY_API, or give --api"
+        );
+        assert!(Api::new(Some("http://x"), Some(" ")).is_err());
+    }
+}

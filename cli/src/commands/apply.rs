@@ -1,0 +1,74 @@
+//! `apply`: manifests from files into force.
+
+use super::files::{self, Text};
+use super::shipyard::show;
+use crate::api::{Api, Body};
+use crate::args::Apply;
+use crate::error::CliError;
+use crate::output::say;
+use keelway_domain::names::ProjectName;
+use keelway_wire::http::{Applied, AppliedDocument};
+use keelway_wire::manifest::{self, Document};
+use reqwest::Method;
+
+/// Reads and checks everything first; only then sends anything, files that declare projects before the others.
+///
+/// # Errors
+/// A file that cannot be read, findings, or the API's refusal.
+pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Result<(), CliError> {
+    let mut texts: Vec<(Text, Vec<Document>)> = vec![];
+    let mut refused = 0;
+    for path in &what.files {
+        for file in files::expand(path)? {
+            let file = files::read(&file)?;
+            let parsed = manifest::parse(&file.text, &file.name);
+            show(&parsed, &file.text);
+            refused += usize::from(parsed.refused());
+            texts.push((file, parsed.documents));
+        }
+    }
+    if refused > 0 {
+        let what = if refused == 1 { "one file is".into() } else { format!("{refused} files are") };
+        return Err(CliError::Failed(format!("{what} refused for the reasons above: nothing was sent; mend them and apply again")));
+    }
+    let declares = |documents: &[Document]| documents.iter().any(|document| matches!(document, Document::Project(_)));
+    texts.sort_by_key(|(_, documents)| !declares(documents));
+    if what.dry_run {
+        return texts.iter().try_for_each(|(file, documents)| {
+            let documents: Vec<String> = documents.iter().map(named).collect();
+            say(&format!("{}: fine, not sent: {}", file.name, documents.join(", ")))
+        });
+    }
+    let api = api()?;
+    for (file, _) in &texts {
+        let applied = send(&api, file, what.project.as_ref()).await?;
+        for document in &applied.applied {
+            say(&line(document))?;
+        }
+    }
+    Ok(())
+}
+
+async fn send(api: &Api, file: &Text, project: Option<&ProjectName>) -> Result<Applied, CliError> {
+    let project = project.map_or("", ProjectName::as_str);
+    match api.call(Method::POST, &["apply"], &[("project", project)], Body::Manifest(&file.text)).await {
+        Ok(applied) => Ok(applied),
+        Err(error) => Err(CliError::Failed(format!("{} is not applied: {error}", file.name))),
+    }
+}
+
+fn named(document: &Document) -> String {
+    match document {
+        Document::Project(project) => format!("project {}", project.name),
+        Document::Shipyard(manifest) => format!("shipyard {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
+    }
+}
+
+fn line(document: &AppliedDocument) -> String {
+    let changed = if document.changed { "applied" } else { "unchanged" };
+    let revision = document.revision.as_ref().map(|revision| format!(" revision {revision}")).unwrap_or_default();
+    match document.kind.as_str() {
+        "Project" => format!("project {}: {changed}", document.name),
+        kind => format!("{} of project {}: {changed}{revision}", kind.to_lowercase(), document.project),
+    }
+}

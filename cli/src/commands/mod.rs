@@ -1,0 +1,70 @@
+//! The verbs, each in a file of its own.
+
+mod apply;
+mod approve;
+mod doctor;
+mod files;
+mod get;
+mod send;
+mod shipyard;
+mod trigger;
+mod watch;
+
+use crate::api::Api;
+use crate::args::{Args, Command, Controlled, Shipyard};
+use crate::error::CliError;
+use crate::output::say;
+use clap::CommandFactory;
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::{Control, Verdict};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+/// Does what the command line says.
+///
+/// # Errors
+/// Whatever kept it from that, for `main` to print.
+pub async fn run(args: Args) -> Result<ExitCode, CliError> {
+    let api = || Api::new(args.api.as_deref(), args.token.as_deref());
+    match args.command {
+        Command::Apply(what) => apply::apply(api, &what).await?,
+        Command::Get(what) => get::get(&api()?, &what).await?,
+        Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,
+        Command::Watch(what) => {
+            let how = watch::How { follow: what.follow, watching: what.watching };
+            watch::watch(&api()?, what.project.as_ref(), &what.contexts, how).await?;
+        }
+        Command::Approve(what) => approve::decide(&api()?, &what, Verdict::Approve).await?,
+        Command::Decline(what) => approve::decide(&api()?, &what, Verdict::Decline).await?,
+        Command::Pause(what) => control(&api()?, &what, "pause").await?,
+        Command::Resume(what) => control(&api()?, &what, "resume").await?,
+        Command::Abort(what) => control(&api()?, &what, "abort").await?,
+        Command::Send(what) => send::send(&api()?, &what).await?,
+        Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
+        Command::Executor(what) => return crate::executor::run(api()?, what).await,
+        Command::Doctor => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
+        Command::Completion { shell } => {
+            let mut script = vec![];
+            clap_complete::generate(shell, &mut Args::command(), "keelway", &mut script);
+            say(String::from_utf8_lossy(&script).trim_end())?;
+        }
+        Command::Version => say(concat!("keelway ", env!("CARGO_PKG_VERSION")))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliError> {
+    let Controlled::Sequence { project, context, stage } = what;
+    let stage = stage.as_ref().map(ToString::to_string).unwrap_or_default();
+    let place = if stage.is_empty() { String::new() } else { format!(" in {stage}") };
+    let body = Control { state: state.to_owned(), stage };
+    let _: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;
+    say(&format!("{state} of {context}{place} is in force; it shows in: keelway get sequences --project {project} --context {context}"))
+}
+
+/// This machine's clock.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,103 @@
+//! `trigger`: starts a sequence by its `.triggered` event.
+
+use super::watch::{self, How};
+use crate::api::Api;
+use crate::args::{Format, Trigger, TriggerCommon, TriggerDelivery, TriggerSequence};
+use crate::error::CliError;
+use crate::output::{say, say_json};
+use crate::pairs;
+use keelway_domain::event::{EventType, Kind, Object};
+use keelway_domain::names::{Context, SequenceName, StageName};
+use keelway_wire::http::{Accepted, ProjectState};
+use serde_json::{Value, json};
+
+/// The `source` of what this command line sends of its own.
+const SOURCE: &str = "keelway-cli";
+
+/// Sends the trigger; then follows it, if asked to.
+///
+/// # Errors
+/// Data that contradict each other, or the API's refusal.
+pub async fn trigger(api: &Api, what: &Trigger) -> Result<(), CliError> {
+    match what {
+        Trigger::Sequence(TriggerSequence { name, stage, data, common }) => {
+            send(api, name, stage, nested(data, "--data")?, common).await
+        }
+        Trigger::Delivery(what) => delivery(api, what).await,
+    }
+}
+
+async fn delivery(api: &Api, what: &TriggerDelivery) -> Result<(), CliError> {
+    let mut values = nested(&what.values, "--values")?;
+    if values.insert("image".into(), json!(what.image)).is_some() {
+        return Err(CliError::Usage("--values gives \"image\", too: leave it to --image".into()));
+    }
+    let stage = match &what.stage {
+        Some(stage) => stage.clone(),
+        None => first_stage(api, &what.common).await?,
+    };
+    let mut data = Object::new();
+    data.insert("configurationChange".into(), json!({"values": values}));
+    send(api, &what.sequence, &stage, data, &what.common).await
+}
+
+async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, CliError> {
+    let project: ProjectState = api.get(&["project", common.project.as_str()], &[]).await?;
+    let first = project.stages.first().map(|stage| stage.stage_name.clone());
+    let first = first.ok_or_else(|| {
+        let text = format!("project {0} has no stages yet: apply its shipyard, keelway apply -f FILE --project {0}", common.project);
+        CliError::Failed(text)
+    })?;
+    StageName::new(first).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}; give --stage")))
+}
+
+fn nested(pairs: &[(String, String)], flag: &str) -> Result<Object, CliError> {
+    let mut object = Object::new();
+    for (key, value) in pairs {
+        pairs::insert(&mut object, key, value).map_err(|error| CliError::Usage(format!("{flag}: {error}")))?;
+    }
+    Ok(object)
+}
+
+async fn send(
+    api: &Api,
+    sequence: &SequenceName,
+    stage: &StageName,
+    mut data: Object,
+    common: &TriggerCommon,
+) -> Result<(), CliError> {
+    let labels: Object = common.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    let scope = [("project", common.project.as_str()), ("stage", stage.as_str()), ("service", common.service.as_str())];
+    let scope = scope.map(|(field, value)| (field.to_owned(), json!(value)));
+    let labels = (!labels.is_empty()).then(|| ("labels".to_owned(), Value::Object(labels)));
+    for (field, value) in scope.into_iter().chain(labels) {
+        if data.insert(field.clone(), value).is_some() {
+            return Err(CliError::Usage(format!("--data gives {field:?}, which has a flag of its own: use --{field}")));
+        }
+    }
+    // The id is made here and sorts by time: a request that has to be sent twice is the same event.
+    let id = uuid::Uuid::now_v7().to_string();
+    let event = json!({
+        "specversion": "1.0",
+        "datacontenttype": "application/json",
+        "id": id,
+        "source": SOURCE,
+        "type": EventType::sequence(stage, sequence, Kind::Triggered),
+        "time": super::now().rfc3339(),
+        "data": data,
+    });
+    let accepted: Accepted = api.post(&["event"], &event).await?;
+    let (context, project, service) = (&accepted.context, &common.project, &common.service);
+    match common.output.format {
+        Format::Json => say_json(&json!({"keptnContext": context, "id": id}))?,
+        Format::Table => say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))?,
+    }
+    if !common.watch {
+        if common.output.format == Format::Table {
+            eprintln!("follow it: keelway watch {context} --project {project}");
+        }
+        return Ok(());
+    }
+    let context = Context::new(context.clone()).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}")))?;
+    watch::watch(api, Some(project), &[context], How { follow: false, watching: common.watching }).await
+}

@@ -1,0 +1,245 @@
+//! Runs a command: the event on standard input, output bounded, a time limit, the whole process group ended when it must be.
+
+use super::Phase;
+use super::answer::{Ended, MAX_MESSAGE, MAX_STDOUT, Run};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+
+/// From SIGTERM to SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long output is read on after the command ended: a child it left behind may hold the pipe open for ever.
+const REST: Duration = Duration::from_millis(500);
+/// Of standard error, twice what a message holds is kept.
+const KEPT: usize = 4 * MAX_MESSAGE;
+
+/// What to run, for one trigger.
+pub struct Job<'a> {
+    /// The program and its arguments.
+    pub command: &'a [String],
+    /// Further environment variables.
+    pub variables: Vec<(&'static str, String)>,
+    /// What it reads.
+    pub input: String,
+    /// How long it may take.
+    pub limit: Duration,
+    /// Whether to pass its standard error on.
+    pub echo: bool,
+}
+
+/// Runs it to its end; `None` when this process was told to drop everything.
+pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run> {
+    let not_started = |why: String| Some(Run { ended: Ended::NotStarted(why), stdout: vec![], stderr: vec![] });
+    let Some((program, arguments)) = job.command.split_first() else { return not_started("there is no command".into()) };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(job.variables).kill_on_drop(true).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return not_started(format!("the command {program:?} does not start: {error}")),
+    };
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command need not read its input; then writing fails, which is fine.
+        tokio::spawn(async move { stdin.write_all(job.input.as_bytes()).await.ok() });
+    }
+    let (stdout, stderr) = (Output::new(Keep::Start), Output::new(Keep::End { echo: job.echo }));
+    let readers = [child.stdout.take().map(|pipe| stdout.read(pipe)), child.stderr.take().map(|pipe| stderr.read(pipe))];
+    let ended = tokio::select! {
+        status = child.wait() => exit(status),
+        () = sleep(job.limit) => {
+            end(&mut child, group, &mut phase).await;
+            Ended::TimedOut(job.limit)
+        }
+        () = stdout.overflow.notified() => {
+            end(&mut child, group, &mut phase).await;
+            Ended::TooMuch
+        }
+        () = dropped(&mut phase) => {
+            kill(&mut child, group).await;
+            return None;
+        }
+    };
+    for reader in readers.into_iter().flatten() {
+        let stop = reader.abort_handle();
+        if timeout(REST, reader).await.is_err() {
+            stop.abort();
+        }
+    }
+    let too_much = stdout.is_full() && matches!(ended, Ended::Code(_) | Ended::Signal(_));
+    let ended = if too_much { Ended::TooMuch } else { ended };
+    let stdout = if ended == Ended::TooMuch { vec![] } else { stdout.taken() };
+    Some(Run { ended, stdout, stderr: stderr.taken() })
+}
+
+fn exit(status: std::io::Result<ExitStatus>) -> Ended {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Ended::Code(code),
+            (None, signal) => Ended::Signal(signal.unwrap_or_default()),
+        },
+        Err(error) => Ended::NotStarted(format!("the command's end cannot be known: {error}")),
+    }
+}
+
+/// Until this process is told to drop everything.
+async fn dropped(phase: &mut watch::Receiver<Phase>) {
+    if phase.wait_for(|phase| *phase == Phase::Drop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// SIGTERM to the whole group, a while to heed it, SIGKILL to what is left.
+async fn end(child: &mut Child, group: Option<Pid>, phase: &mut watch::Receiver<Phase>) {
+    // The only failure is that the group is gone already.
+    group.and_then(|group| kill_process_group(group, Signal::TERM).ok());
+    tokio::select! {
+        _ = child.wait() => (),
+        () = sleep(GRACE) => (),
+        () = dropped(phase) => (),
+    }
+    kill(child, group).await;
+}
+
+async fn kill(child: &mut Child, group: Option<Pid>) {
+    group.and_then(|group| kill_process_group(group, Signal::KILL).ok());
+    child.wait().await.ok();
+}
+
+#[derive(Clone, Copy)]
+enum Keep {
+    /// The first [`MAX_STDOUT`] bytes; more is told.
+    Start,
+    /// The last [`KEPT`] bytes.
+    End { echo: bool },
+}
+
+/// What a pipe gave so far: read by one task, taken by another even if the pipe never closes.
+#[derive(Clone)]
+struct Output {
+    keep: Keep,
+    bytes: Arc<Mutex<Vec<u8>>>,
+    overflow: Arc<Notify>,
+}
+
+impl Output {
+    fn new(keep: Keep) -> Self {
+        Self { keep, bytes: Arc::default(), overflow: Arc::default() }
+    }
+
+    fn read(&self, mut pipe: impl AsyncRead + Unpin + Send + 'static) -> tokio::task::JoinHandle<()> {
+        let output = self.clone();
+        tokio::spawn(async move {
+            let mut chunk = vec![0; 16 * 1024];
+            while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
+                output.add(&chunk[..n]);
+            }
+        })
+    }
+
+    fn add(&self, chunk: &[u8]) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes.extend_from_slice(chunk);
+        match self.keep {
+            Keep::Start if bytes.len() > MAX_STDOUT => {
+                bytes.truncate(MAX_STDOUT + 1);
+                self.overflow.notify_one();
+            }
+            Keep::Start => (),
+            Keep::End { echo } => {
+                if echo {
+                    std::io::Write::write_all(&mut std::io::stderr(), chunk).ok();
+                }
+                let surplus = bytes.len().saturating_sub(KEPT);
+                bytes.drain(..surplus);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).len() > MAX_STDOUT
+    }
+
+    fn taken(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    async fn shell(script: &str, limit: Duration) -> Run {
+        let command: Vec<String> = ["sh", "-c", script].map(str::to_owned).into();
+        let variables = vec![("KEELWAY_STAGE", "dev".to_owned())];
+        let job = Job { command: &command, variables, input: "{\"id\":\"t\"}".into(), limit, echo: false };
+        let (_sender, phase) = watch::channel(Phase::Serve);
+        run(job, phase).await.unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn input_variables_output_and_code() {
+        let ran = shell("cat; printf ' %s' \"$KEELWAY_STAGE\"; echo told >&2; exit 7", LONG).await;
+        let expected = Run { ended: Ended::Code(7), stdout: b"{\"id\":\"t\"} dev".to_vec(), stderr: b"told\n".to_vec() };
+        assert_eq!(ran, expected);
+    }
+
+    #[tokio::test]
+    async fn a_command_that_is_not_there() {
+        let command = ["/nowhere/at-all".to_owned()];
+        let (_sender, phase) = watch::channel(Phase::Serve);
+        let ran = run(job_of(&command), phase).await.unwrap();
+        assert!(matches!(ran.ended, Ended::NotStarted(why) if why.contains("/nowhere/at-all")));
+    }
+
+    #[tokio::test]
+    async fn a_timeout_ends_the_whole_group() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = dir.path().join("survived");
+        let began = Instant::now();
+        let ran = shell(&format!("(sleep 2; touch {}) & sleep 20", mark.display()), Duration::from_millis(300)).await;
+        assert_eq!(ran.ended, Ended::TimedOut(Duration::from_millis(300)));
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        sleep(Duration::from_millis(2300)).await;
+        assert!(!mark.exists());
+    }
+
+    #[tokio::test]
+    async fn too_much_output_and_a_pipe_left_open() {
+        let ran = shell("while :; do echo 0123456789012345678901234567890123456789; done", LONG).await;
+        assert_eq!((ran.ended, ran.stdout.len()), (Ended::TooMuch, 0));
+        let began = Instant::now();
+        let ran = shell("sleep 3 & echo ok", LONG).await;
+        assert_eq!((ran.ended, ran.stdout), (Ended::Code(0), b"ok\n".to_vec()));
+        assert!(began.elapsed() < Duration::from_secs(2));
+        let ran = shell("i=0; while [ $i -lt 2000 ]; do echo line $i >&2; i=$((i+1)); done; kill -9 $$", LONG).await;
+        assert_eq!(ran.ended, Ended::Signal(9));
+        assert!(ran.stderr.len() <= KEPT && ran.stderr.ends_with(b"line 1999\n"));
+    }
+
+    #[tokio::test]
+    async fn dropping_everything_ends_it_without_an_answer() {
+        let command: Vec<String> = ["sleep", "30"].map(str::to_owned).into();
+        let (sender, phase) = watch::channel(Phase::Serve);
+        let ran = tokio::spawn(async move { run(job_of(&command), phase).await });
+        sleep(Duration::from_millis(200)).await;
+        sender.send(Phase::Finish).unwrap();
+        sleep(Duration::from_millis(200)).await;
+        assert!(!ran.is_finished());
+        sender.send(Phase::Drop).unwrap();
+        assert_eq!(timeout(Duration::from_secs(2), ran).await.unwrap().unwrap(), None);
+    }
+
+    fn job_of(command: &[String]) -> Job<'_> {
+        Job { command, variables: vec![], input: String::new(), limit: LONG, echo: false }
+    }
+}

@@ -1,0 +1,106 @@
+//! Findings about manifests, drawn on the line they are about.
+
+use keelway_wire::manifest::{Finding, Severity};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+
+/// A longer line is shown as the finding's own excerpt of it.
+const WIDEST: usize = 160;
+
+/// A finding with the text it is about.
+#[derive(Debug)]
+struct Drawn<'a> {
+    finding: &'a Finding,
+    source: NamedSource<String>,
+    offset: usize,
+}
+
+impl std::fmt::Display for Drawn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.finding.path.is_empty() {
+            write!(f, "{}: ", self.finding.path)?;
+        }
+        f.write_str(&self.finding.message)
+    }
+}
+
+impl std::error::Error for Drawn<'_> {}
+
+impl Diagnostic for Drawn<'_> {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.finding.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(std::iter::once(LabeledSpan::new(Some("here".into()), self.offset, 1))))
+    }
+}
+
+/// One finding as text; `source` is the whole file.
+pub fn draw(finding: &Finding, source: &str, colours: bool) -> String {
+    let text = harmless(source);
+    let Some((offset, line)) = place(&text, finding.line, finding.column) else { return finding.to_string() };
+    if line.chars().count() > WIDEST || line.trim().is_empty() {
+        return finding.to_string();
+    }
+    let drawn = Drawn { finding, source: NamedSource::new(&finding.file, text), offset };
+    let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let mut shown = String::new();
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(120).with_context_lines(1).with_links(false);
+    match handler.render_report(&mut shown, &drawn) {
+        Ok(()) => shown.trim_end().to_owned(),
+        Err(_) => finding.to_string(),
+    }
+}
+
+/// The text with lines as the parser counts them, of the same length, without what a terminal would obey.
+fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => shown.push('\n'),
+            '\r' if rest.peek() != Some(&'\n') => shown.push('\n'),
+            c if c.is_control() => (0..c.len_utf8()).for_each(|_| shown.push(' ')),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The byte offset of a place counted from 1, and its line; `None` outside the text.
+fn place(text: &str, line: u64, column: u64) -> Option<(usize, &str)> {
+    let index = usize::try_from(line.checked_sub(1)?).ok()?;
+    let before: usize = text.split('\n').take(index).map(|line| line.len() + 1).sum();
+    let line = text.split('\n').nth(index)?;
+    let column = usize::try_from(column.max(1) - 1).ok()?;
+    let within = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+    Some((before + within, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelway_wire::manifest;
+
+    #[test]
+    fn a_finding_points_at_its_place() {
+        let text = "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nspec:\n  stages:\n    - name: Dev\n      sequences: []\n";
+        let parsed = manifest::parse(text, "shipyard.yaml");
+        let shown: Vec<String> = parsed.findings.iter().map(|finding| draw(finding, text, false)).collect();
+        insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn no_text_breaks_the_drawing() {
+        for text in ["", "\r\r\r", "a: [\u{1b}[31m", "\u{85}: x", "kind: \u{0}", "-\t- x", "ö: ä\r\nö: ü"] {
+            for finding in &manifest::parse(text, "x").findings {
+                assert!(!draw(finding, text, false).contains('\u{1b}'), "{text:?}");
+            }
+        }
+    }
+}

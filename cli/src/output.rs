@@ -1,0 +1,67 @@
+//! What goes to the terminal: whole lines, colours only where a person looks, nothing a terminal would obey.
+
+use crate::error::CliError;
+use std::io::{IsTerminal, Write};
+
+/// Prints a line on standard output.
+///
+/// # Errors
+/// When nobody reads it any more.
+pub fn say(line: &str) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+/// Prints JSON on standard output, indented.
+///
+/// # Errors
+/// As [`say`].
+pub fn say_json(value: &impl serde::Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Failed(format!("cannot write JSON: {error}")))?;
+    say(&text)
+}
+
+/// Whether standard output is a terminal.
+pub fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether to colour: a terminal, and `NO_COLOR` not set.
+pub fn colours() -> bool {
+    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// One line of at most `most` characters, without anything a terminal would obey.
+pub fn one_line(text: &str, most: usize) -> String {
+    let flat: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let flat = flat.join(" ");
+    if flat.chars().count() <= most {
+        return flat;
+    }
+    let cut: String = flat.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// A word in the colour of what it says; other words as they are. `shown` is what to print, for example padded.
+pub fn painted(word: &str, shown: &str, colours: bool) -> String {
+    let code = match word.split(' ').next().unwrap_or_default() {
+        "pass" | "ok" => 32,
+        "warning" | "waitingForApproval" | "paused" | "stale" => 33,
+        "fail" | "aborted" | "timedOut" | "error" => 31,
+        _ => return shown.to_owned(),
+    };
+    if colours { format!("\u{1b}[{code}m{shown}\u{1b}[0m") } else { shown.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_is_short_and_harmless() {
+        assert_eq!(one_line("a\n b\t\u{1b}[31mc", 40), "a b [31mc");
+        assert_eq!(one_line("abcdefgh", 5), "abcd…");
+        assert_eq!(one_line("", 5), "");
+    }
+}
