@@ -36,8 +36,8 @@ pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortEr
         .with("n", letter.receives)
         .with_some("why", letter.reason.as_deref());
     match store.write(&Write::Put(item, Condition::Absent)).await? {
-        Written::Done => tracing::error!(queue = letter.queue, message = letter.message_id, "dead letter stored"),
-        Written::Conflict(_) => tracing::info!(message = letter.message_id, "dead letter was stored before"),
+        Written::Done => tracing::error!(queue = letter.queue, message.id = letter.message_id, "dead letter stored"),
+        Written::Conflict(_) => tracing::info!(message.id = letter.message_id, "dead letter was stored before"),
     }
     Ok(())
 }

@@ -45,7 +45,9 @@ impl<P: Ports> Engine<P> {
             match decide(&loaded.x, input, &facts) {
                 Decision::Commit(transition) => {
                     let mut recorded = Recorded::default();
-                    if loaded.x.lane == Lane::Wants && transition.next.lane != Lane::Wants {
+                    // Only a granted execution may take its entry out before it commits: the lock names it already. Any other entry that is
+                    // no longer wanted is taken out by whoever drives the lane.
+                    if matches!(input, Input::Granted(_)) {
                         recorded.deletes.push(LaneKey::of(&loaded.x).entry(&loaded.x));
                     }
                     if self.commit(&loaded, &sequence, *transition, recorded).await? {
