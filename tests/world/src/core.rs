@@ -88,6 +88,8 @@ pub struct Core {
     pub now: Timestamp,
     /// Requests by method.
     pub requests: [u64; Method::ALL.len()],
+    /// The method of the last request.
+    pub last: Option<Method>,
     /// What goes wrong; nothing when absent.
     pub faults: Option<Faults>,
     /// A line per request while it is `Some`.
@@ -115,6 +117,7 @@ impl Core {
         mut act: impl FnMut(&mut Core, bool) -> Result<R, PortError>,
     ) -> Result<R, PortError> {
         self.requests[method as usize] += 1;
+        self.last = Some(method);
         let fault = self.faults.as_mut().map_or(Fault::None, |faults| faults(worker, method));
         let failed = |reason: &str| Err(PortError::Retry { request: method.name(), reason: reason.to_owned() });
         let result = match fault {

@@ -10,6 +10,7 @@ pub mod core;
 pub mod exec;
 pub mod queue;
 pub mod rng;
+pub mod story;
 pub mod table;
 pub mod units;
 pub mod worker;

@@ -95,7 +95,10 @@ pub(super) fn pair<'w, 'e>(
 pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{}: {what}: {event}", line(story, event)));
     let id = event["id"].as_str().unwrap_or_default();
-    if id.is_empty() || story.sent.iter().chain(&story.inputs).any(|other| other["id"] == event["id"]) {
+    // A client's own decision is handed on under its own id.
+    let handed_on = |other: &&Value| other["source"] == event["source"] && other["type"] == event["type"];
+    let mut others = story.sent.iter().chain(story.inputs.iter().filter(|other| !handed_on(other)));
+    if id.is_empty() || others.any(|other| other["id"] == event["id"]) {
         return wrong("its id is not new");
     }
     let ty = event["type"].as_str().unwrap_or_default();

@@ -197,7 +197,7 @@ fn compare_outgoing(story: &mut Story<'_>, step: &Step, stand: &mut impl Stand) 
 fn compare_state(story: &Story<'_>, step: &Step, stand: &mut impl Stand) -> Result<(), String> {
     let project = story.project(step.project.as_deref().unwrap_or("p"));
     for (alias, expected) in &step.state {
-        let got = stand.sequence(&project, &story.context(alias));
+        let Some(got) = stand.sequence(&project, &story.context(alias)) else { continue };
         compare_view(got.as_ref(), &story.resolve(expected)?).map_err(|e| format!("state of {alias}: {e}; it is {got:?}"))?;
     }
     for (place, lane) in &step.lanes {
@@ -257,7 +257,8 @@ fn compare_open(story: &Story<'_>, step: &Step, open: &[String], stand: &mut imp
     projects.extend(story.case.shipyard.as_ref().map(|_| "p"));
     let mut got = vec![];
     for project in projects {
-        for event in stand.open(&story.project(project), &types) {
+        let Some(events) = stand.open(&story.project(project), &types) else { return Ok(()) };
+        for event in events {
             got.push(outputs::line(story, &event));
         }
     }

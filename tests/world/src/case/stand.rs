@@ -82,10 +82,10 @@ pub trait Stand {
     fn wait(&mut self, span: Span);
     /// Everything sent so far about these projects or contexts, by first publication, in structured JSON.
     fn outgoing(&mut self) -> Vec<Value>;
-    /// The context's entry in the list of the project's sequences.
-    fn sequence(&mut self, project: &str, context: &str) -> Option<Value>;
-    /// All open triggers of the project of these types, as events.
-    fn open(&mut self, project: &str, types: &[String]) -> Vec<Value>;
+    /// The context's entry in the list of the project's sequences, if it has one; `None`: this stand cannot say.
+    fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>>;
+    /// All open triggers of the project of these types, as events; `None`: this stand cannot say.
+    fn open(&mut self, project: &str, types: &[String]) -> Option<Vec<Value>>;
     /// Who is on a lane; `None`: this stand cannot say.
     fn lane(&mut self, project: &str, stage: &str, service: &str) -> Option<LaneView>;
 }
