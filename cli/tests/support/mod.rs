@@ -1,0 +1,238 @@
+//! An API to test against: as much of the real one as the client can see, with faults on demand.
+#![expect(dead_code, reason = "each test binary uses its own part")]
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+pub const TOKEN: &str = "t0ken";
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// `POST /v1/apply?project=shop`
+    pub line: String,
+    pub body: String,
+}
+
+/// What the API knows.
+#[derive(Default)]
+pub struct World {
+    /// What was posted, and what a test put there.
+    pub events: Vec<Value>,
+    /// Open task triggers.
+    pub open: Vec<Value>,
+    /// Answers to `METHOD path`, in place of the built-in ones.
+    pub canned: HashMap<String, (u16, Value)>,
+    /// Answers to the next posted events, before any is taken.
+    pub faults: VecDeque<(u16, Value)>,
+    pub asked: Vec<Asked>,
+}
+
+/// A running API.
+pub struct Api {
+    pub url: String,
+    world: Arc<Mutex<World>>,
+}
+
+impl Api {
+    pub fn start() -> Self {
+        let world: Arc<Mutex<World>> = Arc::default();
+        let served = Arc::clone(&world);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
+                axum::serve(listener, axum::Router::new().fallback(handle).with_state(served)).await.unwrap();
+            });
+        });
+        let address = receiver.recv().unwrap();
+        Self { url: format!("http://{address}/_aws/lambda-url/abc/"), world }
+    }
+
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    /// The command, ready to run against this API.
+    pub fn keelway(&self, words: &[&str]) -> Command {
+        let mut command = keelway(words);
+        command.env("KEELWAY_API", &self.url).env("KEELWAY_TOKEN", TOKEN);
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, words: &[&str]) -> Ran {
+        Ran::of(self.keelway(words).output().unwrap())
+    }
+
+    pub fn can(&self, line: &str, answer: Value) {
+        self.world().canned.insert(line.into(), (200, answer));
+    }
+
+    /// The lines of all requests so far that are no polling.
+    pub fn lines(&self) -> Vec<String> {
+        self.world().asked.iter().map(|asked| asked.line.clone()).collect()
+    }
+
+    /// Waits until the world is so.
+    pub fn wait(&self, what: &str, is_so: impl Fn(&World) -> bool) {
+        let began = Instant::now();
+        while !is_so(&self.world()) {
+            assert!(began.elapsed() < Duration::from_secs(20), "never so: {what}; events {:#?}", self.world().events);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The binary without any setting from around.
+pub fn keelway(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keelway"));
+    command.args(words).env_remove("KEELWAY_API").env_remove("KEELWAY_TOKEN").env("USER", "ada").stdin(Stdio::null());
+    command
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Everything a person saw, for snapshots: addresses and directories that change are replaced.
+    pub fn shown(&self, replaced: &[(&str, &str)]) -> String {
+        let all = format!("{}---\n{}---\nexit code {}", self.out, self.err, self.code);
+        replaced.iter().fold(all, |all, (from, to)| all.replace(from, to))
+    }
+}
+
+/// A child that is ended with the test.
+pub struct Running(pub Child);
+
+impl Running {
+    pub fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+
+    pub fn ended(&mut self, within: Duration) -> i32 {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            assert!(began.elapsed() < within, "still running after {within:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A task trigger as the engine sends it.
+pub fn trigger(task: &str, id: &str) -> Value {
+    json!({
+        "specversion": "1.0", "id": id, "source": "shipyard-controller", "type": format!("sh.keptn.event.{task}.triggered"),
+        "time": "2026-11-21T08:00:00.000Z", "shkeptncontext": format!("context-of-{id}"), "gitcommitid": "abc",
+        "data": {
+            "project": "shop", "stage": "dev", "service": "carts", "labels": {"by": "ada"}, task: {"kind": "load"},
+            "configurationChange": {"values": {"image": "carts:1.2"}}
+        }
+    })
+}
+
+pub fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
+type Shared = State<Arc<Mutex<World>>>;
+
+async fn handle(State(world): Shared, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let mut world = world.lock().unwrap();
+    let path = uri.path().strip_prefix("/_aws/lambda-url/abc").unwrap_or("outside the base");
+    let query: HashMap<String, String> = uri.query().map(pairs).unwrap_or_default();
+    let line = format!("{method} {path}");
+    let whole = uri.query().map_or_else(|| line.clone(), |query| format!("{line}?{query}"));
+    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(&body).into_owned() });
+    if headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
+        return answer(401, json!({"title": "token not accepted", "status": 401, "detail": "header x-token holds no known token"}));
+    }
+    if let Some((status, value)) = world.canned.get(&line) {
+        return answer(*status, value.clone());
+    }
+    match (method.as_str(), path) {
+        ("POST", "/v1/event") => post(&mut world, &body),
+        ("GET", "/v1/event") => {
+            let fits = |event: &&Value| {
+                let same = |name: &str, field: &str| query.get(name).is_none_or(|value| event[field] == value.as_str());
+                same("keptnContext", "shkeptncontext") && same("source", "source") && same("type", "type")
+            };
+            page(world.events.iter().filter(fits).cloned().collect(), &query)
+        }
+        ("GET", path) if path.starts_with("/v1/event/triggered/") => {
+            let ty = format!("sh.keptn.event.{}.triggered", &path["/v1/event/triggered/".len()..]);
+            let fits = |event: &&Value| {
+                let same = |name: &str| query.get(name).is_none_or(|value| event["data"][name] == value.as_str());
+                event["type"] == ty.as_str() && same("project") && same("stage") && same("service")
+            };
+            page(world.open.iter().filter(fits).cloned().collect(), &query)
+        }
+        _ => answer(404, json!({"title": "not found", "status": 404, "detail": format!("{line} is not known here")})),
+    }
+}
+
+fn post(world: &mut World, body: &Bytes) -> Response {
+    if let Some((status, value)) = world.faults.pop_front() {
+        return answer(status, value);
+    }
+    let event: Value = serde_json::from_slice(body).unwrap();
+    let known = world.events.iter().find(|known| known["id"] == event["id"] && known["source"] == event["source"]);
+    match known {
+        Some(known) if known["data"] != event["data"] => {
+            return answer(409, json!({"title": "already answered", "status": 409, "detail": "this id came with other data"}));
+        }
+        Some(_) => (),
+        None => world.events.push(event.clone()),
+    }
+    let context = event["shkeptncontext"].as_str().unwrap_or("0b9e7a44-1f7e-5abc-8123-5d2a5ef11ecf");
+    answer(200, json!({"keptnContext": context}))
+}
+
+/// Pages of two, so that every list of a test has several.
+fn page(events: Vec<Value>, query: &HashMap<String, String>) -> Response {
+    let from: usize = query.get("nextPageKey").and_then(|key| key.parse().ok()).unwrap_or(0);
+    let next = if from + 2 < events.len() { from + 2 } else { 0 };
+    let events: Vec<Value> = events.into_iter().skip(from).take(2).collect();
+    answer(200, json!({"totalCount": events.len(), "events": events, "nextPageKey": next.to_string(), "pageSize": 2}))
+}
+
+fn answer(status: u16, value: Value) -> Response {
+    let kind = if status < 400 { "application/json" } else { "application/problem+json" };
+    (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, kind)], value.to_string()).into_response()
+}
+
+fn pairs(query: &str) -> HashMap<String, String> {
+    let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.replace("%2C", ",")));
+    query.split('&').filter_map(pair).collect()
+}
