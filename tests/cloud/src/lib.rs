@@ -6,6 +6,8 @@
 pub mod api;
 pub mod cloud;
 pub mod endpoint;
+pub mod events;
+pub mod executor;
 pub mod observer;
 pub mod problem;
 pub mod raw;

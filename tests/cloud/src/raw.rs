@@ -3,7 +3,7 @@
 //! Emulators look at the key a request names and not at its signature, so there is none to speak of. AWS itself refuses these.
 
 use crate::problem::Problem;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The key of the account's root user in every emulator.
 pub const KEY: &str = "test";
@@ -56,6 +56,40 @@ impl Raw {
             self.client.post(format!("{}{path}", self.endpoint)).header("authorization", self.authorization(service, KEY));
         let request = request.header("x-amz-date", "20200101T000000Z").header("content-type", "application/json");
         answer(path, request.body(body.to_string())).await
+    }
+
+    /// The schedules of a group.
+    ///
+    /// # Errors
+    /// Anything but 2xx, with the service's words.
+    pub async fn list_schedules(&self, group: &str) -> Result<Value, Problem> {
+        let request = self.client.get(format!("{}/schedules?ScheduleGroup={group}", self.endpoint));
+        let request = request.header("authorization", self.authorization("scheduler", KEY));
+        answer("ListSchedules", request.header("x-amz-date", "20200101T000000Z")).await
+    }
+
+    /// A queue's ARN.
+    ///
+    /// # Errors
+    /// Anything but 2xx, with the service's words.
+    pub async fn queue_arn(&self, url: &str) -> Result<String, Problem> {
+        let asked = json!({"QueueUrl": url, "AttributeNames": ["QueueArn"]});
+        let answer = self.json("sqs", "AmazonSQS.GetQueueAttributes", &asked).await?;
+        Ok(answer["Attributes"]["QueueArn"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The ARN of the role whose name begins so.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn role_arn(&self, prefix: &str) -> Result<String, Problem> {
+        let request = self.client.post(format!("{}/", self.endpoint)).header("authorization", self.authorization("iam", KEY));
+        let request = request.header("x-amz-date", "20200101T000000Z").header("content-type", "application/x-www-form-urlencoded");
+        let answer = answer("ListRoles", request.body("Action=ListRoles&Version=2010-05-08&MaxItems=1000")).await?;
+        let text = answer.as_str().unwrap_or_default();
+        let arns = text.split("<Arn>").skip(1).filter_map(|rest| rest.split("</Arn>").next());
+        let found = arns.filter(|arn| arn.rsplit('/').next().is_some_and(|name| name.starts_with(prefix))).next();
+        found.map(str::to_owned).ok_or_else(|| format!("no role {prefix}…").into())
     }
 
     /// Runs a function and waits for its answer.

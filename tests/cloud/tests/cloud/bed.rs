@@ -1,0 +1,83 @@
+//! What all tests share: a cloud, a stack, somebody who watches it; and a second stack for tests that break things.
+
+use keelway_cloud_tests::observer::{Observer, Tap};
+use keelway_cloud_tests::{Ability, Cloud, Problem, Stack};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// One per process.
+pub struct Bed {
+    pub cloud: Cloud,
+    pub stack: Stack,
+    pub observer: Observer,
+    second: OnceLock<Result<Second, Problem>>,
+    functions: bool,
+}
+
+/// A stack whose queue is impatient and whose history is short: for what goes wrong.
+pub struct Second {
+    pub stack: Stack,
+    pub observer: Observer,
+}
+
+/// Not longer, so that roles' names stay within their limit.
+fn name(ordinal: &str) -> String {
+    format!("keelway-{ordinal}{}", std::process::id() % 100_000)
+}
+
+impl Bed {
+    pub fn make() -> Result<Self, Problem> {
+        let cloud = Cloud::start()?;
+        let (stack, _) = cloud.deploy(&name("one"), &[])?;
+        let observer = Observer::start(&stack, cloud.raw(), Tap::Engine)?;
+        let functions = answers(&stack);
+        if !functions && cloud.can(Ability::Records) {
+            return Err(format!("the API of the local cloud's stack does not answer at {}: see its log", stack.api().url).into());
+        }
+        Ok(Self { cloud, stack, observer, second: OnceLock::new(), functions })
+    }
+
+    pub fn can(&self, ability: Ability) -> bool {
+        if ability == Ability::Functions { self.functions } else { self.cloud.can(ability) }
+    }
+
+    /// Parameters of the second stack.
+    pub const SECOND: [(&'static str, &'static str); 2] = [("MaxReceives", "3"), ("RetentionDays", "1")];
+
+    /// The second stack, deployed for the first who asks.
+    pub fn second(&self) -> Result<&Second, Problem> {
+        let make = || {
+            let (stack, _) = self.cloud.deploy(&name("two"), &Self::SECOND)?;
+            // A message whose function died comes back after this; the template's minute is for functions that are slow.
+            stack.tune(&stack.output("QueueUrl"), &[("VisibilityTimeout", "3")])?;
+            let observer = Observer::start(&stack, self.cloud.raw(), Tap::Engine)?;
+            Ok(Second { stack, observer })
+        };
+        self.second.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    /// The second stack if somebody asked for it.
+    pub fn second_if_made(&self) -> Option<&Second> {
+        self.second.get().and_then(|second| second.as_ref().ok())
+    }
+
+    /// Copies the cloud's log to where it outlives this process.
+    pub fn keep_logs(&self) {
+        let to = std::env::temp_dir().join("keelway-cloud-tests.log");
+        let log = self.cloud.state().join("cloud.log");
+        if log.exists() && std::fs::copy(&log, &to).is_ok() {
+            println!("\nthe local cloud's log: {}", to.display());
+        }
+    }
+}
+
+fn answers(stack: &Stack) -> bool {
+    for _ in 0..20 {
+        let reply = stack.wait(stack.api().get("/v1/metadata"));
+        if reply.is_ok_and(|reply| reply.status == 200 && reply.body.is_object()) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    false
+}

@@ -1,0 +1,171 @@
+//! Things that go wrong: messages nobody can handle, messages that are lost, functions that die.
+
+use crate::bed::{Bed, Second};
+use keelway_cloud_tests::cloud::now_millis;
+use keelway_cloud_tests::events::{Scope, answer, fresh};
+use keelway_cloud_tests::executor::{Executor, count};
+use keelway_cloud_tests::problem::{ensure, same};
+use keelway_cloud_tests::runner::Test;
+use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
+use keelway_domain::ids::RecordId;
+use keelway_domain::names::{Context, ProjectName};
+use keelway_engine::item::{Attrs, Item, Key};
+use keelway_engine::keys;
+use keelway_engine::message::Address;
+use keelway_engine::ports::{Condition, Store, Write};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+use std::process::Command;
+use std::time::Duration;
+
+const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3
+kind: Shipyard
+metadata: {name: shipyard-failures}
+spec: {stages: [{name: dev, sequences: [{name: delivery, tasks: [{name: deploy}, {name: test}]}]}]}
+";
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+pub fn tests() -> Vec<Test<Bed>> {
+    vec![
+        Test::new("failures::what nobody can handle ends as a dead letter in the table", dead_letters),
+        Test::new("failures::the sweep ends an execution whose wake-up was lost", swept),
+        Test::new("failures::the sweep keeps the payload of what stays open for long", prolonged),
+        Test::new("failures::functions that die in the middle lose nothing", crash)
+            .needs(&[Ability::Functions, Ability::Processes]),
+    ]
+}
+
+fn dead_letters(bed: &Bed) -> Outcome {
+    let Second { stack, observer } = bed.second()?;
+    let marks: Vec<String> = (0..3).map(|_| fresh()).collect();
+    stack.send(&json!({"keelway": "from-the-future", "mark": marks[0]}).to_string())?;
+    for (queue, mark) in [("RuleDeadLettersUrl", &marks[1]), ("SchedulerDeadLettersUrl", &marks[2])] {
+        let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(json!({"mark": mark}).to_string());
+        stack.wait(request.send()).map_err(|error| Problem::of(queue, format!("{error:?}")))?;
+    }
+    for mark in &marks {
+        let letter = observer.wait("a dead letter in the table", Duration::from_secs(90), |_| {
+            let letters = stack.items(keys::DEAD_LETTERS, "").unwrap_or_default();
+            letters.into_iter().find(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str())))
+        })?;
+        ensure(letter.text("qn").is_some_and(|queue| queue.contains("dead-letters")), || format!("it names no queue: {letter:?}"))?;
+        ensure(letter.number("ttl").is_none(), || "it expires before anybody has looked at it".into())?;
+    }
+    let left = stack.queue_number(&stack.output("SequencesDeadLettersUrl"), "ApproximateNumberOfMessages")?;
+    same("messages left in the dead-letter queue", left, 0)
+}
+
+/// A sequence whose first task is triggered, and the item of its execution.
+fn open_task(second: &Second) -> Result<(Scope, Value, Key), Problem> {
+    let Second { stack, observer } = second;
+    let project = format!("failures-{}", &fresh()[24..]);
+    stack.wait(stack.api().apply_project(&project, SHIPYARD))?;
+    let (scope, context) = (Scope::new(&project, "dev", "cart"), fresh());
+    stack.put_event(&scope.trigger("delivery", &context, Map::new()))?;
+    let trigger = observer.event(&context, "sh.keptn.event.deploy.triggered", 0)?;
+    let wrong = |_| Problem::from("the test's own names are no names");
+    let record = RecordId::from_uuid(trigger.event["id"].as_str().unwrap_or_default()).ok_or("the trigger's id leads nowhere")?;
+    let to = Address {
+        project: ProjectName::new(project.as_str()).map_err(wrong)?,
+        context: Context::new(context.as_str()).map_err(wrong)?,
+        execution: record.execution,
+    };
+    // The handler has yet to arm the wake-up after it has published.
+    observer
+        .wait("the trigger's handling", Duration::from_secs(20), |observer| (!observer.lines(&context).is_empty()).then_some(()))?;
+    Ok((scope, trigger.event.clone(), keys::execution(&to)))
+}
+
+/// Changes an item as if time had gone by; not its version, so nobody loses a race to this.
+fn rewrite(stack: &Stack, key: &Key, set: Attrs) -> Outcome {
+    let write = Write::Update { key: key.clone(), condition: Condition::Always, set, remove: vec![] };
+    stack.wait(stack.ports().write(&write)).map(drop).map_err(|error| Problem(error.to_string()))
+}
+
+fn sweep(bed: &Bed, stack: &Stack) -> Outcome {
+    stack.wait(bed.cloud.raw().invoke(&stack.output("SweepFunctionName"), &json!({}))).map(drop)
+}
+
+fn item(stack: &Stack, key: &Key) -> Result<Item, Problem> {
+    stack.item(key)?.ok_or_else(|| format!("there is no item {key}").into())
+}
+
+fn swept(bed: &Bed) -> Outcome {
+    let second = bed.second()?;
+    let (_, trigger, key) = open_task(second)?;
+    let stack = &second.stack;
+    ensure(item(stack, &key)?.number("w").is_some(), || "no wake-up is armed for the start deadline".into())?;
+    // An hour later, and the wake-up never came.
+    let past = now_millis() - HOUR;
+    rewrite(stack, &key, Attrs::from([("tt".into(), past.into()), ("w".into(), (past + 10 * MINUTE).into())]))?;
+    sweep(bed, stack)?;
+    let context = trigger["shkeptncontext"].as_str().unwrap_or_default();
+    let finished = second.observer.event(context, "sh.keptn.event.dev.delivery.finished", 0)?;
+    same("its result", finished.event["data"]["result"].as_str(), Some("fail"))?;
+    // And the late answer changes nothing any more.
+    stack.put_event(&answer(&trigger, "finished", "executor", Map::new()))?;
+    second.observer.wait("the late answer's handling", Duration::from_secs(20), |observer| {
+        observer.lines(context).iter().any(|line| line.text("outcome") == "Stale").then_some(())
+    })
+}
+
+fn prolonged(bed: &Bed) -> Outcome {
+    let second = bed.second()?;
+    let (scope, trigger, key) = open_task(second)?;
+    let stack = &second.stack;
+    let record = RecordId::from_uuid(trigger["id"].as_str().unwrap_or_default()).ok_or("the trigger's id leads nowhere")?;
+    let record = Key::new(key.pk.clone(), keys::record_sort(&record));
+    // Retention is a day here: open since more than half of it, and its record about to expire.
+    let past = now_millis() - 13 * HOUR;
+    rewrite(stack, &key, Attrs::from([("tt".into(), past.into()), ("ac".into(), past.into())]))?;
+    let soon = (now_millis() + HOUR) / 1000;
+    rewrite(stack, &record, Attrs::from([("ttl".into(), soon.into())]))?;
+    sweep(bed, stack)?;
+    let expires = item(stack, &record)?.number("ttl").unwrap_or_default();
+    ensure(expires > soon + 12 * 3600, || format!("the record of {scope:?} still expires at {expires}, an hour from now is {soon}"))
+}
+
+fn crash(bed: &Bed) -> Outcome {
+    const DELIVERIES: usize = 12;
+    let Second { stack, observer } = bed.second()?;
+    let project = format!("crash-{}", &fresh()[24..]);
+    stack.wait(stack.api().apply_project(&project, SHIPYARD))?;
+    let contexts: Vec<String> = (0..DELIVERIES).map(|_| fresh()).collect();
+    let executor = Executor { stack, observer, keys: HashSet::from([project.clone()]) };
+    let finished = "sh.keptn.event.dev.delivery.finished";
+    let killed = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            // Twice: a message is handed out three times before it is a dead letter.
+            let kill = || {
+                std::thread::sleep(Duration::from_millis(700));
+                kill_functions(&stack.output("SequencesFunctionName"))
+            };
+            kill() + kill()
+        });
+        for (i, context) in contexts.iter().enumerate() {
+            stack.put_event(&Scope::new(&project, "dev", &format!("service-{i}")).trigger("delivery", context, Map::new()))?;
+            std::thread::sleep(Duration::from_millis(60));
+        }
+        let events = executor.until(Duration::from_secs(90), |_| Map::new(), |events| count(events, finished) >= DELIVERIES)?;
+        same("ends", count(&events, finished), DELIVERIES)?;
+        for ty in ["sh.keptn.event.dev.delivery.started", "sh.keptn.event.deploy.triggered", "sh.keptn.event.test.triggered"] {
+            same(ty, count(&events, ty), DELIVERIES)?;
+        }
+        killer.join().map_err(|_| Problem::from("the killer panicked"))
+    })?;
+    ensure(killed > 0, || "no process of the function was found to end".into())
+}
+
+/// Ends the processes that run this function, as a crash would; how many.
+fn kill_functions(function: &str) -> usize {
+    let wanted = format!("AWS_LAMBDA_FUNCTION_NAME={function}");
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let of_function = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    let kill = |pid: u32| Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|status| status.success());
+    pids.filter(of_function).filter(|pid| kill(*pid)).count()
+}

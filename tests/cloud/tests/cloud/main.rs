@@ -1,0 +1,62 @@
+//! The template and the binaries on an emulator of AWS: all cases, and what only a deployed stack can show.
+//!
+//! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` an image for a container; otherwise the checkout's own is started and
+//! ended again. Arguments are those of the usual runner: `cargo test -p keelway-cloud-tests --test cloud -- KC-14`.
+
+mod bed;
+mod cases;
+mod cli;
+mod failures;
+mod lanes;
+mod permissions;
+mod stacks;
+mod store;
+mod surface;
+
+use bed::Bed;
+use keelway_cloud_tests::runner::{Options, Test, run};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// How many tests run side by side: most of the time all of them wait.
+const AT_ONCE: usize = 8;
+
+fn tests() -> Vec<Test<Bed>> {
+    // What takes longest first, so that the short ones fill the gaps.
+    let groups =
+        [stacks::tests, failures::tests, lanes::tests, cli::tests, surface::tests, store::tests, cases::tests, permissions::tests];
+    groups.into_iter().flat_map(|group| group()).collect()
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse(std::env::args().skip(1));
+    let tests = tests();
+    if options.list {
+        for test in tests.iter().filter(|test| options.wants(&test.name)) {
+            println!("{}: test", test.name);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let wanted = tests.iter().filter(|test| options.wants(&test.name)).count();
+    println!("\nrunning {wanted} tests");
+    let start = Instant::now();
+    if wanted == 0 {
+        println!("\ntest result: ok. 0 passed; 0 failed; 0 not run; 0 measured; {} filtered out\n", tests.len());
+        return ExitCode::SUCCESS;
+    }
+    let bed = match Bed::make() {
+        Ok(bed) => bed,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("a stack at {} after {:.1} s", bed.cloud.endpoint, start.elapsed().as_secs_f64());
+    let summary = run(&tests, &options, options.at_once.unwrap_or(AT_ONCE), &bed, |ability| bed.can(ability));
+    if !summary.is_fine() {
+        bed.keep_logs();
+    }
+    bed.cloud.stop();
+    summary.print(start.elapsed());
+    if summary.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,56 @@
+//! After everything else: what the functions did is what the template allows, and the other way round.
+
+use crate::bed::Bed;
+use keelway_cloud_tests::problem::ensure;
+use keelway_cloud_tests::runner::{Options, Test};
+use keelway_cloud_tests::{Ability, Outcome};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Actions by function.
+type Actions = BTreeMap<String, BTreeSet<String>>;
+
+pub fn tests() -> Vec<Test<Bed>> {
+    let needs = &[Ability::Functions, Ability::Permissions, Ability::Records];
+    vec![Test::new("permissions::every role allows what its function does, and nothing else", equal).needs(needs).last()]
+}
+
+fn keys(value: &Value) -> impl Iterator<Item = &String> {
+    value.as_object().into_iter().flat_map(|object| object.keys())
+}
+
+fn equal(bed: &Bed) -> Outcome {
+    let allowed = bed.cloud.allowed()?;
+    let allowed: Actions = keys(&allowed).map(|function| (function.clone(), keys(&allowed[function]).cloned().collect())).collect();
+    let (mut used, mut denied) = (Actions::new(), vec![]);
+    let stacks = [Some(&bed.stack), bed.second_if_made().map(|second| &second.stack)];
+    for stack in stacks.into_iter().flatten() {
+        let recorded = bed.cloud.recorded(&stack.name())?;
+        for function in keys(&recorded) {
+            let actions = used.entry(function.clone()).or_default();
+            actions.extend(["allowed", "implied"].iter().flat_map(|verdict| keys(&recorded[function][*verdict]).cloned()));
+            let refusals = &recorded[function]["denied"];
+            denied.extend(keys(refusals).map(|action| format!("{function} was refused {action} on {}", refusals[action])));
+        }
+    }
+    let mut lines = denied;
+    let names: BTreeSet<&String> = allowed.keys().chain(used.keys()).collect();
+    let none = BTreeSet::new();
+    // A few tests do not use everything; whether they use too much can be said.
+    let whole = Options::parse(std::env::args().skip(1));
+    let whole = whole.filters.is_empty() && whole.skip.is_empty();
+    for name in names {
+        let (allowed, used) = (allowed.get(name).unwrap_or(&none), used.get(name).unwrap_or(&none));
+        lines.extend(
+            used.difference(allowed).map(|action| format!("{name} used {action}, which its role in the template does not list")),
+        );
+        if whole {
+            lines.extend(
+                allowed
+                    .difference(used)
+                    .map(|action| format!("{name} may {action}, and no test needed it: take it out, or test what needs it")),
+            );
+        }
+    }
+    ensure(lines.is_empty(), || lines.join("\n"))
+}
