@@ -1,5 +1,6 @@
 //! The bus on EventBridge. Its limits are tested here as well, because what breaks them can only be refused whole.
 
+use crate::breathe;
 use crate::error::{port_error, refused};
 use crate::{Aws, meter};
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
@@ -41,6 +42,7 @@ impl Bus for Aws {
             let reason = format!("{} entries put, {} answered", entries.len(), outcomes.len());
             return Err(PortError::Retry { request: PUT_EVENTS, reason });
         }
+        breathe(outcomes.iter().any(Option::is_some)).await;
         meter::published(outcomes.iter().filter(|outcome| outcome.is_none()).count());
         Ok(outcomes)
     }

@@ -111,5 +111,15 @@ impl Clock for Aws {
     }
 }
 
+/// Waits a moment after an answer that left something undone: the caller repeats at once, and a service that is busy stays busy for
+/// longer than that. 50 to 150 ms, spread by the clock.
+async fn breathe(incomplete: bool) {
+    if incomplete {
+        let spread =
+            u64::from(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().subsec_micros() % 100);
+        tokio::time::sleep(std::time::Duration::from_millis(50 + spread)).await;
+    }
+}
+
 #[cfg(test)]
 mod tests;

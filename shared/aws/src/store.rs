@@ -1,5 +1,6 @@
 //! The table on DynamoDB.
 
+use crate::breathe;
 use crate::codec::{self, Raw};
 use crate::error::{port_error, refused};
 use crate::expression::{Expressions, key_condition};
@@ -51,6 +52,7 @@ impl Store for Aws {
         let unread = answer.unprocessed_keys.into_iter().flatten().flat_map(|(_, left)| left.keys);
         let unread: Vec<Key> = unread.filter_map(|raw| codec::key(&raw)).collect();
         meter::read_by_key(&found, keys.len().saturating_sub(unread.len() + found.len()));
+        breathe(!unread.is_empty()).await;
         Ok((found, unread))
     }
 
@@ -102,6 +104,7 @@ impl Store for Aws {
             leftover.puts.extend(write.put_request.map(|put| readable(BATCH_WRITE, put.item)).transpose()?);
             leftover.deletes.extend(write.delete_request.and_then(|delete| codec::key(&delete.key)));
         }
+        breathe(leftover != Leftover::default()).await;
         Ok(leftover)
     }
 

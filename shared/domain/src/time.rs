@@ -64,6 +64,11 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         chrono::DateTime::parse_from_rfc3339(text).ok().map(|t| Self(t.timestamp_millis()))
     }
+    /// Reads a time as people write it: RFC 3339, or without a zone, which then is UTC.
+    pub fn parse_lenient(text: &str) -> Option<Self> {
+        let local = || chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok();
+        Self::parse(text).or_else(|| local().map(|t| Self(t.and_utc().timestamp_millis())))
+    }
     /// The day in UTC, `20261120`.
     pub fn day(self) -> String {
         chrono::DateTime::from_timestamp_millis(self.0).unwrap_or_default().format("%Y%m%d").to_string()
@@ -111,5 +116,7 @@ mod tests {
         let t = Timestamp::parse("2026-11-20T15:04:05.1239Z").unwrap();
         assert_eq!(t.rfc3339(), "2026-11-20T15:04:05.123Z");
         assert_eq!(t.day(), "20261120");
+        assert_eq!(Timestamp::parse_lenient("2026-11-20T15:04:05"), Timestamp::parse("2026-11-20T15:04:05Z"));
+        assert_eq!(Timestamp::parse_lenient("2026-11-20T15:04:05Z-0700"), None);
     }
 }

@@ -105,6 +105,9 @@ pub struct SequenceState {
     pub problem_title: String,
     /// In the order they were accepted.
     pub executions: Vec<ExecutionState>,
+    /// There are more executions than are listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 impl SequenceState {
@@ -283,6 +286,36 @@ pub struct ProjectStage {
 pub struct ProjectService {
     /// Its name.
     pub service_name: String,
+    /// When it was first named, RFC 3339.
+    pub creation_date: String,
+}
+
+/// A project's stages: `GET /v1/project/{project}/stage`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StagePage {
+    /// In the shipyard's order.
+    pub stages: Vec<ProjectStage>,
+    /// `"0"`: all of them are here.
+    pub next_page_key: String,
+    /// How many stages a page has at most.
+    pub page_size: u64,
+    /// How many stages this page has.
+    pub total_count: u64,
+}
+
+/// A page of services: `GET /v1/project/{project}/service`, and of a stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServicePage {
+    /// By name.
+    pub services: Vec<ProjectService>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many services a page has at most.
+    pub page_size: u64,
+    /// How many services this page has.
+    pub total_count: u64,
 }
 
 /// A person's answer to an open approval: `POST /v1/project/{project}/approval/{context}/{triggerId}`.

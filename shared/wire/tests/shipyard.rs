@@ -342,7 +342,7 @@ fn triggered_on_is_a_list_of_events() {
     error: shipyard.yaml:13:9: spec.stages[0].sequences[0].triggeredOn[2]: is empty: write what starts the sequence, for example `dev.delivery.finished`
       13 |       - ''
          |         ^
-    error: shipyard.yaml:14:9: spec.stages[0].sequences[0].triggeredOn[3]: carries the prefix of event types, which is left out here: write `a.b.finished`
+    warning: shipyard.yaml:14:9: spec.stages[0].sequences[0].triggeredOn[3]: carries the prefix of event types, which is understood but left out here: write `a.b.finished`
       14 |       - sh.keptn.event.a.b.finished
          |         ^
     "#);

@@ -272,7 +272,7 @@ impl<'a> Step<'a> {
             base.insert("status".into(), json!(outcome.status.as_str()));
             follow::on_end(self, outcome.result);
         }
-        if self.record.follow_ups.is_empty() {
+        if self.record.follow_ups.is_empty() && !self.record.events.iter().any(|draft| draft.with_base) {
             // Nobody needs the payload any more.
             self.record.base = Object::new();
         }
@@ -323,7 +323,7 @@ fn evaluation_window(base: &Object, own: &mut Object, now: Timestamp) {
         let of = |object: &Object| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
         of(own).or_else(|| base.get(EVALUATION).and_then(Value::as_object).and_then(of))
     };
-    let time = |field: &str| given(field).and_then(|text| Timestamp::parse(&text));
+    let time = |field: &str| given(field).and_then(|text| Timestamp::parse_lenient(&text));
     let timeframe = given("timeframe").and_then(|text| Span::parse(&text).ok()).unwrap_or(EVALUATION_WINDOW);
     let (start, end) = match (time("start"), time("end")) {
         (Some(start), Some(end)) => (start, end),

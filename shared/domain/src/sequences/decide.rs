@@ -220,6 +220,15 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
     }
 }
 
+/// After an answer the deadline is another one. A later one is found by the pending wake-up; only an earlier one needs its own.
+pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
+    if let Some(deadline) = deadline(next, facts.sequence, &facts.policy)
+        && next.wake.is_none_or(|wake| wake > deadline || wake < facts.now)
+    {
+        next.wake = Some(deadline);
+    }
+}
+
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
     // Replaced: whoever replaced it may have stopped before doing what the new state owes, its own wake-up included.
     if x.outcome.is_some() || x.wake != Some(at) {

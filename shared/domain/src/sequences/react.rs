@@ -1,7 +1,7 @@
 //! Answers to the open task: who counts, when it is complete, and what the answers come to together.
 
 use super::advance::Step;
-use super::decide::{Decision, Facts, Transition, is_gate, task};
+use super::decide::{Decision, Facts, Transition, hasten, is_gate, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
 use crate::event::{CloudEvent, Object, Status, TaskResult};
 use crate::ids::RecordId;
@@ -60,6 +60,7 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
         step.last = Some(event.clone());
         complete(step)
     } else {
+        hasten(&mut step.next, facts);
         Transition::plain(step.next)
     }
 }

@@ -76,10 +76,10 @@ impl<P: Ports> Engine<P> {
         let (of_execution, of_project) = (keys::execution(&answer.to), keys::project(&answer.project));
         let of_record = keys::record(&answer.project, &answer.to.context, &answer.trigger);
         for _ in 0..super::COMMIT_TRIES {
-            // A `.started` almost never completes a task: then the execution alone is enough.
-            let mut wanted = vec![of_execution.clone()];
+            // A `.started` almost never completes a task: then the payload is not needed.
+            let mut wanted = vec![of_execution.clone(), of_project.clone()];
             if answer.kind == ReactionKind::Finished {
-                wanted.extend([of_record.clone(), of_project.clone()]);
+                wanted.push(of_record.clone());
             }
             let mut items = self.read(&wanted).await?;
             let Some(loaded) = items.get(&of_execution).map(codec::execution).transpose()? else {
@@ -89,7 +89,7 @@ impl<P: Ports> Engine<P> {
             let needed = events_needed(&loaded.x, answer.kind);
             let completes = answer.kind == ReactionKind::Started && loaded.x.count(ReactionKind::Finished) > 0;
             if completes {
-                items.extend(self.read(&[of_record.clone(), of_project.clone()]).await?);
+                items.extend(self.read(std::slice::from_ref(&of_record)).await?);
             }
             let events = self.events(&loaded.x, &needed).await?;
             let record = decode_record(items.get(&of_record));

@@ -57,7 +57,12 @@ fn trigger(node: &Node, path: &str, report: &mut Report) -> Option<Trigger> {
 }
 
 fn event_name(node: &Node, text: &str, path: &str, report: &mut Report) -> Option<String> {
-    let event = text.trim();
+    let mut event = text.trim();
+    if let Some(rest) = event.strip_prefix(PREFIX) {
+        let message = format!("carries the prefix of event types, which is understood but left out here: write `{rest}`");
+        report.warning(node, path, message);
+        event = rest;
+    }
     match event_fault(event) {
         Some(fault) => {
             report.error(node, path, fault);
@@ -71,9 +76,6 @@ fn event_name(node: &Node, text: &str, path: &str, report: &mut Report) -> Optio
 fn event_fault(event: &str) -> Option<String> {
     if event.is_empty() {
         return Some("is empty: write what starts the sequence, for example `dev.delivery.finished`".into());
-    }
-    if let Some(rest) = event.strip_prefix(PREFIX) {
-        return Some(format!("carries the prefix of event types, which is left out here: write `{rest}`"));
     }
     if let Some(odd) = event.chars().find(|c| c.is_whitespace() || c.is_control() || "<>\"'`{}|,".contains(*c)) {
         return Some(format!("{event:?} contains {odd:?}: an event is one name with dots, for example `dev.delivery.finished`"));
