@@ -272,7 +272,7 @@ impl Story {
             Approval::Open(x) => x,
             // The same decision again is answered as the first time.
             Approval::Decided { result, .. } if (result == TaskResult::Pass) == approve => return Ok(Answer::status(200, "")),
-            Approval::Decided { .. } => return Err(Answer::status(409, "it was decided before")),
+            Approval::Decided { result, .. } => return Err(Answer::status(409, format!("it was decided before: {}", result.as_str()))),
             Approval::Closed(why) => return Err(Answer::status(409, why)),
         };
         let verdict = Verdict { approve, message: None, by: Some("somebody".into()) };

@@ -3,13 +3,15 @@
 use super::check::{decode, project};
 use super::plan::{Order, PROJECT, SERVICE, executors};
 use super::run::{Outcome, Sim};
+use crate::planted::Planted;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
 use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::keys;
 use keelway_engine::message::{Address, Body, Handled, Message};
-use keelway_engine::ports::{PortError, Ports, Queue, Store, Written};
+use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::commands::Control;
+use keelway_engine::sequences::definitions::Refusal;
 use keelway_engine::sequences::codec;
 use keelway_world::bus::Publication;
 use serde_json::{Value, json};
@@ -94,7 +96,7 @@ impl Sim {
             }
             Action::Order(n, order, stage) => {
                 let (n, order, stage) = (*n, *order, *stage);
-                self.work(action, |engine| Box::pin(async move { tell(engine.ports(), &context(n), order, stage).await }));
+                self.work(action, |engine| Box::pin(async move { tell(&engine, &context(n), order, stage).await }));
             }
             Action::Sweep => self.work(action, |engine| Box::pin(async move { engine.sweep(50).await.map(|_| None) })),
         }
@@ -260,42 +262,16 @@ impl Sim {
     }
 }
 
-/// As the API does: one conditional write of what is desired, then a message.
-async fn tell(ports: &impl Ports, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
-    let project = project();
-    let key = keys::context(&project, context);
-    for _ in 0..20 {
-        let item = Store::get(ports, &key).await?;
-        if item.is_none() {
-            return Ok(None);
-        }
-        let old = codec::context(item.as_ref());
-        let mut flags = old.flags.clone();
-        match (order, stage) {
-            (Order::Pause, None) => flags.paused = true,
-            (Order::Pause, Some(stage)) => drop(flags.paused_stages.insert(stage.to_owned())),
-            (Order::Resume, None) => {
-                flags.paused = false;
-                flags.paused_stages.clear();
-            }
-            (Order::Resume, Some(stage)) => drop(flags.paused_stages.remove(stage)),
-            (Order::Abort, None) => {
-                flags.epoch += 1;
-                flags.aborted = flags.epoch;
-            }
-            (Order::Abort, Some(stage)) => {
-                flags.epoch += 1;
-                flags.aborted_stages.insert(stage.to_owned(), flags.epoch);
-            }
-        }
-        if ports.write(&codec::update_context(key.clone(), &old, &flags)).await? == Written::Done {
-            let body = Message::Conform { project, context: context.clone() }.to_body();
-            let failures = Queue::send(ports, &[body]).await?;
-            return match failures.into_iter().flatten().next() {
-                Some(reason) => Err(PortError::Retry { request: "SendMessage", reason }),
-                None => Ok(None),
-            };
-        }
+/// Through the API's own command.
+async fn tell(engine: &Engine<Planted>, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
+    let what = match order {
+        Order::Pause => Control::Pause,
+        Order::Resume => Control::Resume,
+        Order::Abort => Control::Abort,
+    };
+    match engine.control(&project(), context, stage, what).await {
+        Err(Refusal::Port(e)) => Err(e),
+        // A context nothing has happened in yet, or a stage of one that is paused as a whole.
+        Ok(()) | Err(_) => Ok(None),
     }
-    Err(PortError::Retry { request: "commit", reason: "the context is busy".into() })
 }

@@ -4,12 +4,13 @@ use super::actors::{Action, Tag};
 use super::check::{decode, record};
 use super::plan::Order;
 use super::run::Sim;
-use keelway_domain::event::Kind;
-use keelway_domain::ids::RecordId;
-use keelway_domain::sequences::{End, Execution, Record, content};
+use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::sequences::{End, Execution, Record, content, domain_event_starts};
 use keelway_domain::time::Span;
 use keelway_engine::keys;
-use keelway_engine::message::{Body, Handled};
+use keelway_engine::message::{Address, Body, Handled};
+use keelway_engine::sequences::codec;
 use keelway_world::table::Table;
 use std::collections::{HashMap, HashSet};
 
@@ -41,8 +42,10 @@ impl Sim {
         }
         self.note("resuming and approving");
         for n in 0..3 {
-            let now = self.world.now();
-            self.agenda.push((now, Action::Order(n, Order::Resume, None)));
+            if self.is_paused(n) {
+                let now = self.world.now();
+                self.agenda.push((now, Action::Order(n, Order::Resume, None)));
+            }
         }
         for round in 0..ROUNDS {
             self.rest(60_000)?;
@@ -74,6 +77,12 @@ impl Sim {
             self.rest(60_000)?;
         }
         Err(format!("after a redrive never ends: {:?}", self.open()))
+    }
+
+    fn is_paused(&self, n: usize) -> bool {
+        let key = keys::context(&super::check::project(), &super::actors::context(n));
+        let flags = codec::context(self.world.core().table.peek(&key).map(|item| &**item)).flags;
+        flags.paused || !flags.paused_stages.is_empty()
     }
 
     fn redrive(&mut self) -> Result<(), String> {
@@ -114,8 +123,8 @@ impl Sim {
         let waiting: Vec<(Execution, RecordId)> = {
             let core = self.world.core();
             let gate = |x: &Execution| {
-                let key = keys::execution(&keelway_engine::sequences::codec::address(x));
-                core.table.peek(&key).is_some_and(|item| keelway_engine::sequences::codec::waits_for_approval(item))
+                let key = keys::execution(&codec::address(x));
+                core.table.peek(&key).is_some_and(|item| codec::waits_for_approval(item))
             };
             open.iter().filter(|x| gate(x)).filter_map(|x| Some((x.clone(), x.record?))).collect()
         };
@@ -123,7 +132,7 @@ impl Sim {
             let mut event = self.person("late-person", x, trigger);
             event.data.insert("result".into(), "pass".into());
             event.data.insert("status".into(), "succeeded".into());
-            let to = keelway_engine::sequences::codec::address(x);
+            let to = codec::address(x);
             let now = self.world.now();
             self.agenda.push((now, Action::Decide(to, *trigger, Box::new(event))));
         }
@@ -214,6 +223,9 @@ impl Sim {
             if !kept {
                 return Err(format!("{handled:?} {} {} was acknowledged and is recorded nowhere", event.ty, event.id));
             }
+            if *tag == Tag::Trigger && !starts(event).iter().all(|to| table.peek(&keys::execution(to)).is_some()) {
+                return Err(format!("{handled:?} {} {} was acknowledged and started nothing", event.ty, event.id));
+            }
             let absorbed = chains.get(&place).is_some_and(|chain| chain.contains(&hash));
             if (*tag, *handled) == (Tag::Honest, Handled::Committed) && !absorbed {
                 return Err(format!("{} {} was committed and is not in the state", event.ty, event.id));
@@ -259,6 +271,20 @@ impl Sim {
             drop(core.table.put_batch(&[], &[key], false));
         }
         core.table.journal.clear();
+    }
+}
+
+/// The executions a client's trigger or domain event starts.
+fn starts(event: &CloudEvent) -> Vec<Address> {
+    let project = super::check::project();
+    let root = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
+    let to = |execution| Address { project: super::check::project(), context: event.context.clone(), execution };
+    match EventType::parse(&event.ty) {
+        EventType::Other(_) => {
+            let started = domain_event_starts(super::plan::shipyard(), &event.ty, &event.data);
+            started.iter().map(|(stage, sequence)| to(ExecutionId::of_follow_up(root, "event", &stage.name, &sequence.name))).collect()
+        }
+        _ => vec![to(root)],
     }
 }
 

@@ -77,15 +77,14 @@ pub(super) fn pair<'w, 'e>(
     let mut free: Vec<&Value> = events.iter().collect();
     let mut pairs: Vec<(&Wanted, &Value)> = vec![];
     for w in wanted {
-        let Some(place) = free.iter().position(|event| fits(w, event)) else {
-            return Err(differ(&format!("{} was not sent", w.details.line)));
-        };
-        let event = free.remove(place);
-        // Anything still free of this context and lane that was sent earlier has been overtaken.
         let key = |event: &Value| (event["shkeptncontext"].clone(), lane(event));
-        if free[..place].iter().any(|other| key(other) == key(event)) {
-            return Err(differ(&format!("{} came too late", w.details.line)));
-        }
+        let next = |place: &usize| free[..*place].iter().all(|other| key(other) != key(free[*place]));
+        let candidates: Vec<usize> = (0..free.len()).filter(|i| fits(w, free[*i])).filter(next).collect();
+        let exact = candidates.iter().find(|i| compare(story, w, free[**i]).is_ok());
+        let Some(place) = exact.or(candidates.first()) else {
+            return Err(differ(&format!("{} was not sent, or not in this order", w.details.line)));
+        };
+        let event = free.remove(*place);
         pairs.push((w, event));
     }
     Ok(pairs)
