@@ -197,7 +197,8 @@ impl Api {
 
 /// The address with `/v1` once, whether it was given with or without.
 fn base(api: &str) -> Result<Url, CliError> {
-    let usage = |why: &str| CliError::Usage(format!("the API's address {api:?} {why}: write it like https://example.org/, or {WAY_OUT}"));
+    let usage =
+        |why: &str| CliError::Usage(format!("the API's address {api:?} {why}: write it like https://example.org/, or {WAY_OUT}"));
     let mut url = Url::parse(api).map_err(|_| usage("is not a URL"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(usage("is not an http or https URL"));
@@ -221,13 +222,14 @@ fn without_query(url: &Url) -> String {
     url.to_string()
 }
 
-/// The last cause of an error: what the system said, without the layers in between.
+/// The last cause of an error: what the system said, without the layers in between and the system's number for it.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }
-    last.to_string()
+    let text = last.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 #[cfg(test)]

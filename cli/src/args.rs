@@ -125,7 +125,7 @@ pub enum Get {
 #[derive(Group)]
 pub struct Output {
     /// table or json
-    #[arg(short, long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
+    #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
     pub format: Format,
 }
 

@@ -204,7 +204,13 @@ mod tests {
             ..SequenceState::default()
         };
         let states = [
-            state("carts", vec![execution("staging", "delivery", Some("fail"), 120, Some(4000)), execution("staging", "rollback", Some("pass"), 4100, Some(5000))]),
+            state(
+                "carts",
+                vec![
+                    execution("staging", "delivery", Some("fail"), 120, Some(4000)),
+                    execution("staging", "rollback", Some("pass"), 4100, Some(5000)),
+                ],
+            ),
             state("orders", vec![execution("production", "delivery", None, 300, None)]),
             state("new", vec![]),
         ];

@@ -93,7 +93,7 @@ fn exit_codes_are_results() {
         let text = |field: &str| data[field].as_str().unwrap().to_owned();
         format!("{script}: {} {}: {}", text("result"), text("status"), text("message"))
     };
-    let ends = ["exit 0", "echo slow >&2; exit 3", "echo broken >&2; exit 1", "exit 2", "no-such-command", "kill -9 $$", "sleep 9"];
+    let ends = ["exit 0", "echo slow >&2; exit 3", "echo broken >&2; exit 1", "exit 2", "exit 127", "kill -9 $$", "sleep 9"];
     let ends: Vec<String> = ends.map(end).into();
     insta::assert_snapshot!(ends.join("\n"));
 }

@@ -53,7 +53,10 @@ async fn send(api: &Api, file: &Text, project: Option<&ProjectName>) -> Result<A
     let project = project.map_or("", ProjectName::as_str);
     match api.call(Method::POST, &["apply"], &[("project", project)], Body::Manifest(&file.text)).await {
         Ok(applied) => Ok(applied),
-        Err(error) => Err(CliError::Failed(format!("{} is not applied: {error}", file.name))),
+        Err(error) => {
+            let name = if file.name == "-" { "standard input" } else { &file.name };
+            Err(CliError::Failed(format!("{name} is not applied: {error}")))
+        }
     }
 }
 

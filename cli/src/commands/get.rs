@@ -80,8 +80,7 @@ async fn services(api: &Api, project: &ProjectName, format: Format) -> Result<()
     let project: ProjectState = api.get(&["project", project.as_str()], &[]).await?;
     let services = services_of(&project);
     if format == Format::Json {
-        let services: Vec<Value> =
-            services.iter().map(|(name, stages)| json!({"serviceName": name, "stages": stages})).collect();
+        let services: Vec<Value> = services.iter().map(|(name, stages)| json!({"serviceName": name, "stages": stages})).collect();
         return say_json(&json!({"services": services}));
     }
     let mut table = Table::new(&["SERVICE", "STAGES"]);
@@ -104,8 +103,9 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
     if what.output.format == Format::Json {
         return say_json(&page);
     }
-    let page: SequencePage = serde_json::from_value(page)
-        .map_err(|error| CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version")))?;
+    let page: SequencePage = serde_json::from_value(page).map_err(|error| {
+        CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version"))
+    })?;
     print(&timeline::table(&page.states), "there is no such sequence; start one: keelway trigger delivery …")
 }
 

@@ -60,7 +60,9 @@ async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliErr
     let place = if stage.is_empty() { String::new() } else { format!(" in {stage}") };
     let body = Control { state: state.to_owned(), stage };
     let _: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;
-    say(&format!("{state} of {context}{place} is in force; it shows in: keelway get sequences --project {project} --context {context}"))
+    say(&format!(
+        "{state} of {context}{place} is in force; it shows in: keelway get sequences --project {project} --context {context}"
+    ))
 }
 
 /// This machine's clock.

@@ -45,7 +45,8 @@ async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, Cli
     let project: ProjectState = api.get(&["project", common.project.as_str()], &[]).await?;
     let first = project.stages.first().map(|stage| stage.stage_name.clone());
     let first = first.ok_or_else(|| {
-        let text = format!("project {0} has no stages yet: apply its shipyard, keelway apply -f FILE --project {0}", common.project);
+        let text =
+            format!("project {0} has no stages yet: apply its shipyard, keelway apply -f FILE --project {0}", common.project);
         CliError::Failed(text)
     })?;
     StageName::new(first).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}; give --stage")))

@@ -43,7 +43,9 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
         None => watcher.until_done(how).await,
         Some(limit) => tokio::time::timeout(limit, watcher.until_done(how)).await.unwrap_or_else(|_| {
             let limit = humantime::format_duration(limit);
-            Err(CliError::Failed(format!("not over after {limit}: look again with keelway watch, or give a longer --watch-timeout")))
+            Err(CliError::Failed(format!(
+                "not over after {limit}: look again with keelway watch, or give a longer --watch-timeout"
+            )))
         }),
     };
     watcher.bar.finish_and_clear();
@@ -195,8 +197,7 @@ impl<'a> Watcher<'a> {
         let mut news = vec![];
         loop {
             let watched = &mut self.all[index];
-            let query =
-                [("keptnContext", watched.context.as_str()), ("pageSize", "100"), ("nextPageKey", watched.page.as_str())];
+            let query = [("keptnContext", watched.context.as_str()), ("pageSize", "100"), ("nextPageKey", watched.page.as_str())];
             let page: EventPage = match self.api.get(&["event"], &query).await {
                 Ok(page) => page,
                 Err(error) if error.status() == Some(404) => return Ok(news),

@@ -84,7 +84,8 @@ pub fn finished(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, ru
 
 /// `<task>.finished` in place of one the API refused: the sequence must not wait for an answer that cannot be given.
 pub fn unanswerable(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, refusal: &str) -> Value {
-    let run = Run { ended: Ended::NotStarted(format!("the executor's answer was refused: {refusal}")), stdout: vec![], stderr: vec![] };
+    let run =
+        Run { ended: Ended::NotStarted(format!("the executor's answer was refused: {refusal}")), stdout: vec![], stderr: vec![] };
     finished(name, task, trigger, now, &run)
 }
 
@@ -117,7 +118,9 @@ fn verdict(ended: &Ended) -> (TaskResult, Status, Option<String>) {
         Ended::Code(code) if NO_COMMAND.contains(code) => errored(format!("the command cannot be run (exit code {code})")),
         Ended::Code(code) => (TaskResult::Fail, Status::Succeeded, Some(format!("exit code {code}"))),
         Ended::Signal(signal) => errored(format!("the command was killed by signal {signal}")),
-        Ended::TimedOut(limit) => errored(format!("the command took longer than {} and was ended", humantime::format_duration(*limit))),
+        Ended::TimedOut(limit) => {
+            errored(format!("the command took longer than {} and was ended", humantime::format_duration(*limit)))
+        }
         Ended::TooMuch => {
             errored(format!("the command wrote more than {} KB to standard output and was ended: write less", MAX_STDOUT / 1024))
         }

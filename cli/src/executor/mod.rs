@@ -78,7 +78,9 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
 }
 
 fn signals() -> Result<watch::Receiver<Phase>, CliError> {
-    let listen = |kind| signal(kind).map_err(|error| CliError::Failed(format!("signals cannot be received: {error}; look at the system's limits")));
+    let listen = |kind| {
+        signal(kind).map_err(|error| CliError::Failed(format!("signals cannot be received: {error}; look at the system's limits")))
+    };
     let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     let (sender, receiver) = watch::channel(Phase::Serve);
     tokio::spawn(async move {
@@ -139,7 +141,9 @@ impl Pool {
                     }
                     self.take(found);
                 }
-                Err(error) if self.inherited.is_none() && matches!(error.status(), Some(400 | 401 | 403)) => return Err(error.into()),
+                Err(error) if self.inherited.is_none() && matches!(error.status(), Some(400 | 401 | 403)) => {
+                    return Err(error.into());
+                }
                 Err(error) => {
                     let text = error.to_string();
                     let (told, pauses) = failing.get_or_insert_with(|| (String::new(), Pauses::new()));
@@ -173,13 +177,17 @@ impl Pool {
 
     fn note(&mut self, done: Option<Result<(String, Outcome), tokio::task::JoinError>>) {
         match done {
-            Some(Ok((id, Outcome::Done))) => drop(self.known.insert(id, Known::Done)),
-            Some(Ok((id, Outcome::Later(when)))) => drop(self.known.insert(id, Known::NotBefore(when))),
-            Some(Ok((id, Outcome::Dropped))) => drop(self.known.remove(&id)),
+            Some(Ok((id, Outcome::Done))) => self.know(id, Known::Done),
+            Some(Ok((id, Outcome::Later(when)))) => self.know(id, Known::NotBefore(when)),
+            Some(Ok((id, Outcome::Dropped))) => self.known.retain(|known, _| *known != id),
             // A job does not panic; should it, its trigger stays known as running and is not tried again by this process.
             Some(Err(error)) => log(&format!("a job broke off: {error}")),
             None => (),
         }
+    }
+
+    fn know(&mut self, id: String, known: Known) {
+        self.known.insert(id, known);
     }
 
     fn is_free(&self, id: &str) -> bool {
@@ -233,7 +241,7 @@ impl Pool {
             }
             let id = trigger.id.clone();
             let inherited = self.inherited.as_ref().is_some_and(|inherited| inherited.contains(&id));
-            self.known.insert(id.clone(), Known::Running);
+            self.know(id.clone(), Known::Running);
             let (worker, phase) = (Arc::clone(&self.worker), self.phase.clone());
             let taken = Taken { task, trigger, inherited };
             self.jobs.spawn(async move { (id, job::answer(&worker, &taken, phase).await) });

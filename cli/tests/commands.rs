@@ -1,0 +1,329 @@
+//! The commands against an API: what they send, what a person sees, the exit codes.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+use support::{Api, Ran, keelway, trigger, write};
+
+const CONTEXT: &str = "0b9e7a44-1f7e-5abc-8123-5d2a5ef11ecf";
+const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata:\n  name: shipyard-shop\nspec:\n  stages:\n    - name: dev\n      sequences:\n        - name: delivery\n          tasks:\n            - name: deployment\n";
+const PROJECT: &str = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata:\n  name: shop\n";
+
+fn run(words: &[&str]) -> Ran {
+    Ran::of(keelway(words).output().unwrap())
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_said_with_the_way_out() {
+    let api = Api::start();
+    let no_api = run(&["get", "projects"]);
+    let no_token = run(&["--api", &api.url, "get", "projects"]);
+    let wrong = run(&["--api", &api.url, "--token", "x", "get", "projects"]);
+    let closed = run(&["--api", "http://127.0.0.1:1", "--token", "x", "get", "projects"]);
+    let elsewhere = run(&["--api", &api.url.replace("abc", "def"), "--token", support::TOKEN, "get", "projects"]);
+    let all = [&no_api, &no_token, &wrong, &closed, &elsewhere].map(|ran| ran.shown(&[(&api.url, "<API>/")]));
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn arguments_that_make_no_sense() {
+    for words in [
+        &["get"][..],
+        &["get", "events"],
+        &["get", "services", "--project", "No Good"],
+        &["trigger", "sequence", "x", "--project", "shop", "--service", "carts"],
+        &["trigger", "delivery", "--project", "shop", "--service", "carts", "--image", "i", "--labels", "novalue"],
+        &["watch"],
+        &["executor", "--name", "n", "--on", "approval", "--", "true"],
+        &["executor", "--name", "shipyard-controller", "--on", "test", "--", "true"],
+        &["executor", "--name", "n", "--on", "test"],
+        &["executor", "--name", "n", "--on", "test", "--timeout", "soon", "--", "true"],
+        &["shipyard", "validate"],
+    ] {
+        let ran = run(words);
+        assert_eq!(ran.code, 2, "{words:?}: {}", ran.err);
+        assert!(ran.out.is_empty() && ran.err.contains("error: ") || ran.err.contains("Usage"), "{words:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn validate_tells_everything_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().display().to_string();
+    let file = |name: &str, text: &str| {
+        write(&dir.path().join(name), text);
+        format!("{place}/{name}")
+    };
+    let good = file("good.yaml", &format!("{PROJECT}---\n{SHIPYARD}"));
+    let bad = file("bad.yaml", &SHIPYARD.replace("name: dev", "name: Dev").replace("tasks:", "triggers: []\n          tasks:"));
+    let fine = run(&["shipyard", "validate", &good]);
+    assert_eq!((fine.code, fine.err.as_str()), (0, ""));
+    let refused = run(&["shipyard", "validate", &good, &bad]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.shown(&[(&place, "<DIR>")]));
+    let unreadable = run(&["shipyard", "validate", "/nowhere.yaml", &bad]);
+    assert_eq!(unreadable.code, 2);
+    assert!(unreadable.err.contains("cannot read /nowhere.yaml: No such file"), "{}", unreadable.err);
+    let json = run(&["shipyard", "validate", "-o", "json", &good, &bad]);
+    let told: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json.code, 1);
+    assert_eq!((&told["files"][0]["refused"], &told["files"][1]["refused"]), (&json!(false), &json!(true)));
+    assert_eq!(told["findings"][0]["line"], 7);
+}
+
+#[test]
+fn apply_checks_everything_then_sends_projects_first() {
+    let api = Api::start();
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().display().to_string();
+    write(&dir.path().join("a-shipyard.yaml"), SHIPYARD);
+    write(&dir.path().join("b-project.yaml"), PROJECT);
+    write(&dir.path().join("notes.txt"), "not a manifest");
+    let applied = json!({"applied": [{"kind": "Shipyard", "name": "shipyard-shop", "project": "shop", "revision": "5", "changed": true}], "warnings": []});
+    api.can("POST /v1/apply", applied);
+    let dry = run(&["apply", "--dry-run", "-f", &place]);
+    assert_eq!(dry.code, 0, "{}", dry.err);
+    assert!(api.lines().is_empty());
+    let ran = api.run(&["apply", "-f", &place, "--project", "shop"]);
+    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("shipyard of project shop: applied revision 5")));
+    let sent: Vec<(String, String)> = api.world().asked.iter().map(|asked| (asked.line.clone(), asked.body.clone())).collect();
+    let line = "POST /v1/apply?project=shop".to_owned();
+    assert_eq!(sent, [(line.clone(), PROJECT.into()), (line, SHIPYARD.into())]);
+
+    write(&dir.path().join("c.yaml"), "kind: Shipyard\nspec: {}\n");
+    let refused = api.run(&["apply", "-f", &place]);
+    assert_eq!((refused.code, api.world().asked.len()), (1, 2));
+    assert!(refused.err.contains("nothing was sent"), "{}", refused.err);
+}
+
+#[test]
+fn apply_from_standard_input_shows_the_apis_findings() {
+    let api = Api::start();
+    let finding = json!({"severity": "error", "file": "-", "line": 4, "column": 9, "path": "metadata.name", "message": "no such project: shop"});
+    let problem = json!({"title": "unknown project", "status": 404, "detail": "the project is not known", "findings": [finding]});
+    api.world().canned.insert("POST /v1/apply".into(), (404, problem));
+    let mut child = api.keelway(&["apply", "-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(SHIPYARD.as_bytes()).unwrap();
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    insta::assert_snapshot!(ran.shown(&[]));
+}
+
+#[test]
+fn a_delivery_starts_in_the_first_stage() {
+    let api = Api::start();
+    api.can(
+        "GET /v1/project/shop",
+        json!({"projectName": "shop", "stages": [{"stageName": "dev", "services": []}, {"stageName": "prod"}]}),
+    );
+    // The first attempt fails on the way: the second is the same event.
+    api.world().faults.push_back((503, json!({"title": "busy", "status": 503})));
+    let words = ["trigger", "delivery", "--project", "shop", "--service", "carts", "--image", "carts:1.2"];
+    let ran = api.run(&[&words[..], &["--values", "replicas=2,a.b=c", "--labels", "by=ada,x=y"]].concat());
+    assert_eq!(ran.out, format!("delivery of carts is triggered in dev of shop: context {CONTEXT}\n"));
+    let world = api.world();
+    let posted: Vec<Value> = world
+        .asked
+        .iter()
+        .filter(|asked| asked.line.starts_with("POST"))
+        .map(|asked| serde_json::from_str(&asked.body).unwrap())
+        .collect();
+    assert_eq!(posted.len(), 2);
+    assert_eq!(posted[0], posted[1]);
+    assert_eq!(
+        (&posted[0]["type"], &posted[0]["source"]),
+        (&json!("sh.keptn.event.dev.delivery.triggered"), &json!("keelway-cli"))
+    );
+    let data = json!({
+        "project": "shop", "stage": "dev", "service": "carts", "labels": {"by": "ada", "x": "y"},
+        "configurationChange": {"values": {"image": "carts:1.2", "replicas": "2", "a": {"b": "c"}}}
+    });
+    assert_eq!(posted[0]["data"], data);
+}
+
+#[test]
+fn any_sequence_with_data_and_the_apis_refusal() {
+    let api = Api::start();
+    let words = ["trigger", "sequence", "test", "--project", "shop", "--service", "carts", "--stage", "dev"];
+    let ran = api.run(&[&words[..], &["--data", "test.kind=load,test.size=big", "-o", "json"]].concat());
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.code, &told["keptnContext"]), (0, &json!(CONTEXT)));
+    assert_eq!(api.world().events[0]["data"]["test"], json!({"kind": "load", "size": "big"}));
+    let twice = api.run(&[&words[..], &["--data", "stage=prod"]].concat());
+    assert_eq!((twice.code, twice.err.contains("use --stage")), (2, true));
+    let problem =
+        json!({"title": "unknown sequence", "status": 404, "detail": "stage dev has no sequence \"test\": did you mean tests?"});
+    api.world().faults.push_back((404, problem));
+    let refused = api.run(&words);
+    assert_eq!(refused.err, "error: unknown sequence: stage dev has no sequence \"test\": did you mean tests?\n");
+}
+
+fn happened(ty: &str, second: u32, context: &str, data: Value) -> Value {
+    let mut all = json!({"project": "shop", "stage": "dev", "service": "carts"});
+    all.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
+    let id = format!("{context}-{ty}");
+    json!({"id": id, "source": "x", "type": format!("sh.keptn.event.{ty}"), "time": format!("2026-11-21T08:00:{second:02}.000Z"), "shkeptncontext": context, "data": all})
+}
+
+fn state(context: &str, service: &str, result: &str) -> Value {
+    json!({"name": "delivery", "service": service, "project": "shop", "shkeptncontext": context, "state": "finished", "executions": [
+        {"id": context, "stage": "dev", "sequence": "delivery", "state": "finished", "result": result, "status": "succeeded", "tasks": [{"name": "deployment", "result": result, "state": "finished"}],
+         "acceptedAt": "2026-11-21T08:00:00.000Z", "startedAt": "2026-11-21T08:00:01.000Z", "finishedAt": "2026-11-21T08:00:05.000Z"}]})
+}
+
+fn delivery(context: &str, result: &str) -> Vec<Value> {
+    vec![
+        happened("dev.delivery.triggered", 0, context, json!({})),
+        happened("dev.delivery.started", 1, context, json!({})),
+        happened("deployment.triggered", 1, context, json!({})),
+        happened("deployment.finished", 4, context, json!({"result": result, "status": "succeeded", "message": "it runs"})),
+        happened("dev.delivery.finished", 5, context, json!({"result": result, "status": "succeeded"})),
+    ]
+}
+
+#[test]
+fn a_watch_shows_every_event_once_and_the_end() {
+    let api = Api::start();
+    api.world().events = delivery("context-a", "pass");
+    api.can("GET /v1/sequence/shop", json!({"states": [state("context-a", "carts", "pass")]}));
+    let ran = api.run(&["watch", "context-a", "--exit-code"]);
+    insta::assert_snapshot!(ran.shown(&[]));
+}
+
+#[test]
+fn several_contexts_in_one_timeline_and_the_exit_code() {
+    let api = Api::start();
+    api.world().events = [delivery("context-a", "pass"), delivery("context-b", "fail")].concat();
+    api.can(
+        "GET /v1/sequence/shop",
+        json!({"states": [state("context-a", "carts", "pass"), state("context-b", "orders", "fail")]}),
+    );
+    let words = ["watch", "context-a", "context-b", "--project", "shop"];
+    assert_eq!(api.run(&words).code, 0);
+    let ran = api.run(&[&words[..], &["--exit-code"]].concat());
+    insta::assert_snapshot!(ran.shown(&[]));
+}
+
+#[test]
+fn a_watch_waits_for_what_is_still_to_come() {
+    let api = Api::start();
+    let waiting = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval", "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z"});
+    let open = json!({"service": "carts", "project": "shop", "shkeptncontext": "context-a", "state": "waitingForApproval", "executions": [waiting]});
+    api.world().events = delivery("context-a", "pass")[..3].to_vec();
+    api.can("GET /v1/sequence/shop", json!({"states": [open]}));
+    let words = ["watch", "context-a", "--project", "shop"];
+    let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
+    assert_eq!(stopped.code, 0);
+    assert!(stopped.out.contains("carts waits for approval in prod: keelway approve context-a --project shop"), "{}", stopped.out);
+    let late = api.run(&[&words[..], &["--watch-timeout", "700ms"]].concat());
+    assert_eq!((late.code, late.err.contains("not over after 700ms")), (1, true));
+
+    let child = api.keelway(&words).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    api.world().events = delivery("context-a", "pass");
+    api.can("GET /v1/sequence/shop", json!({"states": [state("context-a", "carts", "pass")]}));
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!(ran.out.matches("triggered").count(), 2, "{}", ran.out);
+    assert!(ran.out.contains("it runs") && ran.out.contains("SERVICE"), "{}", ran.out);
+}
+
+fn approval(id: &str, stage: &str, service: &str) -> Value {
+    let mut event = trigger("approval", id);
+    event["data"]["stage"] = json!(stage);
+    event["data"]["service"] = json!(service);
+    event["data"]["result"] = json!("pass");
+    event
+}
+
+#[test]
+fn an_approval_is_found_or_asked_for() {
+    let api = Api::start();
+    let none = api.run(&["approve", "--project", "shop"]);
+    assert_eq!((none.code, none.err.contains("--wait 60s")), (1, true), "{}", none.err);
+    api.world().open = vec![approval("a-1", "prod", "carts"), approval("a-2", "prod", "orders"), approval("a-3", "prod", "cards")];
+    let several = api.run(&["decline", "--project", "shop", "--stage", "prod"]);
+    insta::assert_snapshot!(several.shown(&[]));
+    let path = "/v1/project/shop/approval/context-of-a-2/a-2";
+    api.can(&format!("POST {path}"), json!({"keptnContext": "context-of-a-2", "result": "pass"}));
+    let ran = api.run(&["approve", "context-of-a-2", "-m", "looks good"]);
+    assert_eq!(ran.out, "approved: orders in prod of shop, context context-of-a-2\n", "{}", ran.err);
+    let sent = api.world().asked.last().unwrap().body.clone();
+    assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), json!({"decision": "approve", "message": "looks good", "by": "ada"}));
+    api.can(&format!("POST {path}"), json!({"keptnContext": "context-of-a-2", "look": "/v1/sequence/shop"}));
+    let later = api.run(&["approve", "--service", "orders"]);
+    assert!(later.code == 0 && later.out.contains("not in the state yet"), "{later:?}");
+}
+
+#[test]
+fn an_approval_can_be_waited_for() {
+    let api = Api::start();
+    api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "fail"}));
+    let child = api.keelway(&["decline", "--service", "carts", "--wait", "10s"]).stdout(Stdio::piped()).spawn().unwrap();
+    api.wait("asked", |world| world.asked.len() > 1);
+    api.world().open.push(approval("a-1", "prod", "carts"));
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.out.as_str()), (0, "declined: carts in prod of shop, context context-of-a-1\n"));
+}
+
+#[test]
+fn control_and_events_from_files() {
+    let api = Api::start();
+    api.can("POST /v1/sequence/shop/context-a/control", json!({}));
+    let ran = api.run(&["pause", "sequence", "-p", "shop", "-c", "context-a", "-s", "dev"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(api.world().asked[0].body, r#"{"stage":"dev","state":"pause"}"#);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("event.json");
+    let path = file.display().to_string();
+    let event =
+        json!({"type": "sh.keptn.event.production.problem.open", "source": "me", "data": {"project": "shop", "service": "carts"}});
+    write(&file, &event.to_string());
+    let sent = api.run(&["send", "event", "-f", &path]);
+    assert_eq!(sent.code, 0, "{}", sent.err);
+    assert!(api.world().events[0]["id"].as_str().is_some_and(|id| id.len() == 36));
+    write(&file, &json!({"type": "sh.keptn.event.test.triggered", "data": {}}).to_string());
+    let refused = api.run(&["send", "event", "-f", &path]);
+    assert_eq!((refused.code, refused.err.contains("only the engine triggers a task")), (1, true), "{}", refused.err);
+    write(&file, "nonsense");
+    assert_eq!(api.run(&["send", "event", "-f", &path]).code, 2);
+}
+
+#[test]
+fn lists_as_tables_and_as_json() {
+    let api = Api::start();
+    let services = json!([{"serviceName": "carts"}, {"serviceName": "orders"}]);
+    let project = json!({"projectName": "shop", "creationDate": "2026-11-21T08:00:00.000Z", "shipyardVersion": "7f3a", "description": "A shop.",
+        "stages": [{"stageName": "dev", "services": services}, {"stageName": "prod", "services": [{"serviceName": "carts"}]}]});
+    api.can("GET /v1/project", json!({"projects": [project], "nextPageKey": "0"}));
+    api.can("GET /v1/project/shop", project.clone());
+    api.can("GET /v1/sequence/shop", json!({"states": [state("context-a", "carts", "warning")], "nextPageKey": 0}));
+    api.world().events = delivery("context-a", "pass");
+    api.world().open = vec![approval("a-1", "prod", "carts")];
+    let lists = [
+        &["get", "projects"][..],
+        &["get", "services", "--project", "shop"],
+        &["get", "sequences", "--project", "shop"],
+        &["get", "events", "--context", "context-a"],
+        &["get", "approvals"],
+        &["doctor"],
+    ];
+    api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
+    let shown =
+        lists.map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[(api.url.as_str(), "<API>/")])));
+    insta::assert_snapshot!(shown.join("\n\n"));
+    let json: Value = serde_json::from_str(&api.run(&["get", "events", "-c", "context-a", "-o", "json"]).out).unwrap();
+    assert_eq!(json["events"].as_array().map(Vec::len), Some(5));
+    let json: Value = serde_json::from_str(&api.run(&["get", "sequences", "-p", "shop", "-o", "json"]).out).unwrap();
+    assert_eq!(json["states"][0]["shkeptncontext"], "context-a");
+    let doctor = Ran::of(api.keelway(&["doctor"]).env("KEELWAY_TOKEN", "wrong").output().unwrap());
+    assert_eq!(doctor.code, 1);
+    assert!(doctor.out.contains("error  token: ") && doctor.out.contains("make env"), "{}", doctor.out);
+}
+
+#[test]
+fn completion_and_version() {
+    assert!(run(&["completion", "bash"]).out.contains("_keelway"));
+    assert_eq!(run(&["version"]).out, "keelway 0.1.0\n");
+}
