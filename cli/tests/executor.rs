@@ -262,3 +262,25 @@ fn a_wrong_token_ends_it() {
     );
     assert_eq!(executor.ended(SOON), 1);
 }
+
+/// The lines of curl in `docs/executors.md`, run as they stand there.
+#[test]
+fn the_documented_lines_of_curl_answer_a_task() {
+    let has = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok();
+    if !has("curl") || !has("jq") {
+        eprintln!("not run: needs curl and jq");
+        return;
+    }
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/executors.md")).unwrap();
+    let script = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let api = Api::start();
+    api.world().open.push(trigger("test", "t-1"));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script]).env("KEELWAY_API", &api.url).env("KEELWAY_TOKEN", support::TOKEN).env("NO_PROXY", "127.0.0.1");
+    let done = shell.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let world = api.world();
+    assert_eq!((of(&world, "started").len(), of(&world, "finished").len()), (1, 1));
+    let finished = of(&world, "finished")[0];
+    assert_eq!((&finished["triggeredid"], &finished["data"]["test"]["answer"]), (&json!("t-1"), &json!(42)));
+}

@@ -68,7 +68,8 @@ struct Watched {
     label: String,
     /// The page read last: where it begins. Earlier pages are full and do not change.
     page: String,
-    seen: HashSet<(String, String)>,
+    /// Source, id and verdict: an id that came again with other content is told, too.
+    seen: HashSet<[String; 3]>,
     state: Option<SequenceState>,
     /// The approvals told already, by stage and sequence.
     told: BTreeSet<(String, String)>,
@@ -205,7 +206,7 @@ impl<'a> Watcher<'a> {
             };
             for event in page.events {
                 let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
-                if watched.seen.insert((text("source"), text("id"))) {
+                if watched.seen.insert(["source", "id", "verdict"].map(text)) {
                     news.push(event);
                 }
             }
