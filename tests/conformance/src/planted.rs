@@ -146,9 +146,11 @@ impl Planted {
                 let mut state = self.state();
                 state.reads += 1;
                 let old = state.older.insert(item.key.clone(), item.clone());
-                old.filter(|_| state.reads % 5 == 0).unwrap_or(item)
+                old.filter(|_| state.reads.is_multiple_of(5)).unwrap_or(item)
             }
-            Some(Plant::AbortNotInherited) if is_execution(&item.key) && matches!(self.state().message, Some(Message::Follow { .. })) => {
+            Some(Plant::AbortNotInherited)
+                if is_execution(&item.key) && matches!(self.state().message, Some(Message::Follow { .. })) =>
+            {
                 let context = Key::new(item.key.pk.as_str(), "!");
                 let epoch = self.inner.core().table.peek(&context).and_then(|item| item.number("ep")).unwrap_or(0);
                 item.with("ep", epoch)
@@ -166,7 +168,9 @@ impl Planted {
                     *number = Attr::N(0);
                 }
             }
-            (Some(Plant::LockUnconditional), Write::Update { key, condition, .. }) if is_lock(key) => *condition = Condition::Always,
+            (Some(Plant::LockUnconditional), Write::Update { key, condition, .. }) if is_lock(key) => {
+                *condition = Condition::Always
+            }
             _ => {}
         }
         write
@@ -223,6 +227,9 @@ impl Store for Planted {
     }
 
     async fn put_batch(&self, puts: &[Item], deletes: &[Key]) -> Result<Leftover, PortError> {
+        if self.plant.is_none() {
+            return self.inner.put_batch(puts, deletes).await;
+        }
         let mut puts = puts.to_vec();
         let mut deletes = deletes.to_vec();
         match self.plant {
@@ -246,6 +253,9 @@ impl Store for Planted {
     }
 
     async fn write(&self, write: &Write) -> Result<Written, PortError> {
+        if self.plant.is_none() {
+            return self.inner.write(write).await;
+        }
         let write = self.bend(write);
         let written = self.inner.write(&write).await?;
         if written == Written::Done {
@@ -255,6 +265,9 @@ impl Store for Planted {
     }
 
     async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {
+        if self.plant.is_none() {
+            return self.inner.transact(writes).await;
+        }
         let mut writes: Vec<Write> = writes.iter().map(|write| self.bend(write)).collect();
         if self.has(Plant::CheckStripped) {
             writes.retain(|write| !matches!(write, Write::Check(..)));
@@ -314,7 +327,11 @@ impl Queue for Planted {
         let message = self.state().message.clone();
         match (self.plant, message) {
             (Some(Plant::EarlyWakeDropped), Some(Message::Wake { at: own, .. })) if self.settles() && own == at => Ok(()),
-            (Some(Plant::WakeNotResent), other) if self.settles() && !matches!(other, Some(Message::Wake { at: own, .. }) if own == at) => Ok(()),
+            (Some(Plant::WakeNotResent), other)
+                if self.settles() && !matches!(other, Some(Message::Wake { at: own, .. }) if own == at) =>
+            {
+                Ok(())
+            }
             _ => self.inner.send_at(name, body, at).await,
         }
     }

@@ -10,7 +10,8 @@ const SEEDS: u64 = 12_000;
 #[test]
 fn every_planted_fault_is_found() {
     let only = std::env::var("KEELWAY_PLANT").ok();
-    let plants: Vec<Plant> = Plant::ALL.into_iter().filter(|plant| only.as_ref().is_none_or(|name| *name == format!("{plant:?}"))).collect();
+    let plants: Vec<Plant> =
+        Plant::ALL.into_iter().filter(|plant| only.as_ref().is_none_or(|name| *name == format!("{plant:?}"))).collect();
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = vec![];

@@ -46,8 +46,12 @@ fn id_of(detail: &str) -> &str {
 
 fn fault(entry: &BusEntry) -> Option<String> {
     match () {
-        () if entry.source.is_empty() || entry.source.starts_with("aws.") => Some(format!("source {:?} is not allowed", entry.source)),
-        () if entry.detail_type.is_empty() || entry.detail_type.chars().count() > 128 => Some("detail type has not 1 to 128 characters".into()),
+        () if entry.source.is_empty() || entry.source.starts_with("aws.") => {
+            Some(format!("source {:?} is not allowed", entry.source))
+        }
+        () if entry.detail_type.is_empty() || entry.detail_type.chars().count() > 128 => {
+            Some("detail type has not 1 to 128 characters".into())
+        }
         () if !entry.detail.starts_with('{') => Some("detail is not a JSON object".into()),
         () => None,
     }
@@ -79,7 +83,8 @@ impl BusTwin {
         let again = match self.first.get(&id) {
             Some(first) => {
                 if *self.log[*first].entry != entry {
-                    self.contradictions.push(format!("id {id}\n  first {}\n  then  {}", self.log[*first].entry.detail, entry.detail));
+                    self.contradictions
+                        .push(format!("id {id}\n  first {}\n  then  {}", self.log[*first].entry.detail, entry.detail));
                 }
                 true
             }

@@ -116,7 +116,8 @@ async fn update<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
         .with("gone", "soon");
     store.write(&Write::Put(before.clone(), Condition::Absent)).await?;
     let set = Attrs::from([("v".into(), 2i64.into()), ("ttl".into(), 5i64.into()), ("size".into(), "a reserved word".into())]);
-    let write = Write::Update { key: key.clone(), condition: Condition::Version(1), set, remove: vec!["gone".into(), "never".into()] };
+    let write =
+        Write::Update { key: key.clone(), condition: Condition::Version(1), set, remove: vec!["gone".into(), "never".into()] };
     same("the update", store.write(&write).await?, Written::Done)?;
     let mut after = before.with("v", 2i64).with("ttl", 5i64).with("size", "a reserved word");
     after.attrs.remove("gone");
@@ -335,7 +336,13 @@ pub async fn write_units<S: Store + Meter>(store: &S, prefix: &str) -> Result<()
     }
     let before = store.write_units();
     let other = Item::new(Key::new(key.pk.clone(), "b")).with("v", 1i64);
-    store.transact(&[put(item(10)), Write::Put(other, Condition::Absent), Write::Check(Key::new(key.pk.clone(), "c"), Condition::Absent)]).await?;
+    store
+        .transact(&[
+            put(item(10)),
+            Write::Put(other, Condition::Absent),
+            Write::Check(Key::new(key.pk.clone(), "c"), Condition::Absent),
+        ])
+        .await?;
     same("a transaction of three small writes", store.write_units() - before, 6.0)?;
     let before = store.write_units();
     same("refused", store.write(&bump(&key, 5)).await?, Written::Conflict(Some(item(10))))?;

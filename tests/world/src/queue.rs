@@ -81,7 +81,10 @@ impl QueueTwin {
             return Ok(());
         }
         if name.is_empty() || name.len() > 64 {
-            return Err(PortError::Refused { request: "CreateSchedule", reason: format!("name {name:?} has not 1 to 64 characters") });
+            return Err(PortError::Refused {
+                request: "CreateSchedule",
+                reason: format!("name {name:?} has not 1 to 64 characters"),
+            });
         }
         self.schedules.entry(name.to_owned()).or_insert_with(|| (at - SCHEDULE_LEAD, text.to_owned()));
         Ok(())

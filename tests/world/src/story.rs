@@ -15,8 +15,8 @@ use keelway_engine::message::{Body, Delivery, Handled};
 use keelway_engine::ports::{Limits, PortError};
 use keelway_engine::sequences::Engine;
 use keelway_engine::sequences::commands::{self, Approval, Preflight, Verdict};
-use keelway_engine::sequences::views::WorkFilter;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal, blob_id};
+use keelway_engine::sequences::views::WorkFilter;
 use keelway_wire::cloudevent::{Origin, check_client_event, fill_id, from_bus_envelope, parse};
 use keelway_wire::manifest::{self, Document};
 use serde_json::{Value, json};
@@ -75,7 +75,17 @@ impl Story {
         world.core().queue.max_receives = TRIES;
         let engine = Arc::new(Engine::new(world.worker(HANDLER), Limits::default()));
         let api = Engine::new(world.worker(API), Limits::default());
-        let story = Self { world, engine, api, mode, calls: vec![], said: HashMap::new(), late: BTreeSet::new(), history: vec![], broken: vec![] };
+        let story = Self {
+            world,
+            engine,
+            api,
+            mode,
+            calls: vec![],
+            said: HashMap::new(),
+            late: BTreeSet::new(),
+            history: vec![],
+            broken: vec![],
+        };
         story.plan_fault();
         story
     }
@@ -191,7 +201,9 @@ impl Story {
     /// The state at the end: executions, contexts and lanes, without versions, which count the writes.
     pub fn state(&self) -> Vec<String> {
         let core = self.world.core();
-        let kept = |key: &keelway_engine::item::Key| key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == "!");
+        let kept = |key: &keelway_engine::item::Key| {
+            key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == "!")
+        };
         let line = |item: &Arc<keelway_engine::item::Item>| {
             let mut attrs = item.attrs.clone();
             attrs.remove("v");
@@ -214,7 +226,9 @@ impl Story {
     }
 
     fn put_on_the_bus(&mut self, event: &Value) -> Answer {
-        let text = |field: &str, default: &'static str| event[field].as_str().filter(|text| !text.is_empty()).unwrap_or(default).to_owned();
+        let text = |field: &str, default: &'static str| {
+            event[field].as_str().filter(|text| !text.is_empty()).unwrap_or(default).to_owned()
+        };
         let (source, ty) = (text("source", "client"), text("type", "unknown"));
         if !rule_takes(&source, &ty) {
             return Answer::unknown();
@@ -272,7 +286,9 @@ impl Story {
             Approval::Open(x) => x,
             // The same decision again is answered as the first time.
             Approval::Decided { result, .. } if (result == TaskResult::Pass) == approve => return Ok(Answer::status(200, "")),
-            Approval::Decided { result, .. } => return Err(Answer::status(409, format!("it was decided before: {}", result.as_str()))),
+            Approval::Decided { result, .. } => {
+                return Err(Answer::status(409, format!("it was decided before: {}", result.as_str())));
+            }
             Approval::Closed(why) => return Err(Answer::status(409, why)),
         };
         let verdict = Verdict { approve, message: None, by: Some("somebody".into()) };

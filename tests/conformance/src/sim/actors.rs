@@ -10,9 +10,9 @@ use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::message::{Address, Body, Handled, Message};
 use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::codec;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::definitions::Refusal;
-use keelway_engine::sequences::codec;
 use keelway_world::bus::Publication;
 use serde_json::{Value, json};
 
@@ -55,7 +55,11 @@ impl Sim {
     pub(super) fn schedule_plan(&mut self) {
         let now = self.world.now();
         for (i, (n, stage, name)) in self.plan.triggers.clone().into_iter().enumerate() {
-            let (ty, stage) = if stage.is_empty() { (format!("{PREFIX}{name}"), "dev") } else { (format!("{PREFIX}{stage}.{name}.triggered"), stage) };
+            let (ty, stage) = if stage.is_empty() {
+                (format!("{PREFIX}{name}"), "dev")
+            } else {
+                (format!("{PREFIX}{stage}.{name}.triggered"), stage)
+            };
             let at = now + self.a_while(30);
             let event = CloudEvent {
                 id: format!("trigger-{i}"),
@@ -180,9 +184,15 @@ impl Sim {
         // What an executor does is decided by the task, so that an answer that is sent twice says the same.
         let dice = u64::from_str_radix(&sha256_hex(finished.id.as_bytes())[..8], 16).unwrap_or(0) % 1000;
         let (fail, warn) = ((self.plan.fail * 10.0) as u64, 1000 - 100);
-        let result = if dice < fail { "fail" } else if dice >= warn { "warning" } else { "pass" };
+        let result = if dice < fail {
+            "fail"
+        } else if dice >= warn {
+            "warning"
+        } else {
+            "pass"
+        };
         finished.data.insert("result".into(), result.into());
-        finished.data.insert("status".into(), if dice % 7 == 0 && dice < fail { "errored" } else { "succeeded" }.into());
+        finished.data.insert("status".into(), if dice.is_multiple_of(7) && dice < fail { "errored" } else { "succeeded" }.into());
         let half = self.rng.chance(self.plan.half).then(|| self.rng.chance(50.0));
         if half != Some(true) {
             self.agenda.push((begin, Action::Emit(Box::new(started), Tag::Honest)));

@@ -14,8 +14,7 @@ pub const SERVICE: &str = "svc";
 /// The one revision of its shipyard.
 pub const REVISION: &str = "r1";
 /// A task with this name is answered by as many executors as its number says.
-const TASKS: [(&str, usize); 9] =
-    [("a", 1), ("b", 1), ("pair", 2), ("three", 3), ("r", 1), ("p", 1), ("d", 1), ("n", 1), ("s", 1)];
+const TASKS: [(&str, usize); 9] = [("a", 1), ("b", 1), ("pair", 2), ("three", 3), ("r", 1), ("p", 1), ("d", 1), ("n", 1), ("s", 1)];
 
 /// How many executors subscribe to a task.
 pub fn executors(task: &str) -> usize {

@@ -282,7 +282,10 @@ fn starts(event: &CloudEvent) -> Vec<Address> {
     match EventType::parse(&event.ty) {
         EventType::Other(_) => {
             let started = domain_event_starts(super::plan::shipyard(), &event.ty, &event.data);
-            started.iter().map(|(stage, sequence)| to(ExecutionId::of_follow_up(root, "event", &stage.name, &sequence.name))).collect()
+            started
+                .iter()
+                .map(|(stage, sequence)| to(ExecutionId::of_follow_up(root, "event", &stage.name, &sequence.name)))
+                .collect()
         }
         _ => vec![to(root)],
     }

@@ -113,6 +113,7 @@ impl Sim {
         let world = World::new(Timestamp(1_795_000_000_000));
         define(&world);
         world.core().queue.max_receives = u32::MAX;
+        world.core().table.metered = false;
         world.core().table.stale_indexes = plan.stale_indexes;
         let slots = vec![None; plan.workers + 1];
         Self {

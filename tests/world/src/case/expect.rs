@@ -17,7 +17,11 @@ pub fn matches(got: &Value, expected: &Value, path: &str) -> Result<(), String> 
             }
         }),
         (Value::String(got), Value::String(expected)) if expected.starts_with('~') => {
-            if got.contains(&expected[1..]) { Ok(()) } else { Err(format!("{path} is {got:?}, expected it to contain {:?}", &expected[1..])) }
+            if got.contains(&expected[1..]) {
+                Ok(())
+            } else {
+                Err(format!("{path} is {got:?}, expected it to contain {:?}", &expected[1..]))
+            }
         }
         _ if got == expected => Ok(()),
         _ => Err(format!("{path} is {got}, expected {expected}")),

@@ -283,7 +283,8 @@ pub fn cases() -> Result<Vec<Case>, CaseError> {
     let mut all: Vec<Case> = Vec::new();
     for path in paths {
         let wrong = |reason: String| CaseError::Format { path: path.clone(), reason };
-        let some: Vec<Case> = serde_saphyr::from_multiple_with_options(&text(&path)?, options()).map_err(|e| wrong(e.to_string()))?;
+        let some: Vec<Case> =
+            serde_saphyr::from_multiple_with_options(&text(&path)?, options()).map_err(|e| wrong(e.to_string()))?;
         for case in some {
             if all.iter().any(|other| other.id == case.id) {
                 return Err(wrong(format!("case {} is there twice", case.id)));
@@ -309,7 +310,10 @@ fn fault(case: &Case) -> Option<String> {
     let inputs = |step: &Step| {
         let texts = [&step.trigger, &step.started, &step.changed, &step.finished, &step.duplicate, &step.apply, &step.wait];
         texts.iter().filter(|text| text.is_some()).count()
-            + [step.approve.is_some(), step.decline.is_some(), step.control.is_some(), step.event.is_some()].iter().filter(|is| **is).count()
+            + [step.approve.is_some(), step.decline.is_some(), step.control.is_some(), step.event.is_some()]
+                .iter()
+                .filter(|is| **is)
+                .count()
     };
     let odd = case.steps.iter().position(|step| inputs(step) != 1)?;
     Some(format!("step {} has {} inputs: exactly one is needed", odd + 1, inputs(&case.steps[odd])))

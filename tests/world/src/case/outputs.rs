@@ -63,8 +63,7 @@ pub(super) fn pair<'w, 'e>(
     };
     let differ = |why: &str| {
         let got: Vec<String> = events.iter().map(say).collect();
-        let expected: Vec<String> =
-            wanted.iter().map(|w| format!("    {} @{}", w.details.line, story.alias(&w.context))).collect();
+        let expected: Vec<String> = wanted.iter().map(|w| format!("    {} @{}", w.details.line, story.alias(&w.context))).collect();
         format!("{why}\n  sent:\n{}\n  expected:\n{}", got.join("\n"), expected.join("\n"))
     };
     if wanted.len() != events.len() {

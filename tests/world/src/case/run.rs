@@ -169,7 +169,9 @@ fn check_answer(step: &Step, answer: &Answer) -> Result<(), String> {
         return Err(format!("the answer is {said:?} {}, expected {:?}", answer.problem, step.answer));
     }
     match &step.problem {
-        Some(text) if !answer.problem.contains(text) => Err(format!("the refusal is {:?}, expected it to contain {text:?}", answer.problem)),
+        Some(text) if !answer.problem.contains(text) => {
+            Err(format!("the refusal is {:?}, expected it to contain {text:?}", answer.problem))
+        }
         _ => Ok(()),
     }
 }
