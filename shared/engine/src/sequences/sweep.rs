@@ -94,10 +94,8 @@ impl<P: Ports> Engine<P> {
             if wanted {
                 bodies.push(Message::Obey { to: address(x) }.to_body());
             } else if overdue(loaded, now) && Self::lane_name(loaded).is_none_or(|lane| lanes.insert(lane)) {
-                bodies.push(match x.wake.filter(|wake| *wake + OVERDUE < now) {
-                    Some(at) => Message::Wake { to: address(x), at }.to_body(),
-                    None => Message::Settle { to: address(x) }.to_body(),
-                });
+                // What is owed includes the wake-up: one that is overdue arrives at once.
+                bodies.push(Message::Settle { to: address(x) }.to_body());
             }
         }
         table::send(&self.ports, &bodies).await?;
