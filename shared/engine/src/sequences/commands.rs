@@ -158,7 +158,12 @@ impl<P: Ports> Engine<P> {
     }
 
     /// Whether this answer counts among the open task's already.
-    async fn answer_taken(&self, project: &ProjectName, event: &CloudEvent, trigger: Option<RecordId>) -> Result<Preflight, Refusal> {
+    async fn answer_taken(
+        &self,
+        project: &ProjectName,
+        event: &CloudEvent,
+        trigger: Option<RecordId>,
+    ) -> Result<Preflight, Refusal> {
         let Some(trigger) = trigger else { return Ok(Preflight::Publish) };
         let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.execution };
         let Some(loaded) = self.execution(&to).await? else { return Ok(Preflight::Publish) };
@@ -185,7 +190,11 @@ impl<P: Ports> Engine<P> {
         let (id, record) = self.closed_by(&x, trigger).await?.ok_or_else(unknown)?;
         let answer = Answers::Event(trigger.uuid().to_string());
         let finished = EventType::task(APPROVAL, Kind::Finished);
-        let decision = record.events.iter().zip(record.events(&id, &x.context)).find(|(draft, _)| draft.answers == answer && draft.ty == finished);
+        let decision = record
+            .events
+            .iter()
+            .zip(record.events(&id, &x.context))
+            .find(|(draft, _)| draft.answers == answer && draft.ty == finished);
         match decision {
             Some((_, event)) => Ok(Approval::Decided {
                 result: TaskResult::of(event.text("result")),
@@ -258,7 +267,13 @@ impl<P: Ports> Engine<P> {
     ///
     /// # Errors
     /// Unknown project, context or stage; resuming one stage of a context that is paused as a whole.
-    pub async fn control(&self, project: &ProjectName, context: &Context, stage: Option<&str>, what: Control) -> Result<(), Refusal> {
+    pub async fn control(
+        &self,
+        project: &ProjectName,
+        context: &Context,
+        stage: Option<&str>,
+        what: Control,
+    ) -> Result<(), Refusal> {
         let known = self.get_project(project).await?;
         if let Some(stage) = stage {
             stage_of(&known.shipyard, stage)?;
@@ -343,7 +358,9 @@ fn desired(flags: &Flags, stage: Option<&str>, what: Control) -> Result<Flags, R
             flags.paused_stages.clear();
         }
         (Control::Resume, Some(stage)) if flags.paused => {
-            return Err(Refusal::Conflict(format!("the whole context is paused, not only stage {stage}: resume it without a stage")));
+            return Err(Refusal::Conflict(format!(
+                "the whole context is paused, not only stage {stage}: resume it without a stage"
+            )));
         }
         (Control::Resume, Some(stage)) => drop(flags.paused_stages.remove(stage)),
         (Control::Abort, stage) => {

@@ -191,10 +191,7 @@ impl<P: Ports> Engine<P> {
                 drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
             }
             let applied = present.number("n").unwrap_or(0) + 1;
-            let set = Attrs::from([
-                (Name::Borrowed("rev"), Attr::S(revision.to_owned())),
-                (Name::Borrowed("n"), Attr::N(applied)),
-            ]);
+            let set = Attrs::from([(Name::Borrowed("rev"), Attr::S(revision.to_owned())), (Name::Borrowed("n"), Attr::N(applied))]);
             if self.change_project(&key, Some(&present), set, vec![]).await? {
                 return Ok(true);
             }
@@ -368,7 +365,8 @@ impl<P: Ports> Engine<P> {
             .with("at", self.ports.now().0);
         if item.size() > MAX_ITEM_BYTES {
             let size = item.size();
-            let message = format!("the shipyard comes to {size} bytes with what is read from it: at most {MAX_ITEM_BYTES} can be stored");
+            let message =
+                format!("the shipyard comes to {size} bytes with what is read from it: at most {MAX_ITEM_BYTES} can be stored");
             return Err(Refusal::TooLarge(message));
         }
         Ok(item)
@@ -466,7 +464,9 @@ mod tests {
     #[test]
     fn a_slip_is_recognised() {
         let known = ["dev", "staging", "production"];
-        for (name, meant) in [("stagin", Some("staging")), ("prod", Some("production")), ("Dev", Some("dev")), ("qa", None), ("", None)] {
+        for (name, meant) in
+            [("stagin", Some("staging")), ("prod", Some("production")), ("Dev", Some("dev")), ("qa", None), ("", None)]
+        {
             assert_eq!(nearest(name, &known), meant, "{name}");
         }
         let refusal = Refusal::unknown("stage", "stagin", known);

@@ -76,8 +76,12 @@ impl<P: Ports> Engine<P> {
         loop {
             let (listed, more) = self.contexts(project, filter.window, from, size).await?;
             let contexts: Vec<Context> = listed.iter().map(|listed| listed.context.clone()).collect();
-            let states: HashMap<Value, Value> =
-                self.states(project, &contexts).await?.into_iter().map(|(_, state)| (state["shkeptncontext"].clone(), state)).collect();
+            let states: HashMap<Value, Value> = self
+                .states(project, &contexts)
+                .await?
+                .into_iter()
+                .map(|(_, state)| (state["shkeptncontext"].clone(), state))
+                .collect();
             looked_at += listed.len();
             for (i, entry) in listed.iter().enumerate() {
                 from = entry.position;
@@ -118,7 +122,8 @@ impl<P: Ports> Engine<P> {
         for context in contexts {
             if let Some(item) = items.get(&keys::context(project, context)) {
                 let (shown, complete) = self.executions(project, context).await?;
-                states.push((Timestamp(item.number("at").unwrap_or(0)), self.state(item, project, context, &shown, complete).await?));
+                states
+                    .push((Timestamp(item.number("at").unwrap_or(0)), self.state(item, project, context, &shown, complete).await?));
             }
         }
         Ok(states)
@@ -171,9 +176,11 @@ impl<P: Ports> Engine<P> {
             "shkeptncontext": context.as_str(),
             "state": overall(shown),
             "stages": stages(shown),
-            "problemTitle": problem.unwrap_or_default(),
             "executions": executions,
         });
+        if let Some(problem) = problem {
+            state["problemTitle"] = json!(problem);
+        }
         if !complete {
             state["truncated"] = json!(true);
         }
@@ -228,14 +235,19 @@ fn stages(shown: &[Shown]) -> Vec<Value> {
         let evaluation = newest_first().find_map(|one| one.x.view.evaluation.clone());
         let score = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
         let failed = newest_first().find_map(|one| one.x.view.latest_failed.clone().map(|event| (one, event)));
-        Some(json!({
+        let mut stage = json!({
             "name": name,
-            "image": newest_first().find_map(|one| one.x.view.image.clone()).unwrap_or_default(),
             "state": of_stage(newest),
-            "latestEvaluation": evaluation.map(|(result, text)| json!({"result": result.as_str(), "score": score(&text)})),
             "latestEvent": latest(&newest.x),
             "latestFailedEvent": failed.map(|(one, event)| reference(&one.x, &event)),
-        }))
+        });
+        if let Some(image) = newest_first().find_map(|one| one.x.view.image.clone()) {
+            stage["image"] = json!(image);
+        }
+        if let Some((result, text)) = evaluation {
+            stage["latestEvaluation"] = json!({"result": result.as_str(), "score": score(&text)});
+        }
+        Some(stage)
     };
     names.iter().filter_map(stage).collect()
 }
@@ -324,25 +336,21 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// Every task of the definition: what it came to, where it is, or that it was not reached.
+/// The tasks reached so far: what they came to, or where the present one is.
 fn tasks(x: &Execution, definition: Option<&Sequence>) -> Vec<Value> {
     let tasks = definition.map(|sequence| sequence.tasks.as_slice()).unwrap_or_default();
-    let task = |(i, task): (usize, &keelway_domain::shipyard::Task)| {
-        let present = i == x.results.len();
-        let state = match (x.results.get(i), x.outcome) {
-            (Some(_), _) => "finished",
-            (None, Some(outcome)) if present && x.sent.is_some() && outcome.end == End::TimedOut => "timedOut",
-            (None, Some(outcome)) if present && x.sent.is_some() && outcome.end == End::Aborted => "aborted",
-            (None, Some(_)) => "skipped",
-            (None, None) if present && x.open && x.count(ReactionKind::Started) > 0 => "started",
-            (None, None) if present && x.open => "triggered",
-            (None, None) => "pending",
-        };
-        let mut shown = json!({"name": task.name, "state": state});
-        if let Some(result) = x.results.get(i) {
-            shown["result"] = json!(result.as_str());
+    let task = |(i, task): (usize, &keelway_domain::shipyard::Task)| match (x.results.get(i), x.outcome) {
+        (Some(result), _) => Some(json!({"name": task.name, "state": "finished", "result": result.as_str()})),
+        (None, _) if i > x.results.len() => None,
+        (None, Some(outcome)) if x.sent.is_some() && outcome.end == End::TimedOut => {
+            Some(json!({"name": task.name, "state": "timedOut"}))
         }
-        shown
+        (None, Some(outcome)) if x.sent.is_some() && outcome.end == End::Aborted => {
+            Some(json!({"name": task.name, "state": "aborted"}))
+        }
+        (None, None) if x.open && x.count(ReactionKind::Started) > 0 => Some(json!({"name": task.name, "state": "started"})),
+        (None, None) if x.open => Some(json!({"name": task.name, "state": "triggered"})),
+        (None, _) => None,
     };
-    tasks.iter().enumerate().map(task).collect()
+    tasks.iter().enumerate().filter_map(task).collect()
 }

@@ -4,10 +4,10 @@ use super::{MAX_PAGE, PAGE_BYTES};
 use crate::item::{Item, Key};
 use crate::keys;
 use crate::ports::{Index, PortError, Ports, Query};
+use crate::sequences::Engine;
 use crate::sequences::codec::{self, Loaded};
 use crate::sequences::definitions::Refusal;
 use crate::sequences::load::decode_record;
-use crate::sequences::Engine;
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{ProjectName, TaskName};
 use serde_json::Value;
@@ -120,7 +120,8 @@ impl<P: Ports> Engine<P> {
         loop {
             let found = self.ports.query(&query).await?;
             looked_at += found.items.len();
-            let entries: Vec<Entry> = found.items.iter().filter_map(entry).filter(|e| e.sort != from && wanted(e, filter)).collect();
+            let entries: Vec<Entry> =
+                found.items.iter().filter_map(entry).filter(|e| e.sort != from && wanted(e, filter)).collect();
             let last = found.items.last().and_then(|item| item.text("gs1")).unwrap_or_default().to_owned();
             for (sort, event) in self.triggers(project, &partition, entries).await? {
                 if page.events.len() >= size || bytes > PAGE_BYTES {
@@ -166,7 +167,8 @@ impl<P: Ports> Engine<P> {
                 open.push((entry, loaded));
             }
         }
-        let records: Vec<Key> = open.iter().map(|(entry, loaded)| keys::record(project, &loaded.x.context, &entry.record)).collect();
+        let records: Vec<Key> =
+            open.iter().map(|(entry, loaded)| keys::record(project, &loaded.x.context, &entry.record)).collect();
         let records = if records.is_empty() { Default::default() } else { self.read(&records).await? };
         let trigger = |(entry, loaded): (Entry, Loaded)| {
             let record = decode_record(records.get(&keys::record(project, &loaded.x.context, &entry.record)))?;

@@ -1,0 +1,169 @@
+//! `POST /v1/apply`: manifests, all or none.
+
+use crate::Api;
+use crate::input::{Params, Text, given};
+use crate::problem::{Answer, Refused};
+use axum::extract::State;
+use axum::http::StatusCode;
+use keelway_domain::names::ProjectName;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::definitions::{ProjectSettings, Refusal, blob_id};
+use keelway_wire::http::{Applied, AppliedDocument};
+use keelway_wire::manifest::{self, Document, ProjectManifest, ShipyardManifest};
+use serde::Deserialize;
+
+/// How findings call the text.
+const FILE: &str = "-";
+/// Documents in one request.
+const MAX_DOCUMENTS: usize = 50;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    project: Option<String>,
+}
+
+/// A document and what it becomes.
+enum Planned {
+    Project(ProjectSettings),
+    Shipyard { project: ProjectName, revision: String, manifest: ShipyardManifest },
+}
+
+/// `POST /v1/apply`
+pub async fn apply<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+    Text(text): Text,
+) -> Answer<axum::Json<Applied>> {
+    let parsed = manifest::parse(&text, FILE);
+    if parsed.refused() {
+        let mut refused =
+            Refused::new(StatusCode::BAD_REQUEST, "manifest refused", "nothing was stored: mend what the findings name");
+        refused.0.findings = parsed.findings;
+        return Err(refused);
+    }
+    if parsed.documents.len() > MAX_DOCUMENTS {
+        let n = parsed.documents.len();
+        return Err(Refused::too_large(format!("the body has {n} documents: at most {MAX_DOCUMENTS} are applied at once")));
+    }
+    let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
+    check(api.engine(), &planned).await?;
+    let applied = store(api.engine(), &planned).await?;
+    Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
+}
+
+/// Which project each document is for.
+async fn plan<P: Ports>(engine: &Engine<P>, named: Option<&str>, documents: Vec<Document>) -> Answer<Vec<Planned>> {
+    let declared: Vec<ProjectName> = documents
+        .iter()
+        .filter_map(|document| match document {
+            Document::Project(project) => Some(project.name.clone()),
+            Document::Shipyard(_) => None,
+        })
+        .collect();
+    let mut planned = vec![];
+    for document in documents {
+        planned.push(match document {
+            Document::Project(project) => Planned::Project(settings(project)),
+            Document::Shipyard(manifest) => {
+                let project = project_of(engine, named, &declared, &manifest).await?;
+                Planned::Shipyard { project, revision: blob_id(&manifest.source), manifest }
+            }
+        });
+    }
+    Ok(planned)
+}
+
+fn settings(project: ProjectManifest) -> ProjectSettings {
+    ProjectSettings {
+        name: project.name,
+        description: project.description,
+        start_deadline: project.start_deadline,
+        task_timeout: project.task_timeout,
+    }
+}
+
+/// The query's project, else the annotation's, else the one `metadata.name` names, with or without `shipyard-`, if it exists.
+async fn project_of<P: Ports>(
+    engine: &Engine<P>,
+    named: Option<&str>,
+    declared: &[ProjectName],
+    manifest: &ShipyardManifest,
+) -> Answer<ProjectName> {
+    let find = async |name: &str| match declared.iter().find(|declared| declared.as_str() == name) {
+        Some(declared) => Ok(declared.clone()),
+        None => engine.find_project(name).await.map(|project| project.settings.name),
+    };
+    if let Some(name) = named.or(manifest.project_annotation.as_deref()) {
+        return Ok(find(name).await?);
+    }
+    let Some(metadata) = manifest.metadata_name.as_deref() else {
+        return Err(Refused::field(
+            "metadata.name",
+            "is missing, and so nothing says which project the shipyard is for: send ?project=<name>, or annotate it with keelway.dev/project",
+        ));
+    };
+    match find(metadata.strip_prefix("shipyard-").unwrap_or(metadata)).await {
+        Ok(project) => Ok(project),
+        Err(Refusal::Unknown { hint, .. }) => {
+            let detail = format!(
+                "nothing says which project shipyard {metadata:?} is for: send ?project=<name>, annotate it with keelway.dev/project, or apply a \
+                 Project first; of projects, {hint}"
+            );
+            Err(Refused::new(StatusCode::NOT_FOUND, "unknown project", detail))
+        }
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// Everything that would be refused, before anything is written.
+async fn check<P: Ports>(engine: &Engine<P>, planned: &[Planned]) -> Answer<()> {
+    let mut seen: Vec<(&str, &str)> = vec![];
+    for document in planned {
+        let one = match document {
+            Planned::Project(settings) => ("Project", settings.name.as_str()),
+            Planned::Shipyard { project, .. } => ("Shipyard", project.as_str()),
+        };
+        if seen.contains(&one) {
+            return Err(Refused::field(
+                "body",
+                format!("has two documents of kind {} for project {}: leave one out", one.0, one.1),
+            ));
+        }
+        seen.push(one);
+    }
+    for document in planned {
+        match document {
+            Planned::Project(settings) => Engine::<P>::check_project(settings)?,
+            Planned::Shipyard { project, revision, manifest } => {
+                let declared = seen.contains(&("Project", project.as_str()));
+                engine.check_shipyard((project, declared), revision, &manifest.source, &manifest.shipyard).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Projects first, since shipyards need them; told in the order of the text.
+async fn store<P: Ports>(engine: &Engine<P>, planned: &[Planned]) -> Answer<Vec<AppliedDocument>> {
+    let mut applied: Vec<(usize, AppliedDocument)> = vec![];
+    for (i, document) in planned.iter().enumerate() {
+        if let Planned::Project(settings) = document {
+            let changed = engine.apply_project(settings).await?;
+            let name = settings.name.to_string();
+            applied
+                .push((i, AppliedDocument { kind: "Project".into(), name: name.clone(), project: name, revision: None, changed }));
+        }
+    }
+    for (i, document) in planned.iter().enumerate() {
+        if let Planned::Shipyard { project, revision, manifest } = document {
+            let changed = engine.apply_shipyard(project, revision, &manifest.source, &manifest.shipyard).await?;
+            let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
+            let revision = Some(revision.clone());
+            applied.push((i, AppliedDocument { kind: "Shipyard".into(), name, project: project.to_string(), revision, changed }));
+        }
+    }
+    applied.sort_by_key(|(i, _)| *i);
+    Ok(applied.into_iter().map(|(_, applied)| applied).collect())
+}

@@ -1,0 +1,104 @@
+//! Decisions on approvals. They are handed in, and the answer is read from the state.
+
+use crate::Api;
+use crate::input::{Json, context, note};
+use crate::problem::{Answer, Refused};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use keelway_domain::event::{CloudEvent, TaskResult};
+use keelway_domain::ids::RecordId;
+use keelway_domain::sequences::Execution;
+use keelway_engine::message::Address;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::commands::{Approval, Verdict, approval_address};
+use keelway_wire::http::Decided;
+use serde::Deserialize;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How often the state is looked at while waiting for an outcome.
+const LOOK: Duration = Duration::from_millis(60);
+const LOOK_AT_MOST: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    decision: String,
+    #[serde(default)]
+    message: Option<String>,
+    #[serde(default)]
+    by: Option<String>,
+}
+
+/// `POST /v1/project/{project}/approval/{context}/{trigger}`
+pub async fn decide<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((project, of, trigger)): Path<(String, String, String)>,
+    Json(decision): Json<Decision>,
+) -> Answer<Response> {
+    let approve = match decision.decision.as_str() {
+        "approve" => true,
+        "decline" => false,
+        other => {
+            let other: String = other.chars().take(50).collect();
+            return Err(Refused::field("decision", format!("{other:?} is none: send \"approve\" or \"decline\"")));
+        }
+    };
+    let verdict =
+        Verdict { approve, message: note("message", decision.message.as_ref(), 2000)?, by: note("by", decision.by.as_ref(), 100)? };
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let of = context("context", &of)?;
+    tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
+    let (to, trigger) = approval_address(&project, &of, &trigger)?;
+    let wanted = if approve { TaskResult::Pass } else { TaskResult::Fail };
+    settle(&api, &to, trigger, wanted, |x| api.engine().decision_event(x, trigger, &verdict)).await
+}
+
+/// Hands a decision in if the approval is open, and answers with what the state says of it.
+pub async fn settle<P: Ports + 'static>(
+    api: &Api<P>,
+    to: &Address,
+    trigger: RecordId,
+    wanted: TaskResult,
+    event: impl FnOnce(&Execution) -> CloudEvent,
+) -> Answer<Response> {
+    let x = match api.engine().approval(to, trigger).await? {
+        Approval::Open(x) => x,
+        over => return outcome(to, wanted, over),
+    };
+    api.engine().decide(&x, trigger, &event(&x)).await?;
+    let until = Instant::now() + api.settings().patience;
+    let mut pause = LOOK;
+    loop {
+        match api.engine().approval(to, trigger).await? {
+            Approval::Open(_) if Instant::now() >= until => return Ok(under_way(to)),
+            Approval::Open(_) => sleep(pause.min(until - Instant::now())).await,
+            over => return outcome(to, wanted, over),
+        }
+        pause = (pause * 2).min(LOOK_AT_MOST);
+    }
+}
+
+fn under_way(to: &Address) -> Response {
+    let look = format!("/v1/sequence/{}?keptnContext={}", to.project, to.context);
+    let body = Decided { context: to.context.to_string(), result: None, look: Some(look) };
+    (StatusCode::ACCEPTED, axum::Json(body)).into_response()
+}
+
+fn outcome(to: &Address, wanted: TaskResult, over: Approval) -> Answer<Response> {
+    let conflict =
+        |how: String| Err(Refused::new(StatusCode::CONFLICT, "conflict", format!("the approval is not open any more: {how}")));
+    match over {
+        Approval::Decided { result, .. } if result == wanted => {
+            let body = Decided { context: to.context.to_string(), result: Some(result.as_str().into()), look: None };
+            Ok(axum::Json(body).into_response())
+        }
+        Approval::Decided { result, by, at } => {
+            let what = if result == TaskResult::Fail { "declined" } else { "approved" };
+            conflict(format!("it was {what} by {by} at {}", at.rfc3339()))
+        }
+        Approval::Closed(why) => conflict(why.to_owned()),
+        Approval::Open(_) => Ok(under_way(to)),
+    }
+}

@@ -1,0 +1,157 @@
+//! Events: taking them in, the history of a context or project, open task triggers.
+
+use crate::Api;
+use crate::approvals;
+use crate::input::{Json, Params, context, given, page_size, position, project, window};
+use crate::problem::{Answer, Refused};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
+use keelway_domain::ids::RecordId;
+use keelway_domain::names::{ProjectName, TaskName};
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::commands::Preflight;
+use keelway_engine::sequences::views::{EventFilter, WorkFilter, WorkPage};
+use keelway_engine::table;
+use keelway_wire::cloudevent::{self, Origin};
+use keelway_wire::http::{Accepted, EventPage};
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// `POST /v1/event`
+pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, Json(body): Json<Value>) -> Answer<Response> {
+    let mut json = body;
+    cloudevent::fill_id(&mut json, || Uuid::now_v7().to_string());
+    let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
+    tracing::Span::current().record("context", event.context.as_str());
+    cloudevent::check_client_event(&event)?;
+    check_size(&event, api.engine().limits().max_event_bytes)?;
+    match api.engine().preflight(&event).await? {
+        Preflight::Publish => table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?,
+        Preflight::Known => tracing::info!(event = event.id, "this event was taken before"),
+        Preflight::Decision(to, trigger) => {
+            let wanted = TaskResult::of(event.text("result"));
+            return approvals::settle(&api, &to, trigger, wanted, |x| api.engine().decision_of(x, &event)).await;
+        }
+    }
+    Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
+}
+
+fn check_size(event: &CloudEvent, most: usize) -> Answer<()> {
+    match event.size() {
+        size if size > most => {
+            let detail = format!("the event has {size} bytes, {most} are allowed: hand on a reference instead of the content");
+            Err(Refused::too_large(detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    keptn_context: Option<String>,
+    project: Option<String>,
+    stage: Option<String>,
+    service: Option<String>,
+    #[serde(rename = "type")]
+    ty: Option<String>,
+    source: Option<String>,
+    from_time: Option<String>,
+    before_time: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/event`
+pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<axum::Json<EventPage>> {
+    let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
+    let filter = EventFilter {
+        stage: own(&wanted.stage),
+        service: own(&wanted.service),
+        ty: own(&wanted.ty),
+        source: own(&wanted.source),
+        window: window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?,
+    };
+    let size = page_size(wanted.page_size.as_ref())?;
+    let from = position(wanted.next_page_key.as_ref())?;
+    let of = given(wanted.keptn_context.as_ref()).map(|text| context("keptnContext", text)).transpose()?;
+    let named = match given(wanted.project.as_ref()) {
+        Some(name) => Some(api.engine().find_project(name).await?.settings.name),
+        None => None,
+    };
+    let page = match (named, of) {
+        (Some(project), Some(of)) => api.engine().events_of(&project, &of, &filter, size, from).await?,
+        (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
+        (None, Some(of)) => match api.engine().project_of(&of).await? {
+            Some(project) => api.engine().events_of(&project, &of, &filter, size, from).await?,
+            None => return Ok(event_page(vec![], size, None)),
+        },
+        (None, None) => return Err(Refused::field("keptnContext", "is missing, and project is, too: name one of them")),
+    };
+    Ok(event_page(page.items, size, (page.next != 0).then(|| page.next.to_string())))
+}
+
+fn event_page(events: Vec<Value>, size: usize, next: Option<String>) -> axum::Json<EventPage> {
+    let n = events.len() as u64;
+    axum::Json(EventPage { events, next_page_key: next.unwrap_or_else(|| "0".into()), page_size: size as u64, total_count: n })
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WantedWork {
+    project: Option<String>,
+    stage: Option<String>,
+    service: Option<String>,
+    #[serde(rename = "eventID")]
+    event_id: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/event/triggered/{type}`
+pub async fn triggered<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(ty): Path<String>,
+    Params(wanted): Params<WantedWork>,
+) -> Answer<axum::Json<EventPage>> {
+    let task = task_of(&ty)?;
+    let size = page_size(wanted.page_size.as_ref())?;
+    let project: Option<ProjectName> = match given(wanted.project.as_ref()) {
+        Some(name) => match project(name) {
+            Some(name) => Some(name),
+            None => Some(api.engine().find_project(name).await?.settings.name),
+        },
+        None => None,
+    };
+    let id = match given(wanted.event_id.as_ref()).map(RecordId::from_uuid) {
+        Some(None) => return Ok(event_page(vec![], size, None)),
+        Some(id) => id,
+        None => None,
+    };
+    let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
+    let filter = WorkFilter { project, stage: own(&wanted.stage), service: own(&wanted.service), id };
+    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
+    if let Some(after) = after.filter(|after| !after.contains('~')) {
+        let message = format!("{after:?} is not a key of this list: send the one the page before ended with");
+        return Err(Refused::field("nextPageKey", message));
+    }
+    let WorkPage { events, next } = api.engine().open_triggers(&task, &filter, size, after).await?;
+    Ok(event_page(events, size, next))
+}
+
+/// The task a full type or a task's name means.
+fn task_of(ty: &str) -> Answer<TaskName> {
+    let full =
+        if ty.starts_with(PREFIX) { ty.to_owned() } else { format!("{PREFIX}{}.triggered", ty.trim_end_matches(".triggered")) };
+    match EventType::parse(&full) {
+        EventType::Task(task, Kind::Triggered) => Ok(task),
+        _ => {
+            let ty: String = ty.chars().take(100).collect();
+            let detail = format!("type: {ty:?} is no task's trigger: send a task's name or sh.keptn.event.<task>.triggered");
+            Err(Refused::new(StatusCode::BAD_REQUEST, "invalid request", detail))
+        }
+    }
+}

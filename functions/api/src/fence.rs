@@ -1,0 +1,122 @@
+//! Around every request: one log line, and whatever goes wrong ends as problem details, panics included.
+//!
+//! Never logged: bodies, query strings, headers, tokens.
+
+use crate::problem::Refused;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use keelway_wire::http::Problem;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+use tracing::Instrument;
+
+/// Logs, renders refusals, and stops panics.
+pub async fn fence(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let path = request.uri().path().to_owned();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!("request", project = tracing::field::Empty, context = tracing::field::Empty);
+    async move {
+        let mut response = Caught(Box::pin(next.run(request))).await;
+        let status = response.status();
+        if let Some(refused) = response.extensions_mut().remove::<Refused>() {
+            response = with_headers(refused.render(&path), &response);
+        } else if status.is_client_error() || status.is_server_error() {
+            response = with_headers(Refused::of_status(status).render(&path), &response);
+        }
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(http.method = %method, http.route = route, http.status = response.status().as_u16(), duration_ms, "answered");
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+/// Keeps what the router has said besides the body, for example `Allow`.
+fn with_headers(mut rendered: Response, from: &Response) -> Response {
+    debug_assert!(rendered.headers().get(header::CONTENT_TYPE).is_some_and(|value| value == Problem::CONTENT_TYPE));
+    rendered.headers_mut().extend(from.headers().get(header::ALLOW).map(|value| (header::ALLOW, value.clone())));
+    rendered
+}
+
+/// The answer to a path nobody serves.
+pub async fn unknown_path(uri: Uri) -> Refused {
+    let detail = format!("there is nothing at {}: the API's paths begin with /v1/, docs/api.md lists them", short(uri.path()));
+    Refused::new(StatusCode::NOT_FOUND, "unknown path", detail)
+}
+
+/// The answer to a method a path does not take.
+pub async fn wrong_method(request: Request) -> Refused {
+    let detail =
+        format!("{} does not take {}: the header Allow lists what it takes", short(request.uri().path()), request.method());
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", detail)
+}
+
+fn short(path: &str) -> String {
+    path.chars().take(200).collect()
+}
+
+/// The request with everything before `/v1/` taken off its path: some local clouds put a function's own prefix there.
+pub fn without_prefix<B>(request: axum::http::Request<B>) -> axum::http::Request<B> {
+    let at = request.uri().path().find("/v1/").filter(|at| *at > 0);
+    let Some(at) = at else { return request };
+    let (mut parts, body) = request.into_parts();
+    let kept = parts.uri.path_and_query().and_then(|path| path.as_str().get(at..)).and_then(|path| path.parse::<Uri>().ok());
+    if let Some(uri) = kept {
+        parts.uri = uri;
+    }
+    axum::http::Request::from_parts(parts, body)
+}
+
+/// A panic while the future is polled is an internal error; the panic hook has logged it.
+struct Caught<F>(Pin<Box<F>>);
+
+impl<F: Future<Output = Response>> Future for Caught<F> {
+    type Output = Response;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
+        // Whatever the future held is dropped with it and not looked at again.
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(poll) => poll,
+            Err(_) => {
+                tracing::error!("a request ended in a panic");
+                Poll::Ready(axum::response::IntoResponse::into_response(Refused::internal()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+
+    #[test]
+    fn a_prefix_before_the_version_is_taken_off() {
+        for (given, kept) in [
+            ("/_aws/lambda-url/a1b2/v1/event?project=p", "/v1/event?project=p"),
+            ("/v1/sequence/p?name=v1/v1/", "/v1/sequence/p?name=v1/v1/"),
+            ("/other", "/other"),
+            ("https://host/x/v1/metadata", "/v1/metadata"),
+        ] {
+            let request = Request::builder().uri(given).body(Body::empty()).unwrap();
+            let kept_uri = without_prefix(request).uri().path_and_query().map(ToString::to_string);
+            assert_eq!(kept_uri.as_deref(), Some(kept), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_answer() {
+        let future = Caught(Box::pin(async { panic!("a planted panic, expected in the test's output") }));
+        let mut future = std::pin::pin!(future);
+        match future.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {
+            Poll::Ready(response) => assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR),
+            Poll::Pending => panic!("not ready"),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Reading requests: bodies, query strings, names in paths. What cannot be read is refused by name.
+
+use crate::problem::{Answer, Refused};
+use crate::strict;
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::time::Timestamp;
+use keelway_engine::sequences::views::{MAX_PAGE, Position, Window};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The longest body, in bytes: 1 MiB.
+pub const MAX_BODY: usize = 1 << 20;
+/// Entries on a page when nothing is said.
+const DEFAULT_PAGE: usize = 20;
+
+/// A JSON body.
+pub struct Json<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
+    type Rejection = Refused;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        if let Some(other) = not_json(request.headers()) {
+            let detail = format!("content-type: {other:?} is not taken here: send JSON as application/json");
+            return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type", detail));
+        }
+        let bytes = body(request).await?;
+        let refused = |error: String| {
+            Refused::new(StatusCode::BAD_REQUEST, "invalid body", format!("the body is not what is expected here: {error}"))
+        };
+        let value: Value = strict::parse(&bytes).map_err(refused)?;
+        serde_json::from_value(value).map(Json).map_err(|error| refused(error.to_string()))
+    }
+}
+
+/// A body as text.
+pub struct Text(pub String);
+
+impl<S: Send + Sync> FromRequest<S> for Text {
+    type Rejection = Refused;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        let text = String::from_utf8(body(request).await?).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Refused::new(StatusCode::BAD_REQUEST, "invalid body", format!("the body is not UTF-8 at byte {at}: send it as UTF-8"))
+        })?;
+        match text.chars().find(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+            Some(odd) => {
+                let detail = format!("the body contains the control character U+{:04X}: leave it out", u32::from(odd));
+                Err(Refused::new(StatusCode::BAD_REQUEST, "invalid body", detail))
+            }
+            None => Ok(Self(text)),
+        }
+    }
+}
+
+async fn body(request: Request) -> Answer<Vec<u8>> {
+    let told = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let too_large = || Refused::too_large(format!("the body is larger than {MAX_BODY} bytes (1 MiB): send less at once"));
+    if told.is_some_and(|told| told > MAX_BODY) {
+        return Err(too_large());
+    }
+    to_bytes(request.into_body(), MAX_BODY).await.map(|bytes| bytes.to_vec()).map_err(|_| too_large())
+}
+
+/// The content type, if it is something else than JSON. None at all is let pass.
+fn not_json(headers: &HeaderMap) -> Option<String> {
+    let given = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes()).into_owned();
+    let kind = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let json = kind.is_empty() || kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    (!json).then(|| given.chars().take(100).collect())
+}
+
+/// The query string.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        let Query(params) = Query::<T>::try_from_uri(&parts.uri).map_err(|error| {
+            let text = error.to_string();
+            let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
+            Refused::new(StatusCode::BAD_REQUEST, "invalid query", format!("the query string is not what is expected here: {text}"))
+        })?;
+        Ok(Self(params))
+    }
+}
+
+/// What is empty counts as absent, as Keptn's clients send it.
+pub fn given(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
+}
+
+/// The size of a page: 20 if nothing is said, at most 100.
+pub fn page_size(text: Option<&String>) -> Answer<usize> {
+    match given(text) {
+        None => Ok(DEFAULT_PAGE),
+        Some(text) => match text.parse::<usize>() {
+            Ok(0) => Ok(DEFAULT_PAGE),
+            Ok(n) => Ok(n.min(MAX_PAGE)),
+            Err(_) => Err(Refused::field("pageSize", format!("{text:?} is not a number from 1 to {MAX_PAGE}"))),
+        },
+    }
+}
+
+/// A place in a list by time.
+pub fn position(text: Option<&String>) -> Answer<Position> {
+    let Some(text) = given(text) else { return Ok(0) };
+    let wrong =
+        || Refused::field("nextPageKey", format!("{text:?} is not a key of this list: send the one the page before ended with"));
+    text.parse().ok().filter(|position| *position >= 0).ok_or_else(wrong)
+}
+
+/// `fromTime` and `beforeTime`.
+pub fn window(from: Option<&String>, before: Option<&String>) -> Answer<Window> {
+    let time = |field: &str, text: Option<&String>| match given(text) {
+        None => Ok(None),
+        Some(text) => match Timestamp::parse(text) {
+            Some(time) if time.0 > 0 => Ok(Some(time)),
+            _ => Err(Refused::field(field, format!("{text:?} is not a time: write it like 2026-11-20T15:04:05.000Z"))),
+        },
+    };
+    Ok(Window { after: time("fromTime", from)?, before: time("beforeTime", before)? })
+}
+
+/// A context.
+pub fn context(field: &str, text: &str) -> Answer<Context> {
+    Context::new(text).map_err(|error| Refused::field(field, error))
+}
+
+/// A project's name; one that breaks the rule for names names no project.
+pub fn project(text: &str) -> Option<ProjectName> {
+    ProjectName::new(text).ok()
+}
+
+/// A text that people wrote: not too long, no control characters.
+pub fn note(field: &str, text: Option<&String>, most: usize) -> Answer<Option<String>> {
+    let Some(text) = given(text) else { return Ok(None) };
+    if let Some(odd) = text.chars().find(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
+        return Err(Refused::field(field, format!("contains the control character U+{:04X}: leave it out", u32::from(odd))));
+    }
+    match text.chars().count() {
+        n if n > most => Err(Refused::field(field, format!("has {n} characters: at most {most} are allowed"))),
+        _ => Ok(Some(text.to_owned())),
+    }
+}

@@ -1,0 +1,98 @@
+//! The HTTP API under `/v1`, shaped as Keptn's where Keptn has it.
+//!
+//! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go on the bus
+//! and decisions into the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
+//! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
+
+mod apply;
+mod approvals;
+mod auth;
+mod events;
+mod fence;
+mod input;
+mod metadata;
+mod problem;
+mod projects;
+mod sequences;
+mod strict;
+
+pub use auth::Tokens;
+pub use fence::without_prefix;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::Engine;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What every request works with. A clone is the same.
+pub struct Api<P> {
+    inner: Arc<Inner<P>>,
+}
+
+struct Inner<P> {
+    engine: Engine<P>,
+    settings: Settings,
+}
+
+/// What the API is told besides the engine's limits.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Whose requests are answered.
+    pub tokens: Tokens,
+    /// How long an answer waits for the state to show an outcome; then it is 202.
+    pub patience: Duration,
+    /// What `GET /v1/metadata` calls this installation.
+    pub stack: String,
+}
+
+impl<P> Clone for Api<P> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone() }
+    }
+}
+
+impl<P: Ports> Api<P> {
+    /// An API on this engine.
+    pub fn new(engine: Engine<P>, settings: Settings) -> Self {
+        Self { inner: Arc::new(Inner { engine, settings }) }
+    }
+    fn engine(&self) -> &Engine<P> {
+        &self.inner.engine
+    }
+    fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+}
+
+/// All routes, behind the token and the fence.
+pub fn router<P: Ports + 'static>(api: Api<P>) -> Router {
+    let project = Router::new()
+        .route("/", get(projects::one::<P>))
+        .route("/shipyard", get(projects::shipyard::<P>))
+        .route("/service", get(projects::services::<P>))
+        .route("/stage", get(projects::stages::<P>))
+        .route("/stage/{stage}", get(projects::stage::<P>))
+        .route("/stage/{stage}/service", get(projects::stage_services::<P>))
+        .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
+        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>));
+    let v1 = Router::new()
+        .route("/auth", post(metadata::auth))
+        .route("/metadata", get(metadata::metadata::<P>))
+        .route("/event", get(events::list::<P>).post(events::accept::<P>))
+        .route("/event/triggered/{type}", get(events::triggered::<P>))
+        .route("/sequence/{project}", get(sequences::list::<P>))
+        .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
+        .route("/apply", post(apply::apply::<P>))
+        .route("/project", get(projects::list::<P>))
+        .nest("/project/{project}", project);
+    Router::new()
+        .nest("/v1", v1)
+        .fallback(fence::unknown_path)
+        .method_not_allowed_fallback(fence::wrong_method)
+        .layer(from_fn_with_state(api.clone(), auth::check::<P>))
+        .layer(from_fn(fence::fence))
+        .with_state(api)
+}

@@ -1,0 +1,101 @@
+//! Refusals as problem details: every answer that is not a success says what is wrong, where, and the way out.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use keelway_engine::ports::PortError;
+use keelway_engine::sequences::definitions::Refusal;
+use keelway_wire::cloudevent::CloudEventError;
+use keelway_wire::http::Problem;
+
+/// A refusal on its way out. The fence writes it, because only there the path is known.
+#[derive(Debug, Clone)]
+pub struct Refused(pub Problem);
+
+/// What a handler answers with.
+pub type Answer<T> = Result<T, Refused>;
+
+impl Refused {
+    /// A refusal of the kind `title`.
+    pub fn new(status: StatusCode, title: &str, detail: impl Into<String>) -> Self {
+        Self(Problem::new(status.as_u16(), title, detail))
+    }
+    /// 400 about one field.
+    pub fn field(field: &str, message: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid request", format!("{field}: {message}"))
+    }
+    /// 413
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too large", detail)
+    }
+    /// What is said of a status that comes without a problem of its own.
+    pub fn of_status(status: StatusCode) -> Self {
+        Self::new(status, &status.canonical_reason().unwrap_or("refused").to_lowercase(), "")
+    }
+    /// 500; what happened is in the log and not in the answer.
+    pub fn internal() -> Self {
+        let detail = "the request could not be handled; the function's log says why";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error", detail)
+    }
+
+    /// The finished response.
+    pub fn render(mut self, path: &str) -> Response {
+        self.0.instance = Some(path.chars().take(300).collect());
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self.0).unwrap_or_default();
+        let mut response = (status, [(header::CONTENT_TYPE, Problem::CONTENT_TYPE)], body).into_response();
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                drop(response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1")))
+            }
+            StatusCode::UNAUTHORIZED => {
+                drop(response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("x-token")));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<PortError> for Refused {
+    fn from(error: PortError) -> Self {
+        match &error {
+            PortError::Retry { .. } => {
+                tracing::warn!(%error, "a request could not be served for now");
+                let detail = "a service behind the API is busy or away: send the same again in a moment, it counts once";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "try again", detail)
+            }
+            PortError::Refused { .. } => {
+                tracing::error!(%error, "a request could not be served");
+                Self::internal()
+            }
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let detail = refusal.to_string();
+        match refusal {
+            Refusal::Port(error) => error.into(),
+            Refusal::Unknown { kind, .. } => Self::new(StatusCode::NOT_FOUND, &format!("unknown {kind}"), detail),
+            Refusal::Invalid { .. } => Self::new(StatusCode::BAD_REQUEST, "invalid request", detail),
+            Refusal::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            Refusal::TooLarge(_) => Self::too_large(detail),
+        }
+    }
+}
+
+impl From<CloudEventError> for Refused {
+    fn from(error: CloudEventError) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid event", error.to_string())
+    }
+}

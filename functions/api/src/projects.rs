@@ -1,0 +1,174 @@
+//! Projects, their stages and services, in Keptn's shapes.
+
+use crate::Api;
+use crate::input::{Params, given, page_size};
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use keelway_domain::time::Timestamp;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::definitions::{Project, Refusal};
+use keelway_wire::http::{ProjectPage, ProjectService, ProjectStage, ProjectState, ServicePage, StagePage};
+use serde::Deserialize;
+
+/// Services shown inside projects and stages; all of them are listed page by page.
+const SHOWN: u32 = 100;
+
+/// Paging. What Keptn's clients send besides is taken and means nothing here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Paging {
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+    #[serde(rename = "disableUpstreamSync")]
+    _disable_upstream_sync: Option<String>,
+}
+
+impl Paging {
+    fn size(&self) -> Answer<u32> {
+        page_size(self.page_size.as_ref()).map(|size| u32::try_from(size).unwrap_or(SHOWN))
+    }
+    /// The name the page before ended with.
+    fn after(&self) -> Option<&str> {
+        given(self.next_page_key.as_ref()).filter(|key| *key != "0")
+    }
+}
+
+/// `GET /v1/project`
+pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<ProjectPage>> {
+    let (found, more) = api.engine().list_projects(paging.after(), paging.size()?).await?;
+    let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| last.settings.name.to_string());
+    let mut projects = vec![];
+    for project in &found {
+        projects.push(state(&api, project, None).await?);
+    }
+    let (size, n) = (u64::from(paging.size()?), projects.len() as u64);
+    Ok(Json(ProjectPage { projects, next_page_key: next, page_size: size, total_count: n }))
+}
+
+/// `GET /v1/project/{project}`
+pub async fn one<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<Json<ProjectState>> {
+    let project = api.engine().find_project(&name).await?;
+    let source = source(&api, &project).await?;
+    Ok(Json(state(&api, &project, source).await?))
+}
+
+/// `GET /v1/project/{project}/shipyard`
+pub async fn shipyard<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<Response> {
+    let project = api.engine().find_project(&name).await?;
+    match source(&api, &project).await? {
+        Some(text) => {
+            let revision = project.revision.unwrap_or_default();
+            Ok(([(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, format!("\"{revision}\""))], text)
+                .into_response())
+        }
+        None => {
+            let detail = format!("project {} has no shipyard yet: apply one", project.settings.name);
+            Err(Refused::new(StatusCode::NOT_FOUND, "no shipyard", detail))
+        }
+    }
+}
+
+/// `GET /v1/project/{project}/stage`
+pub async fn stages<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(_): Params<Paging>,
+) -> Answer<Json<StagePage>> {
+    let project = api.engine().find_project(&name).await?;
+    let stages = state(&api, &project, None).await?.stages;
+    let n = stages.len() as u64;
+    Ok(Json(StagePage { stages, next_page_key: "0".into(), page_size: n, total_count: n }))
+}
+
+/// `GET /v1/project/{project}/stage/{stage}`
+pub async fn stage<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((name, stage)): Path<(String, String)>,
+) -> Answer<Json<ProjectStage>> {
+    let project = api.engine().find_project(&name).await?;
+    check_stage(&project, &stage)?;
+    Ok(Json(ProjectStage { stage_name: stage, services: shown_services(&api, &project).await? }))
+}
+
+/// `GET /v1/project/{project}/service`
+pub async fn services<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ServicePage>> {
+    let project = api.engine().find_project(&name).await?;
+    service_page(&api, &project, &paging).await
+}
+
+/// `GET /v1/project/{project}/stage/{stage}/service`: a project's services are in all of its stages.
+pub async fn stage_services<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((name, stage)): Path<(String, String)>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ServicePage>> {
+    let project = api.engine().find_project(&name).await?;
+    check_stage(&project, &stage)?;
+    service_page(&api, &project, &paging).await
+}
+
+/// `GET /v1/project/{project}/stage/{stage}/service/{service}`
+pub async fn service<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((name, stage, service)): Path<(String, String, String)>,
+) -> Answer<Json<ProjectService>> {
+    let project = api.engine().find_project(&name).await?;
+    check_stage(&project, &stage)?;
+    match api.engine().get_service(&project.settings.name, &service).await? {
+        Some(at) => Ok(Json(info(service, at))),
+        None => {
+            let (known, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
+            Err(Refusal::unknown("service", &service, known.iter().map(|(name, _)| name.as_str())).into())
+        }
+    }
+}
+
+fn check_stage(project: &Project, stage: &str) -> Answer<()> {
+    match project.shipyard.stage(stage) {
+        Some(_) => Ok(()),
+        None => Err(Refusal::unknown("stage", stage, project.shipyard.stages.iter().map(|stage| stage.name.as_str())).into()),
+    }
+}
+
+async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
+    let (found, more) = api.engine().list_services(&project.settings.name, paging.after(), paging.size()?).await?;
+    let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |(last, _)| last.clone());
+    let services: Vec<ProjectService> = found.into_iter().map(|(name, at)| info(name, at)).collect();
+    let (size, n) = (u64::from(paging.size()?), services.len() as u64);
+    Ok(Json(ServicePage { services, next_page_key: next, page_size: size, total_count: n }))
+}
+
+async fn shown_services<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Vec<ProjectService>> {
+    let (found, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
+    Ok(found.into_iter().map(|(name, at)| info(name, at)).collect())
+}
+
+async fn source<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Option<String>> {
+    let Some(revision) = &project.revision else { return Ok(None) };
+    let found = api.engine().get_revision(&project.settings.name, revision).await?;
+    Ok(found.map(|revision| revision.source))
+}
+
+async fn state<P: Ports>(api: &Api<P>, project: &Project, shipyard: Option<String>) -> Answer<ProjectState> {
+    let services = shown_services(api, project).await?;
+    let stage = |name: &str| ProjectStage { stage_name: name.to_owned(), services: services.clone() };
+    Ok(ProjectState {
+        project_name: project.settings.name.to_string(),
+        creation_date: project.created.rfc3339(),
+        shipyard_version: project.revision.clone().unwrap_or_default(),
+        description: project.settings.description.clone().unwrap_or_default(),
+        stages: project.shipyard.stages.iter().map(|declared| stage(declared.name.as_str())).collect(),
+        shipyard,
+    })
+}
+
+fn info(name: String, at: Timestamp) -> ProjectService {
+    ProjectService { service_name: name, creation_date: at.rfc3339() }
+}

@@ -1,0 +1,85 @@
+//! Sequences: the list, and their control.
+
+use crate::Api;
+use crate::input::{Json, Params, context, given, page_size, position, window};
+use crate::problem::{Answer, Refused};
+use axum::extract::{Path, State};
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::commands::Control;
+use keelway_engine::sequences::views::{MAX_PAGE, SequenceFilter};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// What a sequence's overall state can be.
+const STATES: [&str; 8] = ["triggered", "started", "waiting", "paused", "waitingForApproval", "finished", "timedOut", "aborted"];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    name: Option<String>,
+    state: Option<String>,
+    from_time: Option<String>,
+    before_time: Option<String>,
+    keptn_context: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Command {
+    state: String,
+    stage: String,
+}
+
+/// `GET /v1/sequence/{project}`
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(project): Path<String>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<Value>> {
+    let state = given(wanted.state.as_ref()).map(str::to_owned);
+    if let Some(state) = state.as_ref().filter(|state| !STATES.contains(&state.as_str())) {
+        return Err(Refused::field("state", format!("{state:?} is none: there are {}", STATES.join(", "))));
+    }
+    let contexts = given(wanted.keptn_context.as_ref()).unwrap_or_default();
+    let contexts: Vec<_> = contexts.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
+    if contexts.len() > MAX_PAGE {
+        return Err(Refused::field("keptnContext", format!("lists {} contexts: at most {MAX_PAGE} at once", contexts.len())));
+    }
+    let filter = SequenceFilter {
+        name: given(wanted.name.as_ref()).map(str::to_owned),
+        state,
+        window: window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?,
+        contexts: contexts.into_iter().map(|text| context("keptnContext", text)).collect::<Answer<_>>()?,
+    };
+    let size = page_size(wanted.page_size.as_ref())?;
+    let from = position(wanted.next_page_key.as_ref())?;
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let page = api.engine().sequences(&project, &filter, size, from).await?;
+    let n = page.items.len();
+    Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n})))
+}
+
+/// `POST /v1/sequence/{project}/{context}/control`
+pub async fn control<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((project, of)): Path<(String, String)>,
+    Json(body): Json<Command>,
+) -> Answer<axum::Json<Value>> {
+    let what = match Control::parse(&body.state) {
+        Some(what) => what,
+        None if body.state.is_empty() => {
+            return Err(Refused::field("state", "is missing: send \"pause\", \"resume\" or \"abort\""));
+        }
+        None => {
+            let state: String = body.state.chars().take(50).collect();
+            return Err(Refused::field("state", format!("{state:?} is none: send \"pause\", \"resume\" or \"abort\"")));
+        }
+    };
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let of = context("context", &of)?;
+    tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
+    api.engine().control(&project, &of, given(Some(&body.stage)), what).await?;
+    Ok(axum::Json(json!({})))
+}

@@ -1,0 +1,148 @@
+//! Decisions on approvals, and the control of contexts.
+
+use crate::stand::Stand;
+use serde_json::{Value, json};
+
+const STAGES: &str = "
+    - name: prod
+      sequences:
+        - name: delivery
+          tasks:
+            - name: approval
+              properties: {pass: manual, warning: manual}
+            - name: release
+";
+
+async fn waiting(stand: &mut Stand) -> (String, Value, String) {
+    stand.apply("shop", STAGES).await;
+    let context = stand.trigger("shop", "prod", "delivery", "cart").await;
+    let open = stand.open("approval").await;
+    let path = format!("/v1/project/shop/approval/{context}/{}", open["id"].as_str().unwrap());
+    (context, open, path)
+}
+
+async fn state(stand: &Stand, context: &str) -> Value {
+    stand.get(&format!("/v1/sequence/shop?keptnContext={context}")).await.json()["states"][0].clone()
+}
+
+#[tokio::test]
+async fn an_approval_is_decided_once() {
+    let mut stand = Stand::new();
+    let (context, _, path) = waiting(&mut stand).await;
+    assert_eq!(state(&stand, &context).await["state"], "waitingForApproval");
+
+    let approve = json!({"decision": "approve", "message": "looks good", "by": "ann"});
+    let first = stand.post(&path, &approve).await;
+    assert_eq!(first.status, 202, "{first:?}");
+    assert_eq!(first.json(), json!({"keptnContext": context, "look": format!("/v1/sequence/shop?keptnContext={context}")}));
+    stand.work().await;
+    let again = stand.post(&path, &approve).await;
+    assert_eq!((again.status, again.json()), (200, json!({"keptnContext": context, "result": "pass"})));
+    let other = stand.post(&path, &json!({"decision": "decline"})).await;
+    assert_eq!(other.status, 409);
+    assert!(other.problem().contains("it was approved by ann at 2026-11-20T12:00:0"), "{}", other.problem());
+
+    let events =
+        stand.get(&format!("/v1/event?project=shop&keptnContext={context}&type=sh.keptn.event.approval.finished")).await.json();
+    let data = &events["events"][0]["data"];
+    assert_eq!((&data["result"], &data["message"], &data["approval"]["by"]), (&json!("pass"), &json!("looks good"), &json!("ann")));
+    assert_eq!(stand.open("release").await["data"]["labels"], Value::Null);
+    assert_eq!(state(&stand, &context).await["state"], "started");
+}
+
+#[tokio::test]
+async fn declining_ends_the_sequence() {
+    let mut stand = Stand::new();
+    let (context, open, path) = waiting(&mut stand).await;
+    // Two people at the same time: one of them is heard.
+    assert_eq!(stand.post(&path, &json!({"decision": "decline", "by": "bob"})).await.status, 202);
+    assert_eq!(stand.post(&path, &json!({"decision": "approve", "by": "ann"})).await.status, 202);
+    stand.work().await;
+    assert_eq!(stand.post(&path, &json!({"decision": "decline"})).await.status, 200);
+    assert_eq!(stand.post(&path, &json!({"decision": "approve"})).await.status, 409);
+    let state = state(&stand, &context).await;
+    assert_eq!((&state["state"], &state["executions"][0]["result"]), (&json!("finished"), &json!("fail")));
+    assert_eq!(stand.open("release").await, Value::Null);
+    assert_eq!(open["type"], "sh.keptn.event.approval.triggered");
+}
+
+#[tokio::test]
+async fn keptns_way_of_deciding() {
+    let mut stand = Stand::new();
+    let (context, open, _) = waiting(&mut stand).await;
+    let finished = |id: &str, result: &str| {
+        json!({
+            "type": "sh.keptn.event.approval.finished", "source": "https://keptn.sh/cli", "id": id, "shkeptncontext": context,
+            "triggeredid": open["id"], "data": {"project": "shop", "stage": "prod", "service": "cart", "result": result, "status": "succeeded"}
+        })
+    };
+    assert_eq!(stand.post("/v1/event", &finished("a", "pass")).await.status, 202);
+    assert!(
+        stand.world.outgoing().iter().all(|entry| !entry.detail_type.ends_with("approval.finished")),
+        "not on the bus before it counts"
+    );
+    stand.work().await;
+    let again = stand.post("/v1/event", &finished("a", "pass")).await;
+    assert_eq!((again.status, &again.json()["keptnContext"]), (200, &json!(context)));
+    assert_eq!(stand.post("/v1/event", &finished("b", "fail")).await.status, 409);
+    assert_eq!(stand.open("release").await["data"]["result"], "pass");
+}
+
+#[tokio::test]
+async fn what_cannot_be_decided() {
+    let mut stand = Stand::new();
+    let (context, open, path) = waiting(&mut stand).await;
+    let approve = json!({"decision": "approve"});
+    let id = open["id"].as_str().unwrap();
+    for (path, status, says) in [
+        (format!("/v1/project/shop/approval/{context}/nonsense"), 404, "approval \"nonsense\" does not exist"),
+        (format!("/v1/project/shop/approval/other/{id}"), 404, "event/triggered/approval"),
+        (format!("/v1/project/shoop/approval/{context}/{id}"), 404, "did you mean \"shop\"?"),
+    ] {
+        let answer = stand.post(&path, &approve).await;
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.problem().contains(says), "{path}: {}", answer.problem());
+    }
+    for (body, says) in [
+        (json!({"decision": "perhaps"}), "\"approve\" or \"decline\""),
+        (json!({}), "decision"),
+        (json!({"decision": "approve", "who": "ann"}), "who"),
+        (json!({"decision": "approve", "by": "a\u{1b}b"}), "U+001B"),
+        (json!({"decision": "approve", "message": "x".repeat(2001)}), "at most 2000"),
+    ] {
+        let answer = stand.post(&path, &body).await;
+        assert_eq!(answer.status, 400, "{body}");
+        assert!(answer.problem().contains(says), "{body}: {}", answer.problem());
+    }
+    // Another task's trigger is no approval.
+    assert_eq!(stand.post(&path, &approve).await.status, 202);
+    stand.work().await;
+    let release = stand.open("release").await["id"].as_str().unwrap().to_owned();
+    assert_eq!(stand.post(&format!("/v1/project/shop/approval/{context}/{release}"), &approve).await.status, 404);
+}
+
+#[tokio::test]
+async fn pause_resume_abort() {
+    let mut stand = Stand::new();
+    let (context, _, approval) = waiting(&mut stand).await;
+    let path = format!("/v1/sequence/shop/{context}/control");
+    for (body, status) in [(json!({}), 400), (json!({"state": "foo"}), 400), (json!({"state": "pause", "stage": "dev"}), 404)] {
+        assert_eq!(stand.post(&path, &body).await.status, status, "{body}");
+    }
+    assert_eq!(stand.post("/v1/sequence/shop/none/control", &json!({"state": "pause"})).await.status, 404);
+
+    for (what, expected) in [("pause", "paused"), ("pause", "paused"), ("resume", "waitingForApproval")] {
+        let answer = stand.post(&path, &json!({"state": what, "stage": ""})).await;
+        assert_eq!((answer.status, answer.json()), (200, json!({})));
+        stand.work().await;
+        assert_eq!(state(&stand, &context).await["state"], expected);
+    }
+    assert_eq!(stand.post(&path, &json!({"state": "abort"})).await.status, 200);
+    stand.work().await;
+    let over = state(&stand, &context).await;
+    assert_eq!((&over["state"], &over["executions"][0]["status"]), (&json!("aborted"), &json!("aborted")));
+    assert_eq!(over["executions"][0]["tasks"], json!([{"name": "approval", "state": "aborted"}]));
+    let late = stand.post(&approval, &json!({"decision": "approve"})).await;
+    assert_eq!(late.status, 409);
+    assert!(late.problem().contains("the sequence was aborted"));
+}

@@ -1,0 +1,214 @@
+//! The API on the in-memory world: requests in, answers out, and the engine's queue worked on demand.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use keelway_api::{Api, Settings, Tokens, router};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::sha256_hex;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::item::{Item, Key};
+use keelway_engine::message::Handled;
+use keelway_engine::ports::{
+    Bus, BusEntry, Clock, Leftover, Limits, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
+};
+use keelway_engine::sequences::Engine;
+use keelway_wire::cloudevent::{Origin, parse};
+use keelway_world::World;
+use keelway_world::exec::block_on;
+use keelway_world::worker::Worker;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tower::ServiceExt;
+
+pub const TOKEN: &str = "test-token";
+
+/// A worker's ports that are done at once: under a runtime nobody would wake the world's.
+#[derive(Clone)]
+pub struct AtOnce(Worker);
+
+impl Store for AtOnce {
+    async fn get(&self, key: &Key) -> Result<Option<Item>, PortError> {
+        block_on(self.0.get(key))
+    }
+    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+        block_on(self.0.get_batch(keys))
+    }
+    async fn query(&self, query: &Query) -> Result<Page, PortError> {
+        block_on(self.0.query(query))
+    }
+    async fn put_batch(&self, puts: &[Item], deletes: &[Key]) -> Result<Leftover, PortError> {
+        block_on(self.0.put_batch(puts, deletes))
+    }
+    async fn write(&self, write: &Write) -> Result<Written, PortError> {
+        block_on(self.0.write(write))
+    }
+    async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {
+        block_on(self.0.transact(writes))
+    }
+}
+
+impl Bus for AtOnce {
+    async fn publish(&self, entries: &[BusEntry]) -> Result<Vec<Option<String>>, PortError> {
+        block_on(self.0.publish(entries))
+    }
+}
+
+impl Queue for AtOnce {
+    async fn send(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+        block_on(self.0.send(bodies))
+    }
+    async fn send_at(&self, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
+        block_on(self.0.send_at(name, body, at))
+    }
+}
+
+impl Clock for AtOnce {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// What the API said.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub content_type: String,
+    pub headers: axum::http::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or(Value::Null)
+    }
+    /// The refusal's detail; checks that it is a whole problem.
+    pub fn problem(&self) -> String {
+        assert_eq!(self.content_type, "application/problem+json", "{self:?}");
+        let json = self.json();
+        assert_eq!(json["status"], json!(self.status));
+        assert!(json["title"].is_string() && json["type"].is_string() && json["instance"].is_string(), "{json}");
+        json["detail"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+pub struct Stand {
+    pub world: World,
+    app: Router,
+    engine: Engine<AtOnce>,
+    bus_seen: usize,
+}
+
+impl Stand {
+    pub fn new() -> Self {
+        Self::with_limits(Limits::default())
+    }
+
+    pub fn with_limits(limits: Limits) -> Self {
+        let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
+        let settings = Settings {
+            tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())),
+            patience: Duration::ZERO,
+            stack: "test-api".into(),
+        };
+        let app = router(Api::new(Engine::new(AtOnce(world.worker(0)), limits.clone()), settings));
+        let engine = Engine::new(AtOnce(world.worker(1)), limits);
+        Self { world, app, engine, bus_seen: 0 }
+    }
+
+    pub async fn request(&self, request: Request<Body>) -> Answer {
+        let response = self.app.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, usize::MAX).await.unwrap();
+        let content_type = parts.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Answer { status: parts.status.as_u16(), content_type, headers: parts.headers, text }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.request(Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_text(path, "application/json", body.to_string()).await
+    }
+
+    pub async fn post_text(&self, path: &str, content_type: &str, body: String) -> Answer {
+        let request = Request::post(path).header("x-token", TOKEN).header("content-type", content_type);
+        self.request(request.body(Body::from(body)).unwrap()).await
+    }
+
+    /// Applies a project with this shipyard.
+    pub async fn apply(&self, project: &str, stages: &str) -> Answer {
+        let text = format!(
+            "apiVersion: keelway.dev/v1\nkind: Project\nmetadata:\n  name: {project}\n---\napiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\n\
+             metadata:\n  name: shipyard-{project}\nspec:\n  stages:\n{stages}"
+        );
+        let answer = self.post_text("/v1/apply", "application/yaml", text).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        answer
+    }
+
+    /// Triggers a sequence at the API and has the engine work on it.
+    pub async fn trigger(&mut self, project: &str, stage: &str, sequence: &str, service: &str) -> String {
+        let event = json!({
+            "type": format!("sh.keptn.event.{stage}.{sequence}.triggered"), "source": "test",
+            "data": {"project": project, "stage": stage, "service": service}
+        });
+        let answer = self.post("/v1/event", &event).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.work().await;
+        answer.json()["keptnContext"].as_str().unwrap().to_owned()
+    }
+
+    /// The engine works until nothing is left: events of others on the bus, and its own messages.
+    pub async fn work(&mut self) {
+        loop {
+            let fresh: Vec<Value> = {
+                let core = self.world.core();
+                let details = core.bus.firsts().skip(self.bus_seen).map(|p| serde_json::from_str(&p.entry.detail).unwrap());
+                details.collect()
+            };
+            self.bus_seen += fresh.len();
+            for event in &fresh {
+                let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).unwrap();
+                self.world.emit(event);
+            }
+            let receivable = {
+                let core = self.world.core();
+                core.queue.receivable(core.now)
+            };
+            let Some(id) = receivable.first() else { return };
+            let delivery = self.world.core().queue.receive(*id).unwrap();
+            let _: Handled = self.engine.handle(&delivery).await.unwrap();
+            self.world.core().queue.acknowledge(*id);
+        }
+    }
+
+    /// Answers the only open trigger of a task, through the API.
+    pub async fn execute(&mut self, task: &str, result: &str) {
+        let open = self.open(task).await;
+        for kind in ["started", "finished"] {
+            let mut event = json!({
+                "type": format!("sh.keptn.event.{task}.{kind}"), "source": "executor", "id": format!("{kind}-{}", open["id"].as_str().unwrap()),
+                "shkeptncontext": open["shkeptncontext"], "triggeredid": open["id"],
+                "data": {"project": open["data"]["project"], "stage": open["data"]["stage"], "service": open["data"]["service"]}
+            });
+            if kind == "finished" {
+                event["data"]["result"] = json!(result);
+                event["data"]["status"] = json!("succeeded");
+            }
+            let answer = self.post("/v1/event", &event).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            self.work().await;
+            self.world.pass(Span::seconds(1));
+        }
+    }
+
+    /// The first open trigger of a task.
+    pub async fn open(&self, task: &str) -> Value {
+        let answer = self.get(&format!("/v1/event/triggered/{task}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["events"][0].clone()
+    }
+}
