@@ -16,7 +16,9 @@ fn every_planted_fault_is_found() {
     let work = || {
         let mut found = vec![];
         while let Some(plant) = plants.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let first = (0..SEEDS).find_map(|seed| simulate(seed, Some(*plant), false).err());
+            // A seed the engine itself fails on shows nothing.
+            let violated = |seed| simulate(seed, Some(*plant), false).err().filter(|_| simulate(seed, None, false).is_ok());
+            let first = (0..SEEDS).find_map(violated);
             found.push((*plant, first.map(|violation| (violation.seed, violation.rule))));
         }
         found

@@ -3,7 +3,7 @@
 use super::expect::{at, matches};
 use super::format::{Details, Outgoing};
 use super::run::Story;
-use keelway_domain::event::PREFIX;
+use keelway_domain::event::{EventType, Kind, PREFIX};
 use serde_json::Value;
 
 /// An expected event with its line taken apart.
@@ -132,10 +132,17 @@ pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
 fn answers(story: &Story<'_>, event: &Value, stem: &str, id: &str) -> Result<(), String> {
     let before = story.sent.iter().chain(&story.inputs).find(|other| other["id"] == id);
     let trigger = before.ok_or_else(|| format!("triggeredid {id} is of no event that went before"))?;
+    let ty = trigger["type"].as_str().unwrap_or_default();
     // A domain event starts sequences of any name; an unknown stage in a trigger's data is answered under that stage.
-    let (ty, name) = (trigger["type"].as_str().unwrap_or_default(), format!("{PREFIX}{stem}.triggered"));
-    let task = !stem.contains('.');
-    if ty != name && (task || ty.strip_prefix(PREFIX).is_some_and(|ty| ty.split('.').count() == 2)) {
+    let fits = match EventType::parse(ty) {
+        EventType::Task(task, Kind::Triggered) => task.as_str() == stem,
+        EventType::Sequence(_, sequence, Kind::Triggered) => {
+            stem.split_once('.').is_some_and(|(_, name)| name == sequence.as_str())
+        }
+        EventType::Other(_) => stem.contains('.'),
+        _ => false,
+    };
+    if !fits {
         return Err(format!("triggeredid is that of {ty}"));
     }
     let derived = trigger.get("shkeptncontext").is_none();
