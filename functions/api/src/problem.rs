@@ -9,7 +9,7 @@ use keelway_wire::http::Problem;
 
 /// A refusal on its way out. The fence writes it, because only there the path is known.
 #[derive(Debug, Clone)]
-pub struct Refused(pub Problem);
+pub struct Refused(pub Box<Problem>);
 
 /// What a handler answers with.
 pub type Answer<T> = Result<T, Refused>;
@@ -17,7 +17,7 @@ pub type Answer<T> = Result<T, Refused>;
 impl Refused {
     /// A refusal of the kind `title`.
     pub fn new(status: StatusCode, title: &str, detail: impl Into<String>) -> Self {
-        Self(Problem::new(status.as_u16(), title, detail))
+        Self(Box::new(Problem::new(status.as_u16(), title, detail)))
     }
     /// 400 about one field.
     pub fn field(field: &str, message: impl std::fmt::Display) -> Self {
@@ -41,7 +41,7 @@ impl Refused {
     pub fn render(mut self, path: &str) -> Response {
         self.0.instance = Some(path.chars().take(300).collect());
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_string(&self.0).unwrap_or_default();
+        let body = serde_json::to_string(&*self.0).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, Problem::CONTENT_TYPE)], body).into_response();
         match status {
             StatusCode::SERVICE_UNAVAILABLE => {

@@ -1,7 +1,9 @@
 //! Decisions on approvals, and the control of contexts.
 
 use crate::stand::Stand;
+use keelway_engine::ports::Limits;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const STAGES: &str = "
     - name: prod
@@ -48,6 +50,15 @@ async fn an_approval_is_decided_once() {
     assert_eq!((&data["result"], &data["message"], &data["approval"]["by"]), (&json!("pass"), &json!("looks good"), &json!("ann")));
     assert_eq!(stand.open("release").await["data"]["labels"], Value::Null);
     assert_eq!(state(&stand, &context).await["state"], "started");
+}
+
+#[tokio::test]
+async fn the_answer_waits_for_the_state() {
+    let mut stand = Stand::with(Limits::default(), Duration::from_secs(5));
+    let (context, _, path) = waiting(&mut stand).await;
+    let answer = stand.post_while_working(&path, &json!({"decision": "approve"})).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({"keptnContext": context, "result": "pass"})));
+    assert_eq!(stand.open("release").await["shkeptncontext"], json!(context));
 }
 
 #[tokio::test]

@@ -105,19 +105,34 @@ impl Stand {
     }
 
     pub fn with_limits(limits: Limits) -> Self {
+        Self::with(limits, Duration::ZERO)
+    }
+
+    pub fn with(limits: Limits, patience: Duration) -> Self {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
-        let settings = Settings {
-            tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())),
-            patience: Duration::ZERO,
-            stack: "test-api".into(),
-        };
+        let settings = Settings { tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())), patience, stack: "test-api".into() };
         let app = router(Api::new(Engine::new(AtOnce(world.worker(0)), limits.clone()), settings));
         let engine = Engine::new(AtOnce(world.worker(1)), limits);
         Self { world, app, engine, bus_seen: 0 }
     }
 
     pub async fn request(&self, request: Request<Body>) -> Answer {
-        let response = self.app.clone().oneshot(request).await.unwrap();
+        Self::answer(self.app.clone(), request).await
+    }
+
+    /// A request during which the engine works.
+    pub async fn post_while_working(&mut self, path: &str, body: &Value) -> Answer {
+        let request = Request::post(path).header("x-token", TOKEN).header("content-type", "application/json");
+        let request = Self::answer(self.app.clone(), request.body(Body::from(body.to_string())).unwrap());
+        let work = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            self.work().await;
+        };
+        tokio::join!(request, work).0
+    }
+
+    async fn answer(app: Router, request: Request<Body>) -> Answer {
+        let response = app.oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
         let content_type = parts.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();

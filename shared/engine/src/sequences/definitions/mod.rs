@@ -3,72 +3,25 @@
 //!
 //! A shipyard revision is an immutable item named by its content; the project item says which one is in force.
 
+mod refusal;
+mod removal;
+
+pub use refusal::Refusal;
+
 use super::{COMMIT_TRIES, Engine, codec};
 use crate::item::{Attr, Attrs, Item, Key, MAX_ITEM_BYTES, Name};
 use crate::keys;
-use crate::ports::{Condition, Cursor, Index, PortError, Ports, Query, Write, Written};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::table;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::{Span, Timestamp};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The longest text of a shipyard document, in bytes: it is stored in one item beside what was read from it.
 pub const MAX_SOURCE_BYTES: usize = 300 * 1024;
 /// The longest description of a project, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 10 * 1024;
-/// Open sequences looked at before a stage is removed.
-const LOOKED_AT: u32 = 1000;
-/// Names told to somebody who named none of them.
-const TOLD: usize = 20;
-
-/// Why what a person asked for cannot be done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// A port failed.
-    #[error(transparent)]
-    Port(#[from] PortError),
-    /// There is no such thing; `hint` says what there is.
-    #[error("{kind} {name:?} does not exist: {hint}")]
-    Unknown {
-        /// "project", "stage", …
-        kind: &'static str,
-        /// What was named.
-        name: String,
-        /// What was probably meant, and what there is.
-        hint: String,
-    },
-    /// A field cannot be used as it is.
-    #[error("{field}: {message}")]
-    Invalid {
-        /// The field at fault.
-        field: &'static str,
-        /// What is wrong and the way out.
-        message: String,
-    },
-    /// It contradicts what is there.
-    #[error("{0}")]
-    Conflict(String),
-    /// It is larger than what fits.
-    #[error("{0}")]
-    TooLarge(String),
-}
-
-impl Refusal {
-    /// There is no `kind` of that name among `known`.
-    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
-        let known: Vec<&str> = known.into_iter().collect();
-        let near = nearest(name, &known).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
-        let hint = match known.len() {
-            0 => "there is none yet".to_owned(),
-            n if n > TOLD => format!("{near}there are {}, … ({n} together)", known[..TOLD].join(", ")),
-            1 => format!("{near}there is {}", known[0]),
-            _ => format!("{near}there are {}", known.join(", ")),
-        };
-        Self::Unknown { kind, name: name.chars().take(100).collect(), hint }
-    }
-}
 
 /// A project as it is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,45 +324,6 @@ impl<P: Ports> Engine<P> {
         }
         Ok(item)
     }
-
-    /// Refuses to take away stages in which something is open.
-    async fn check_removals(&self, project: &ProjectName, shipyard: &Shipyard) -> Result<(), Refusal> {
-        let item = self.project_item(project).await?;
-        let in_force = self.shipyard(project, item.text("rev").unwrap_or_default()).await?;
-        let removed: BTreeSet<&str> =
-            in_force.stages.iter().map(|stage| stage.name.as_str()).filter(|name| shipyard.stage(name).is_none()).collect();
-        if removed.is_empty() {
-            return Ok(());
-        }
-        let listed = removed.iter().copied().collect::<Vec<_>>().join(", ");
-        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT);
-        let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
-        if more {
-            return Err(Refusal::Conflict(format!(
-                "the shipyard leaves out {listed}, and more than {LOOKED_AT} sequences are open in project {project}, too many to look \
-                 through: keep the stages until fewer are open"
-            )));
-        }
-        let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
-        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
-        let mut in_use = BTreeSet::new();
-        for item in items.values() {
-            let x = codec::execution(item)?.x;
-            if x.outcome.is_none() && removed.contains(x.stage.as_str()) {
-                in_use.insert(format!("{} in {} (context {})", x.sequence, x.stage, x.context));
-            }
-        }
-        match in_use.len() {
-            0 => Ok(()),
-            n => {
-                let some = in_use.into_iter().take(3).collect::<Vec<_>>().join("; ");
-                let more = if n > 3 { format!(" and {} more", n - 3) } else { String::new() };
-                Err(Refusal::Conflict(format!(
-                    "the shipyard leaves out {listed}, but {some}{more} is still open: wait for the end or abort it, then apply again"
-                )))
-            }
-        }
-    }
 }
 
 fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {
@@ -421,35 +335,6 @@ fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {
     }
 }
 
-/// The name somebody may have meant: apart from case, at most one change in five letters, and two in more.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let wanted: Vec<char> = name.chars().take(100).flat_map(char::to_lowercase).collect();
-    let allowed = if wanted.len() <= 5 { 1 } else { 2 };
-    let distance = |candidate: &str| changes(&wanted, &candidate.chars().flat_map(char::to_lowercase).collect::<Vec<_>>());
-    let near = |candidate: &&str| candidate.starts_with(&wanted.iter().collect::<String>()) && wanted.len() >= 3;
-    let best = known.iter().map(|candidate| (distance(candidate), *candidate)).min_by_key(|(distance, _)| *distance);
-    let best = best.filter(|(distance, _)| *distance <= allowed && *distance < wanted.len());
-    best.map(|(_, candidate)| candidate).or_else(|| known.iter().copied().find(near))
-}
-
-/// How many letters must be put in, taken out or replaced to make one of the other; two swapped neighbours count as one.
-fn changes(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -459,20 +344,5 @@ mod tests {
         // printf 'hello\n' | git hash-object --stdin
         assert_eq!(blob_id("hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
         assert_eq!(blob_id(""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-    }
-
-    #[test]
-    fn a_slip_is_recognised() {
-        let known = ["dev", "staging", "production"];
-        for (name, meant) in
-            [("stagin", Some("staging")), ("prod", Some("production")), ("Dev", Some("dev")), ("qa", None), ("", None)]
-        {
-            assert_eq!(nearest(name, &known), meant, "{name}");
-        }
-        let refusal = Refusal::unknown("stage", "stagin", known);
-        assert_eq!(
-            refusal.to_string(),
-            "stage \"stagin\" does not exist: did you mean \"staging\"? there are dev, staging, production"
-        );
     }
 }

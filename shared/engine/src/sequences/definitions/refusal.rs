@@ -1,0 +1,102 @@
+//! Why something that a person asked for is not done, and the names they may have meant.
+
+use crate::ports::PortError;
+
+/// Names told to somebody who named none of them.
+const TOLD: usize = 20;
+
+/// Why what a person asked for cannot be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// There is no such thing; `hint` says what there is.
+    #[error("{kind} {name:?} does not exist: {hint}")]
+    Unknown {
+        /// "project", "stage", …
+        kind: &'static str,
+        /// What was named.
+        name: String,
+        /// What was probably meant, and what there is.
+        hint: String,
+    },
+    /// A field cannot be used as it is.
+    #[error("{field}: {message}")]
+    Invalid {
+        /// The field at fault.
+        field: &'static str,
+        /// What is wrong and the way out.
+        message: String,
+    },
+    /// It contradicts what is there.
+    #[error("{0}")]
+    Conflict(String),
+    /// It is larger than what fits.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+impl Refusal {
+    /// There is no `kind` of that name among `known`.
+    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = nearest(name, &known).map(|near| format!("did you mean {near:?}? ")).unwrap_or_default();
+        let hint = match known.len() {
+            0 => "there is none yet".to_owned(),
+            n if n > TOLD => format!("{near}there are {}, … ({n} together)", known[..TOLD].join(", ")),
+            1 => format!("{near}there is {}", known[0]),
+            _ => format!("{near}there are {}", known.join(", ")),
+        };
+        Self::Unknown { kind, name: name.chars().take(100).collect(), hint }
+    }
+}
+
+/// The name somebody may have meant: apart from case, at most one change in five letters, and two in more.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let wanted: Vec<char> = name.chars().take(100).flat_map(char::to_lowercase).collect();
+    let allowed = if wanted.len() <= 5 { 1 } else { 2 };
+    let distance = |candidate: &str| changes(&wanted, &candidate.chars().flat_map(char::to_lowercase).collect::<Vec<_>>());
+    let near = |candidate: &&str| candidate.starts_with(&wanted.iter().collect::<String>()) && wanted.len() >= 3;
+    let best = known.iter().map(|candidate| (distance(candidate), *candidate)).min_by_key(|(distance, _)| *distance);
+    let best = best.filter(|(distance, _)| *distance <= allowed && *distance < wanted.len());
+    best.map(|(_, candidate)| candidate).or_else(|| known.iter().copied().find(near))
+}
+
+/// How many letters must be put in, taken out or replaced to make one of the other; two swapped neighbours count as one.
+fn changes(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = vec![];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised() {
+        let known = ["dev", "staging", "production"];
+        for (name, meant) in
+            [("stagin", Some("staging")), ("prod", Some("production")), ("Dev", Some("dev")), ("qa", None), ("", None)]
+        {
+            assert_eq!(nearest(name, &known), meant, "{name}");
+        }
+        let refusal = Refusal::unknown("stage", "stagin", known);
+        assert_eq!(
+            refusal.to_string(),
+            "stage \"stagin\" does not exist: did you mean \"staging\"? there are dev, staging, production"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Stages may be added at any time, and removed only when nothing in them is open.
+
+use super::Refusal;
+use crate::item::Key;
+use crate::keys;
+use crate::ports::{Index, Ports, Query};
+use crate::sequences::{Engine, codec};
+use crate::table;
+use keelway_domain::names::ProjectName;
+use keelway_domain::shipyard::Shipyard;
+use std::collections::BTreeSet;
+
+/// Open sequences looked at before a stage is removed.
+const LOOKED_AT: u32 = 1000;
+
+impl<P: Ports> Engine<P> {
+    /// Refuses to take away stages in which something is open.
+    pub(super) async fn check_removals(&self, project: &ProjectName, shipyard: &Shipyard) -> Result<(), Refusal> {
+        let item = self.project_item(project).await?;
+        let in_force = self.shipyard(project, item.text("rev").unwrap_or_default()).await?;
+        let removed: BTreeSet<&str> =
+            in_force.stages.iter().map(|stage| stage.name.as_str()).filter(|name| shipyard.stage(name).is_none()).collect();
+        if removed.is_empty() {
+            return Ok(());
+        }
+        let listed = removed.iter().copied().collect::<Vec<_>>().join(", ");
+        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT);
+        let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
+        if more {
+            return Err(Refusal::Conflict(format!(
+                "the shipyard leaves out {listed}, and more than {LOOKED_AT} sequences are open in project {project}, too many to look \
+                 through: keep the stages until fewer are open"
+            )));
+        }
+        let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
+        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        let mut in_use = BTreeSet::new();
+        for item in items.values() {
+            let x = codec::execution(item)?.x;
+            if x.outcome.is_none() && removed.contains(x.stage.as_str()) {
+                in_use.insert(format!("{} in {} (context {})", x.sequence, x.stage, x.context));
+            }
+        }
+        match in_use.len() {
+            0 => Ok(()),
+            n => {
+                let some = in_use.into_iter().take(3).collect::<Vec<_>>().join("; ");
+                let more = if n > 3 { format!(" and {} more", n - 3) } else { String::new() };
+                Err(Refusal::Conflict(format!(
+                    "the shipyard leaves out {listed}, but {some}{more} is still open: wait for the end or abort it, then apply again"
+                )))
+            }
+        }
+    }
+}
