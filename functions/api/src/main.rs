@@ -3,7 +3,9 @@
 use keelway_api::{Api, Settings, Tokens, router, without_prefix};
 use keelway_engine::sequences::Engine;
 use keelway_lambda::aws;
-use lambda_http::{Error, run};
+use keelway_lambda::delivery::About;
+use lambda_http::http::StatusCode;
+use lambda_http::{Error, Request, run, service_fn};
 use std::time::Duration;
 use tower::ServiceExt;
 
@@ -24,5 +26,22 @@ async fn main() -> Result<(), Error> {
         stack: std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default(),
     };
     let api = Api::new(Engine::new(ports, config.limits), settings);
-    run(router(api).map_request(without_prefix)).await
+    let app = router(api);
+    run(service_fn(move |request: Request| {
+        let answer = app.clone().oneshot(without_prefix(request));
+        async move {
+            let about = About { kind: "http", project: None, context: None, execution: None };
+            aws::accounted(&about, |response| outcome(response.status()).to_owned(), answer).await
+        }
+    }))
+    .await
+}
+
+/// As the log's line on what a message used of AWS calls it; the fence's line has the status itself.
+fn outcome(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        0..400 => "done",
+        400..500 => "refused",
+        _ => "failed",
+    }
 }

@@ -146,7 +146,7 @@ async fn nobody_without_a_token() {
     for token in ["", "wrong", "Test-token"] {
         let answer = stand.request(Request::post("/v1/auth").header("x-token", token).body(Body::empty()).unwrap()).await;
         assert_eq!(answer.status, 401, "{token}");
-        assert!(!token.is_empty() == answer.problem().contains("not known") || token.is_empty());
+        assert!(answer.problem().contains("not known"), "{token}");
     }
     let twice = Request::get("/v1/metadata").header("x-token", TOKEN).header("x-token", TOKEN);
     assert_eq!(stand.request(twice.body(Body::empty()).unwrap()).await.status, 401);
