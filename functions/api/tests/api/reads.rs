@@ -215,3 +215,29 @@ async fn open_triggers_for_executors_that_poll() {
     stand.execute("deployment", "fail").await;
     assert_eq!(stand.get("/v1/event/triggered/deployment?project=blog").await.json()["events"], json!([]));
 }
+
+#[tokio::test]
+async fn between_two_stages_nothing_looks_finished() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    let context = stand.trigger("shop", "dev", "delivery", "cart").await;
+    stand.execute("deployment", "pass").await;
+    let open = stand.open("test").await;
+    for kind in ["started", "finished"] {
+        let event = json!({
+            "type": format!("sh.keptn.event.test.{kind}"), "source": "e", "id": kind, "shkeptncontext": context, "triggeredid": open["id"],
+            "data": {"project": "shop", "stage": "dev", "service": "cart", "result": "pass", "status": "succeeded"}
+        });
+        assert_eq!(stand.post("/v1/event", &event).await.status, 200);
+    }
+    let mut steps = 0;
+    while stand.step().await {
+        steps += 1;
+        let state = stand.get(&format!("/v1/sequence/shop?keptnContext={context}")).await.json()["states"][0].clone();
+        assert!(state["state"] == "started" || state["state"] == "waiting", "step {steps}: {state}");
+    }
+    assert!(steps >= 3, "started, finished, follow-up");
+    stand.execute("release", "pass").await;
+    let state = stand.get(&format!("/v1/sequence/shop?keptnContext={context}")).await.json()["states"][0].clone();
+    assert_eq!(state["state"], "finished");
+}

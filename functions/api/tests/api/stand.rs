@@ -178,26 +178,30 @@ impl Stand {
 
     /// The engine works until nothing is left: events of others on the bus, and its own messages.
     pub async fn work(&mut self) {
-        loop {
-            let fresh: Vec<Value> = {
-                let core = self.world.core();
-                let details = core.bus.firsts().skip(self.bus_seen).map(|p| serde_json::from_str(&p.entry.detail).unwrap());
-                details.collect()
-            };
-            self.bus_seen += fresh.len();
-            for event in &fresh {
-                let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).unwrap();
-                self.world.emit(event);
-            }
-            let receivable = {
-                let core = self.world.core();
-                core.queue.receivable(core.now)
-            };
-            let Some(id) = receivable.first() else { return };
-            let delivery = self.world.core().queue.receive(*id).unwrap();
-            let _: Handled = self.engine.handle(&delivery).await.unwrap();
-            self.world.core().queue.acknowledge(*id);
+        while self.step().await {}
+    }
+
+    /// The engine handles one message; `false`: there is none.
+    pub async fn step(&mut self) -> bool {
+        let fresh: Vec<Value> = {
+            let core = self.world.core();
+            let details = core.bus.firsts().skip(self.bus_seen).map(|p| serde_json::from_str(&p.entry.detail).unwrap());
+            details.collect()
+        };
+        self.bus_seen += fresh.len();
+        for event in &fresh {
+            let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).unwrap();
+            self.world.emit(event);
         }
+        let receivable = {
+            let core = self.world.core();
+            core.queue.receivable(core.now)
+        };
+        let Some(id) = receivable.first() else { return false };
+        let delivery = self.world.core().queue.receive(*id).unwrap();
+        let _: Handled = self.engine.handle(&delivery).await.unwrap();
+        self.world.core().queue.acknowledge(*id);
+        true
     }
 
     /// Answers the only open trigger of a task, through the API.

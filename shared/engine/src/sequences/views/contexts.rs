@@ -7,12 +7,13 @@ use crate::ports::{PortError, Ports, Query};
 use crate::sequences::Engine;
 use crate::sequences::codec;
 use crate::sequences::definitions::Refusal;
+use crate::sequences::load::decode_record;
 use keelway_domain::event::PREFIX;
 use keelway_domain::ids::{ExecutionId, event_id};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::{End, EventRef, Execution, Phase, ReactionKind};
 use keelway_domain::shipyard::Sequence;
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -20,6 +21,8 @@ use std::collections::HashMap;
 const LOOKED_AT: usize = 200;
 /// Executions of one context that are shown.
 pub(super) const EXECUTIONS: usize = 500;
+/// So long after an end its follow-ups may still be missing; the sweep has made good for a lost message long before.
+const FOLLOW_UP_AWAITED: Span = Span::minutes(60);
 const EXECUTION_BYTES: usize = 4 << 20;
 
 /// Which contexts are wanted.
@@ -155,6 +158,19 @@ impl<P: Ports> Engine<P> {
         }
     }
 
+    /// Whether an end that was committed has set off an execution that is not there yet: its message is on the way.
+    async fn follow_ups_to_come(&self, shown: &[Shown]) -> Result<bool, PortError> {
+        let now = self.ports.now();
+        let recent = |one: &&Shown| one.x.outcome.is_some_and(|outcome| now < outcome.at + FOLLOW_UP_AWAITED);
+        let records =
+            shown.iter().filter(recent).filter_map(|one| Some(keys::record(&one.x.project, &one.x.context, &one.x.record?)));
+        let records: Vec<Key> = records.collect();
+        let items = if records.is_empty() { HashMap::new() } else { self.read(&records).await? };
+        let absent = |id: ExecutionId| shown.iter().all(|one| one.x.id != id);
+        let records = items.values().filter_map(|item| decode_record(Some(item)));
+        Ok(records.flat_map(|record| record.follow_ups).any(|follow_up| absent(follow_up.execution)))
+    }
+
     async fn state(
         &self,
         item: &Item,
@@ -168,13 +184,15 @@ impl<P: Ports> Engine<P> {
             executions.push(execution(one, self.definition(&one.x).await?.as_ref()));
         }
         let problem = shown.iter().find_map(|one| one.x.view.problem.clone());
+        let over = !shown.is_empty() && shown.iter().all(|one| one.x.outcome.is_some());
+        let goes_on = over && complete && self.follow_ups_to_come(shown).await?;
         let mut state = json!({
             "name": item.text("sq").unwrap_or_default(),
             "service": item.text("sv").unwrap_or_default(),
             "project": project.as_str(),
             "time": Timestamp(item.number("at").unwrap_or(0)).rfc3339(),
             "shkeptncontext": context.as_str(),
-            "state": overall(shown),
+            "state": if goes_on { "started" } else { overall(shown) },
             "stages": stages(shown),
             "executions": executions,
         });
@@ -293,7 +311,7 @@ fn execution(one: &Shown, definition: Option<&Sequence>) -> Value {
         "sequence": x.sequence,
         "state": state_of(one),
         "phase": phase_name(phase),
-        "acceptedAt": x.accepted.rfc3339(),
+        "acceptedAt": x.caused.rfc3339(),
         "tasks": tasks(x, definition),
         "triggerId": x.trigger_id,
     });
