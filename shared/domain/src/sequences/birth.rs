@@ -33,6 +33,8 @@ pub struct Birth {
     pub trigger_id: String,
     /// When its root was accepted.
     pub accepted: Timestamp,
+    /// When it was caused itself: its trigger was accepted, or its parent's transition committed.
+    pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
     /// What set it off.
@@ -117,6 +119,7 @@ fn fresh(birth: &Birth) -> Execution {
         git_commit_id: birth.git_commit_id.clone(),
         trigger_id: birth.trigger_id.clone(),
         accepted: birth.accepted,
+        caused: birth.caused,
         class: birth.class,
         parent: birth.parent,
         epoch: birth.epoch,

@@ -34,6 +34,8 @@ pub struct Execution {
     pub trigger_id: String,
     /// When the outside event at the root of it all was accepted: orders the queue.
     pub accepted: Timestamp,
+    /// When it was caused itself: its trigger was accepted, or its parent's transition committed.
+    pub caused: Timestamp,
     /// Which part of the queue it stands in.
     pub class: Class,
     /// The execution that set it off.

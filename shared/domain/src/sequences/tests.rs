@@ -97,6 +97,7 @@ fn birth() -> Birth {
         git_commit_id: None,
         trigger_id: "t-1".into(),
         accepted: NOW,
+        caused: NOW,
         class: Class::Outside,
         parent: None,
         epoch: 0,

@@ -59,6 +59,7 @@ impl<P: Ports> Engine<P> {
             git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(gate)),
             trigger_id: event.id.clone(),
             accepted: sent,
+            caused: sent,
             class: Class::Outside,
             parent: None,
             epoch: gate.context.flags.epoch,
@@ -106,9 +107,7 @@ impl<P: Ports> Engine<P> {
             if gate.expired {
                 return Ok(Handled::Settled);
             }
-            let mut base = record_found.base.clone();
-            base.insert("stage".into(), follow_up.stage.as_str().into());
-            if self.begin(&birth_of(x, record, follow_up, &base), &gate, vec![]).await? {
+            if self.begin(&birth_of(x, (record, record_found), follow_up), &gate, vec![]).await? {
                 return Ok(Handled::Committed);
             }
         }
@@ -189,6 +188,7 @@ impl<P: Ports> Engine<P> {
                 git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(&gate)),
                 trigger_id: event_id(to.execution, "triggered").to_string(),
                 accepted,
+                caused: accepted,
                 class: Class::Outside,
                 parent: None,
                 epoch: gate.context.flags.epoch,

@@ -81,6 +81,7 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
         git_commit_id: text("gc"),
         trigger_id: text("ti").unwrap_or_default(),
         accepted: time("ac").unwrap_or_default(),
+        caused: time("bo").or(time("ac")).unwrap_or_default(),
         class: if item.number("cl") == Some(0) { Class::FollowUp } else { Class::Outside },
         parent: item.text("pr").and_then(ExecutionId::parse),
         epoch: small("ep"),
@@ -133,6 +134,7 @@ fn attributes(x: &Execution, task: Option<&str>, expires: Option<Timestamp>) -> 
         .with_some("gc", x.git_commit_id.as_deref())
         .with("ti", x.trigger_id.as_str())
         .with("ac", x.accepted.0)
+        .with_some("bo", Some(x.caused.0).filter(|caused| *caused != x.accepted.0))
         .with("cl", if x.class == Class::FollowUp { 0 } else { 1 })
         .with_some("pr", x.parent.map(|id| id.to_string()))
         .with("ep", i64::from(x.epoch))

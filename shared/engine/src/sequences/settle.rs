@@ -94,7 +94,7 @@ impl<P: Ports> Engine<P> {
             else {
                 continue;
             };
-            let birth = birth_of(next, &id, follow_up, &record.base);
+            let birth = birth_of(next, (&id, record), follow_up);
             let transition = born(&birth, &flags, &sequence, self.ports.now());
             // One that is over before it began, or held back, is left to the message: its events must be published.
             if transition.next.lane != Lane::Wants {
@@ -204,8 +204,9 @@ struct Child {
     writes: Vec<Write>,
 }
 
-/// What is known of a follow-up when its parent ends.
-pub(super) fn birth_of(parent: &Execution, record: &RecordId, follow_up: &FollowUp, base: &keelway_domain::event::Object) -> Birth {
+/// What is known of a follow-up from the record that names it.
+pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), follow_up: &FollowUp) -> Birth {
+    let trigger = record.events.iter().find(|draft| draft.id.as_deref() == Some(&follow_up.trigger_id));
     Birth {
         id: follow_up.execution,
         project: parent.project.clone(),
@@ -217,10 +218,11 @@ pub(super) fn birth_of(parent: &Execution, record: &RecordId, follow_up: &Follow
         git_commit_id: Some(follow_up.revision.clone()).filter(|revision| !revision.is_empty()),
         trigger_id: follow_up.trigger_id.clone(),
         accepted: parent.accepted,
+        caused: trigger.map_or(parent.accepted, |draft| draft.time),
         class: Class::FollowUp,
         parent: Some(parent.id),
         epoch: parent.epoch,
-        payload: crate::keys::record_sort(record),
-        data: base.clone(),
+        payload: crate::keys::record_sort(id),
+        data: record.base.clone(),
     }
 }

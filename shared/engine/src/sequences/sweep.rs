@@ -136,7 +136,7 @@ impl<P: Ports> Engine<P> {
     /// Keeps the payload of an execution that stays open longer than history is kept: the item that holds it expires later.
     async fn prolong(&self, loaded: &Loaded, now: Timestamp) -> Result<(), PortError> {
         let x = &loaded.x;
-        let since = [x.sent, x.began].into_iter().flatten().fold(x.accepted, Timestamp::max);
+        let since = [x.sent, x.began].into_iter().flatten().fold(x.caused, Timestamp::max);
         if now - since < Span(self.limits.retention.0 / 2) {
             return Ok(());
         }
@@ -158,7 +158,7 @@ fn overdue(loaded: &Loaded, now: Timestamp) -> bool {
     let since = |t: Option<Timestamp>| t.is_none_or(|t| t + OVERDUE < now);
     match (x.wake, x.lane) {
         (Some(wake), _) if wake + OVERDUE < now && (x.open || x.due.is_some()) => true,
-        (_, Lane::Wants) => since(Some(x.accepted)),
+        (_, Lane::Wants) => since(Some(x.caused)),
         // Sent and unanswered: perhaps its trigger was never published. Said again a few times, not for as long as a person thinks.
         _ => x.open && x.reactions.is_empty() && x.sent.is_some_and(|t| t + OVERDUE < now && now < t + AGAIN),
     }
