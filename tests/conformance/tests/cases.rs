@@ -7,6 +7,7 @@ use keelway_world::case::{Case, Only, cases, run};
 use keelway_world::core::Method;
 use keelway_world::story::{Mode, Story};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn all() -> Vec<Case> {
     let wanted = std::env::var("KEELWAY_CASE").ok();
@@ -98,26 +99,45 @@ fn everything_twice_is_everything_once() {
     fail_if_any(&failures, cases.len());
 }
 
+/// Something wrong after each request in turn, and what came of it that should not.
+fn faults_in(case: &Case, clean: &Story) -> Vec<String> {
+    let mut failures = vec![];
+    for (i, method) in clean.calls.iter().enumerate() {
+        let n = i as u64 + 1;
+        let late = Mode::Crash { after: n, late: true };
+        for mode in [Mode::Crash { after: n, late: false }, late, Mode::Throttle(n), Mode::AnswerLost(n), Mode::Repeated(n)] {
+            let (story, result) = told(case, mode);
+            // Handled after others, the world is another one: only what the case says must hold.
+            let same = if mode == late { Ok(()) } else { same(clean, &story, true) };
+            if let Err(what) = result.and(same.map_err(|what| format!("{}: {what}", case.id))) {
+                failures.push(format!("{mode:?}, {method:?}: {what}"));
+            }
+        }
+    }
+    failures
+}
+
 #[test]
 fn a_crash_after_any_request_changes_nothing() {
     let cases = holding();
     let mut points: BTreeMap<Method, u64> = Method::ALL.iter().map(|method| (*method, 0)).collect();
-    let mut failures = vec![];
-    for (case, clean) in &cases {
-        for (i, method) in clean.calls.iter().enumerate() {
-            let n = i as u64 + 1;
-            *points.entry(*method).or_default() += 1;
-            let late = Mode::Crash { after: n, late: true };
-            for mode in [Mode::Crash { after: n, late: false }, late, Mode::Throttle(n), Mode::AnswerLost(n), Mode::Repeated(n)] {
-                let (story, result) = told(case, mode);
-                // Handled after others, the world is another one: only what the case says must hold.
-                let same = if mode == late { Ok(()) } else { same(clean, &story, true) };
-                if let Err(what) = result.and(same.map_err(|what| format!("{}: {what}", case.id))) {
-                    failures.push(format!("{mode:?}, {method:?}: {what}"));
-                }
-            }
-        }
+    for method in cases.iter().flat_map(|(_, clean)| &clean.calls) {
+        *points.entry(*method).or_default() += 1;
     }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failures = vec![];
+        while let Some((case, clean)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            failures.extend(faults_in(case, clean));
+        }
+        failures
+    };
+    let mut failures = std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut failures = work();
+        failures.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        failures
+    });
     let total: u64 = points.values().sum();
     println!("{} scenarios x crash points: {total}; by method: {points:?}", cases.len());
     failures.truncate(20);

@@ -64,6 +64,8 @@ pub struct Story {
     said: HashMap<u64, Handled>,
     late: BTreeSet<u64>,
     history: Vec<Delivery>,
+    /// What was published so far, read.
+    read: Vec<Value>,
     /// What must never happen, and did.
     pub broken: Vec<String>,
 }
@@ -84,6 +86,7 @@ impl Story {
             said: HashMap::new(),
             late: BTreeSet::new(),
             history: vec![],
+            read: vec![],
             broken: vec![],
         };
         story.plan_fault();
@@ -367,7 +370,9 @@ impl Stand for Story {
         self.world.pass(end - now);
     }
     fn outgoing(&mut self) -> Vec<Value> {
-        self.published().iter().filter_map(|detail| serde_json::from_str(detail).ok()).collect()
+        let fresh: Vec<_> = self.world.core().bus.firsts().skip(self.read.len()).map(|p| p.entry.clone()).collect();
+        self.read.extend(fresh.iter().map(|entry| serde_json::from_str(&entry.detail).unwrap_or_default()));
+        self.read.clone()
     }
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else { return Some(None) };

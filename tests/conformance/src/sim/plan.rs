@@ -164,7 +164,7 @@ impl Plan {
         Self {
             triggers,
             orders,
-            crash: *rng.pick(&[0.0, 2.0, 5.0, 15.0]),
+            crash: *rng.pick(&[0.0, 2.0, 2.0, 5.0, 5.0, 15.0]),
             dead,
             redrive_first: rng.chance(50.0),
             zombie: *rng.pick(&[0.0, 0.0, 3.0]),
