@@ -11,7 +11,7 @@ use crate::message::{Address, Handled, Message};
 use crate::ports::{Condition, PortError, Ports, Transacted, Write};
 use crate::table;
 use keelway_domain::event::{CloudEvent, Object};
-use keelway_domain::ids::{ExecutionId, RecordId, event_id};
+use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
     Birth, Class, Decision, Execution, Facts, Input, Lane, Transition, born, content, decide, domain_event_starts, first_payload,
@@ -186,7 +186,7 @@ impl<P: Ports> Engine<P> {
                 sequence: sequence.to_string(),
                 revision: gate.project.revision.clone(),
                 git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(&gate)),
-                trigger_id: event_id(to.execution, "triggered").to_string(),
+                trigger_id: event.id.clone(),
                 accepted,
                 caused: accepted,
                 class: Class::Outside,
