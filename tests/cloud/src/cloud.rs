@@ -50,6 +50,13 @@ pub struct Cloud {
     stacks: Mutex<Vec<String>>,
     keeper: Mutex<Option<Child>>,
     abilities: Vec<Ability>,
+    /// Takes a while, so it is asked for at the start and looked at when somebody needs to know.
+    schedules: Mutex<Schedules>,
+}
+
+enum Schedules {
+    Asked(tokio::task::JoinHandle<bool>),
+    Known(bool),
 }
 
 fn repository() -> PathBuf {
@@ -116,8 +123,17 @@ impl Cloud {
             stacks: Mutex::default(),
             keeper: Mutex::new(Some(keeper)),
             abilities: vec![],
+            schedules: Mutex::new(Schedules::Known(false)),
         };
         cloud.wait_ready()?;
+        let raw = cloud.raw.clone();
+        let asked = cloud.runtime.spawn(async move {
+            fires_schedules(&raw).await.unwrap_or_else(|problem| {
+                eprintln!("probing schedules: {problem}");
+                false
+            })
+        });
+        cloud.schedules = Mutex::new(Schedules::Asked(asked));
         cloud.abilities = cloud.probe();
         Ok(cloud)
     }
@@ -139,7 +155,14 @@ impl Cloud {
 
     /// Whether the endpoint can do this.
     pub fn can(&self, ability: Ability) -> bool {
-        self.abilities.contains(&ability)
+        if ability != Ability::Schedules {
+            return self.abilities.contains(&ability);
+        }
+        let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Schedules::Asked(answer) = &mut *schedules {
+            *schedules = Schedules::Known(self.runtime.block_on(answer).unwrap_or(false));
+        }
+        matches!(*schedules, Schedules::Known(true))
     }
 
     fn wait_ready(&self) -> Result<(), Problem> {
@@ -165,11 +188,6 @@ impl Cloud {
         if matches!(self.place, Place::Own) {
             // Checked in infra/local: our own launcher records, and its processes are children of this machine.
             found.extend([Ability::Records, Ability::Processes]);
-        }
-        match handle.block_on(fires_schedules(&self.raw)) {
-            Ok(true) => found.push(Ability::Schedules),
-            Ok(false) => {}
-            Err(problem) => eprintln!("probing schedules: {problem}"),
         }
         found
     }
@@ -290,7 +308,8 @@ async fn fires_schedules(raw: &Raw) -> Result<bool, Problem> {
     });
     raw.rest("scheduler", &format!("/schedules/{name}"), &body).await?;
     let mut fired = false;
-    for _ in 0..20 {
+    // The emulator looks at its schedules every ten seconds, AWS at least every minute.
+    for _ in 0..60 {
         let got = raw.json("sqs", &sqs("ReceiveMessage"), &json!({"QueueUrl": url})).await?;
         fired = got["Messages"].as_array().is_some_and(|messages| !messages.is_empty());
         if fired {

@@ -15,15 +15,6 @@ use std::time::{Duration, Instant};
 /// How often logs are read. Events arrive by themselves.
 const LOGS_EVERY: Duration = Duration::from_millis(120);
 
-/// Which events to look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tap {
-    /// What the engine publishes.
-    Engine,
-    /// Everything.
-    All,
-}
-
 /// An event on the bus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
@@ -82,8 +73,8 @@ impl Observer {
     ///
     /// # Errors
     /// When the rule or the queue cannot be made.
-    pub fn start(stack: &Stack, raw: &Raw, tap: Tap) -> Result<Self, Problem> {
-        let queue = stack.wait(tap_bus(stack, tap))?;
+    pub fn start(stack: &Stack, raw: &Raw) -> Result<Self, Problem> {
+        let queue = stack.wait(tap_bus(stack))?;
         let observer = Self { books: Arc::default(), over: Arc::default() };
         let (books, over) = (observer.books.clone(), observer.over.clone());
         let watched = stack.clone();
@@ -171,7 +162,7 @@ fn lock(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
     books.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn tap_bus(stack: &Stack, tap: Tap) -> Result<String, Problem> {
+async fn tap_bus(stack: &Stack) -> Result<String, Problem> {
     let name = format!("{}-observer", stack.name());
     let sqs = stack.sqs();
     // What was received stays invisible until the end, which saves deleting it.
@@ -186,10 +177,7 @@ async fn tap_bus(stack: &Stack, tap: Tap) -> Result<String, Problem> {
     ]});
     let allowed = sqs.set_queue_attributes().queue_url(&url).attributes(QueueAttributeName::Policy, allow.to_string());
     allowed.send().await.map_err(|error| Problem::of("the observer's queue", format!("{error:?}")))?;
-    let pattern = match tap {
-        Tap::Engine => json!({"source": [keelway_domain::event::SOURCE, keelway_domain::event::APPROVAL_SOURCE]}),
-        Tap::All => json!({"detail-type": [{"prefix": "sh.keptn."}, {"prefix": "dev.keelway."}]}),
-    };
+    let pattern = json!({"detail-type": [{"prefix": "sh.keptn."}, {"prefix": "dev.keelway."}]});
     let (bus, rules) = (stack.output("BusName"), stack.eventbridge());
     let rule = rules.put_rule().name(&name).event_bus_name(&bus).event_pattern(pattern.to_string());
     rule.send().await.map_err(|error| Problem::of("the observer's rule", format!("{error:?}")))?;

@@ -125,18 +125,17 @@ impl Summary {
 }
 
 /// Runs the tests: `at_once` side by side, then the last ones one after the other.
-pub fn run<B: Sync>(tests: &[Test<B>], options: &Options, at_once: usize, bed: &B, can: impl Fn(Ability) -> bool) -> Summary {
+pub fn run<B: Sync>(
+    tests: &[Test<B>],
+    options: &Options,
+    at_once: usize,
+    bed: &B,
+    can: impl Fn(Ability) -> bool + Sync,
+) -> Summary {
     let (wanted, others): (Vec<_>, Vec<_>) = tests.iter().partition(|test| options.wants(&test.name));
-    let mut summary = Summary { filtered: others.len(), ..Summary::default() };
-    let mut able: Vec<&Test<B>> = vec![];
-    for test in wanted {
-        match test.needs.iter().find(|need| !can(**need)) {
-            Some(need) => summary.not_run.push(format!("{}: {}", test.name, need.missing())),
-            None => able.push(test),
-        }
-    }
+    let summary = Summary { filtered: others.len(), ..Summary::default() };
     let summary = Mutex::new(summary);
-    let (last, first): (Vec<_>, Vec<_>) = able.into_iter().partition(|test| test.last);
+    let (last, first): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|test| test.last);
     let next = Mutex::new(first.into_iter());
     std::thread::scope(|scope| {
         for _ in 0..at_once.max(1) {
@@ -144,18 +143,24 @@ pub fn run<B: Sync>(tests: &[Test<B>], options: &Options, at_once: usize, bed: &
                 loop {
                     let test = next.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(test) = test else { break };
-                    one(test, bed, &summary);
+                    one(test, bed, &can, &summary);
                 }
             });
         }
     });
     for test in last {
-        one(test, bed, &summary);
+        one(test, bed, &can, &summary);
     }
     summary.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn one<B>(test: &Test<B>, bed: &B, summary: &Mutex<Summary>) {
+fn one<B>(test: &Test<B>, bed: &B, can: &impl Fn(Ability) -> bool, summary: &Mutex<Summary>) {
+    // Not before its turn: some of this takes a while to find out.
+    if let Some(need) = test.needs.iter().find(|need| !can(**need)) {
+        let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+        println!("test {} ... NOT RUN", test.name);
+        return summary.not_run.push(format!("{}: {}", test.name, need.missing()));
+    }
     let start = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| (test.body)(bed))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

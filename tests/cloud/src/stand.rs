@@ -6,7 +6,7 @@ use crate::cloud::now_millis;
 use crate::observer::{Line, Observer, Seen};
 use crate::problem::Problem;
 use crate::stack::Stack;
-use keelway_domain::event::{APPROVAL_SOURCE, DEFAULT_SOURCE, SOURCE};
+use keelway_domain::event::{DEFAULT_SOURCE, PREFIX};
 use keelway_domain::ids::context_of;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::keys::{LaneKey, MAIN};
@@ -26,6 +26,33 @@ const QUIET: Duration = Duration::from_millis(220);
 const QUIET_AFTER_MESSAGES: Duration = Duration::from_millis(500);
 /// How much longer than written a `wait` lasts.
 const LONGER: Duration = Duration::from_secs(1);
+
+/// Time in cases goes by so many times slower here than written: cases use spans of a few seconds between steps that take no time, and
+/// steps take time here.
+const SLOWER: u32 = 2;
+
+/// The shipyard with its short spans that much longer; `startDeadline: 2s` is `startDeadline: 4s`.
+fn slower(shipyard: &str) -> String {
+    let fields = ["startDeadline:", "timeout:", "triggeredAfter:", "taskTimeout:"];
+    let mut rest = shipyard;
+    let mut text = String::new();
+    while let Some((at, field)) = fields.iter().filter_map(|field| Some((rest.find(field)?, field))).min() {
+        let (before, after) = rest.split_at(at + field.len());
+        let value = after.trim_start_matches([' ', '"']);
+        let digits = value.len() - value.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = value.split_at(digits);
+        text.push_str(before);
+        rest = after;
+        if let Ok(seconds) = number.parse::<u32>()
+            && unit.starts_with('s')
+        {
+            text.push_str(&after[..after.len() - value.len()]);
+            text.push_str(&(seconds * SLOWER).to_string());
+            rest = unit;
+        }
+    }
+    text + rest
+}
 
 /// One case's view of a deployed stack.
 pub struct CloudStand<'a> {
@@ -67,11 +94,7 @@ impl<'a> CloudStand<'a> {
     fn seen(&self) -> Vec<Arc<Seen>> {
         let keys: HashSet<String> = self.projects.union(&self.contexts).cloned().collect();
         let mut seen = self.observer.events(&keys);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        seen.retain(|seen| {
-            [SOURCE, APPROVAL_SOURCE].contains(&text(&seen.event["source"]).as_str())
-                && !self.inputs.contains(&text(&seen.event["id"]))
-        });
+        seen.retain(|seen| !self.inputs.contains(&text(&seen.event["id"])));
         seen
     }
 
@@ -171,7 +194,7 @@ impl Stand for CloudStand<'_> {
                 return answer;
             }
         }
-        let reply = self.stack.wait(api.apply(Some(project), shipyard));
+        let reply = self.stack.wait(api.apply(Some(project), &slower(shipyard)));
         self.answer(reply)
     }
 
@@ -181,7 +204,10 @@ impl Stand for CloudStand<'_> {
             None => context_of(event["source"].as_str().unwrap_or(DEFAULT_SOURCE), &text(&event["id"])).to_string(),
         };
         self.contexts.insert(context.clone());
-        self.inputs.insert(text(&event["id"]));
+        // A decision handed in at the API comes out again as the engine's own event, and keeps its id.
+        if at == Entrance::Bus || event["type"] != format!("{PREFIX}approval.finished") {
+            self.inputs.insert(text(&event["id"]));
+        }
         let since = Instant::now();
         let answer = match at {
             Entrance::Bus => match self.over_the_bus(event, &context) {
@@ -226,7 +252,7 @@ impl Stand for CloudStand<'_> {
 
     fn wait(&mut self, span: Span) {
         let since = Instant::now();
-        std::thread::sleep(Duration::from_millis(u64::try_from(span.0).unwrap_or_default()) + LONGER);
+        std::thread::sleep(Duration::from_millis(u64::try_from(span.0).unwrap_or_default()) * SLOWER + LONGER);
         self.settle(since);
     }
 
@@ -259,5 +285,18 @@ impl Stand for CloudStand<'_> {
             }
         }
         Some(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slower;
+
+    #[test]
+    fn short_spans_are_longer_here() {
+        let text = "tasks: [{name: a, startDeadline: 2s}, {name: b, triggeredAfter: \"3s\", timeout: 5m}]\ntimeout: 1s\n";
+        let expected = "tasks: [{name: a, startDeadline: 4s}, {name: b, triggeredAfter: \"6s\", timeout: 5m}]\ntimeout: 2s\n";
+        assert_eq!(slower(text), expected);
+        assert_eq!(slower("no spans"), "no spans");
     }
 }

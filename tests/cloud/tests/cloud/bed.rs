@@ -1,6 +1,6 @@
 //! What all tests share: a cloud, a stack, somebody who watches it; and a second stack for tests that break things.
 
-use keelway_cloud_tests::observer::{Observer, Tap};
+use keelway_cloud_tests::observer::Observer;
 use keelway_cloud_tests::{Ability, Cloud, Problem, Stack};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Bed {
     pub fn make() -> Result<Self, Problem> {
         let cloud = Cloud::start()?;
         let (stack, _) = cloud.deploy(&name("one"), &[])?;
-        let observer = Observer::start(&stack, cloud.raw(), Tap::Engine)?;
+        let observer = Observer::start(&stack, cloud.raw())?;
         let functions = answers(&stack);
         if !functions && cloud.can(Ability::Records) {
             return Err(format!("the API of the local cloud's stack does not answer at {}: see its log", stack.api().url).into());
@@ -50,7 +50,7 @@ impl Bed {
             let (stack, _) = self.cloud.deploy(&name("two"), &Self::SECOND)?;
             // A message whose function died comes back after this; the template's minute is for functions that are slow.
             stack.tune(&stack.output("QueueUrl"), &[("VisibilityTimeout", "3")])?;
-            let observer = Observer::start(&stack, self.cloud.raw(), Tap::Engine)?;
+            let observer = Observer::start(&stack, self.cloud.raw())?;
             Ok(Second { stack, observer })
         };
         self.second.get_or_init(make).as_ref().map_err(Clone::clone)

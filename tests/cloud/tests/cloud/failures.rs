@@ -118,7 +118,7 @@ fn prolonged(bed: &Bed) -> Outcome {
     let record = Key::new(key.pk.clone(), keys::record_sort(&record));
     // Retention is a day here: open since more than half of it, and its record about to expire.
     let past = now_millis() - 13 * HOUR;
-    rewrite(stack, &key, Attrs::from([("tt".into(), past.into()), ("ac".into(), past.into())]))?;
+    rewrite(stack, &key, Attrs::from(["tt", "ac", "st"].map(|name| (name.into(), past.into()))))?;
     let soon = (now_millis() + HOUR) / 1000;
     rewrite(stack, &record, Attrs::from([("ttl".into(), soon.into())]))?;
     sweep(bed, stack)?;

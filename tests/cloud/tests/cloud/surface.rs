@@ -92,16 +92,17 @@ fn logs(bed: &Bed) -> Outcome {
 }
 
 fn schedule(bed: &Bed) -> Outcome {
-    // A started task has a day to finish: its wake-up is a schedule.
-    let (_, context) = run_one(bed, "none")?;
-    let group = bed.stack.output("SchedulerGroupName");
-    let raw = bed.cloud.raw();
-    bed.observer.wait("a schedule for the task's timeout", Duration::from_secs(15), |observer| {
-        let made =
-            |line: &std::sync::Arc<keelway_cloud_tests::observer::Line>| line.text("requests").contains("scheduler.CreateSchedule");
-        observer.lines(&context).iter().any(made).then_some(())
+    let stack = &bed.stack;
+    let project = format!("surface-{}", &fresh()[24..]);
+    let later = SHIPYARD.replace("{name: deploy}", "{name: deploy, triggeredAfter: 2h}");
+    stack.wait(stack.api().apply_project(&project, &later))?;
+    let context = fresh();
+    stack.put_event(&Scope::new(&project, "dev", "cart").trigger("delivery", &context, Map::new()))?;
+    bed.observer.wait("a schedule for a task that is due in two hours", Duration::from_secs(15), |observer| {
+        observer.lines(&context).iter().any(|line| line.text("requests").contains("scheduler.CreateSchedule")).then_some(())
     })?;
-    let listed = bed.stack.wait(raw.list_schedules(&group))?;
+    let group = stack.output("SchedulerGroupName");
+    let listed = stack.wait(bed.cloud.raw().list_schedules(&group))?;
     ensure(listed.to_string().contains("keelway-"), || format!("no schedule in group {group}: {listed}"))
 }
 
