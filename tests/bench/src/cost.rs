@@ -1,0 +1,169 @@
+//! Requests and units, from the lines the functions log about each message.
+
+use crate::bed::{Bed, PROJECT, STAGE};
+use crate::history;
+use crate::report::{Aim, Report};
+use keelway_cloud_tests::Problem;
+use keelway_cloud_tests::events::{Scope, fresh};
+use keelway_cloud_tests::observer::Line;
+use serde_json::Value;
+use std::ops::{Add, Mul, Sub};
+use std::sync::Arc;
+
+/// What some messages used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Used {
+    /// Requests to AWS by the function.
+    pub requests: f64,
+    /// DynamoDB write units.
+    pub writes: f64,
+    /// DynamoDB read units.
+    pub reads: f64,
+    /// Events published.
+    pub events: f64,
+    /// Messages handled.
+    pub messages: f64,
+    /// Messages of them that came over the bus.
+    pub outside: f64,
+    /// Requests to SQS among the requests.
+    pub sends: f64,
+}
+
+impl Used {
+    fn combine(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            requests: f(self.requests, other.requests),
+            writes: f(self.writes, other.writes),
+            reads: f(self.reads, other.reads),
+            events: f(self.events, other.events),
+            messages: f(self.messages, other.messages),
+            outside: f(self.outside, other.outside),
+            sends: f(self.sends, other.sends),
+        }
+    }
+
+    /// What these messages used together.
+    pub fn of<'a>(lines: impl IntoIterator<Item = &'a Arc<Line>>) -> Self {
+        lines.into_iter().map(|line| Self::one(line)).fold(Self::default(), Add::add)
+    }
+
+    fn one(line: &Line) -> Self {
+        let requests: Value = serde_json::from_str(line.text("requests")).unwrap_or_default();
+        let sends = ["sqs.SendMessage", "sqs.SendMessageBatch"].iter().filter_map(|name| requests[*name].as_f64()).sum();
+        Self {
+            requests: line.number("aws.requests"),
+            writes: line.number("dynamodb.write_units"),
+            reads: line.number("dynamodb.read_units"),
+            events: line.number("events.published"),
+            messages: 1.0,
+            outside: f64::from(u8::from(line.is_outside())),
+            sends,
+        }
+    }
+}
+
+impl Add for Used {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        self.combine(other, |a, b| a + b)
+    }
+}
+
+impl Sub for Used {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.combine(other, |a, b| a - b)
+    }
+}
+
+impl Mul<f64> for Used {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        self.combine(self, |a, _| a * factor)
+    }
+}
+
+/// Costs from a sequence of two tasks and one of six.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// One more task.
+    pub task: Used,
+    /// Everything else of a sequence.
+    pub fixed: Used,
+}
+
+impl Costs {
+    fn from(two: Used, six: Used) -> Self {
+        let task = (six - two) * 0.25;
+        Self { task, fixed: two - task * 2.0 }
+    }
+}
+
+/// On lanes nobody else wants.
+pub fn free_lane(bed: &Bed) -> Result<Costs, Problem> {
+    let run = |tasks: usize| {
+        let scope = Scope::new(PROJECT, STAGE, &format!("free-{}", &fresh()[28..]));
+        // The first sequence of a service registers it; that is not counted.
+        bed.sequence(&scope, 1)?;
+        bed.sequence(&scope, tasks).map(|lines| Used::of(&lines))
+    };
+    Ok(Costs::from(run(2)?, run(6)?))
+}
+
+/// On a lane on which others wait.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Queue {
+    /// Of the one that runs.
+    pub holder: Costs,
+    /// To accept one that has to wait.
+    pub wait: Used,
+    /// To start it when its turn comes; the end of the one before is in `holder`.
+    pub turn: Used,
+}
+
+/// On lanes on which `waiting` others wait.
+pub fn busy_lane(bed: &Bed, waiting: usize) -> Result<Queue, Problem> {
+    let (two, _, _) = holder(bed, waiting, 2)?;
+    let (six, wait, turn) = holder(bed, waiting, 6)?;
+    Ok(Queue { holder: Costs::from(two, six), wait, turn })
+}
+
+fn holder(bed: &Bed, waiting: usize, tasks: usize) -> Result<(Used, Used, Used), Problem> {
+    let scope = Scope::new(PROJECT, STAGE, &format!("busy-{}", &fresh()[28..]));
+    bed.sequence(&scope, 1)?;
+    let first = bed.trigger(&scope, tasks)?;
+    bed.observer.event(&first, "sh.keptn.event.task1.triggered", 0)?;
+    let next = bed.trigger(&scope, 1)?;
+    let wait = Used::of(&bed.quiet(&next));
+    history::waiting(bed, &scope, &next, waiting.saturating_sub(1))?;
+    let last = bed.trigger(&scope, 1)?;
+    let wait_behind = if waiting > 1 { Used::of(&bed.quiet(&last)) } else { wait };
+    bed.play(&scope, &first, tasks)?;
+    let own = Used::of(&bed.quiet(&first));
+    bed.observer.event(&next, "sh.keptn.event.task1.triggered", 0)?;
+    let turn = Used::of(&bed.quiet(&next)) - wait;
+    Ok((own, wait_behind, turn))
+}
+
+fn rows(report: &mut Report, group: &str, what: &str, used: &Used, aims: Option<(f64, f64)>) {
+    let (requests, writes) = aims.map_or((Aim::None, Aim::None), |(requests, writes)| (Aim::AtMost(requests), Aim::AtMost(writes)));
+    report.row(group, &format!("{what}: AWS requests"), used.requests, "", requests);
+    report.row(group, &format!("{what}: write units"), used.writes, "WRU", writes);
+    report.row(group, &format!("{what}: read units"), used.reads, "RRU", Aim::None);
+}
+
+/// Tells costs on a free lane.
+pub fn tell(report: &mut Report, when: &str, costs: &Costs, aims: bool) {
+    let group = format!("cost, {when}");
+    rows(report, &group, "one more task", &costs.task, aims.then_some((8.0, 12.0)));
+    rows(report, &group, "a sequence without its tasks", &costs.fixed, aims.then_some((10.0, 16.0)));
+}
+
+/// Tells costs on a busy lane.
+pub fn tell_queue(report: &mut Report, when: &str, queue: &Queue) {
+    let group = format!("cost, {when}");
+    rows(report, &group, "one more task", &queue.holder.task, Some((8.0, 12.0)));
+    rows(report, &group, "a sequence without its tasks, and the hand-over", &queue.holder.fixed, None);
+    rows(report, &group, "to accept a sequence that waits", &queue.wait, None);
+    rows(report, &group, "to start it in its turn", &queue.turn, None);
+}

@@ -1,0 +1,78 @@
+//! How long things take, by the clock of the cloud: from one event's arrival on the bus to another's.
+
+use crate::bed::{Bed, PROJECT, STAGE};
+use crate::report::{Aim, Report};
+use keelway_cloud_tests::Problem;
+use keelway_cloud_tests::events::Scope;
+use keelway_cloud_tests::executor::{Executor, count};
+use serde_json::Map;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Sequences of six tasks; five steps from task to task each.
+const SEQUENCES: usize = 24;
+/// Deliveries on one lane.
+const DELIVERIES: usize = 60;
+/// How long to look whether anything happens when nothing has to.
+const IDLE: Duration = Duration::from_secs(5);
+
+fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
+    samples.sort_unstable();
+    let group = format!("latency on this machine, {name}, {} samples", samples.len());
+    for (what, percent) in [("p50", 50), ("p99", 99), ("most", 100)] {
+        let place = (samples.len() * percent).div_ceil(100).saturating_sub(1);
+        let value = samples.get(place).copied().unwrap_or_default();
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of a bench")]
+        report.row(&group, what, value as f64, "ms", Aim::None);
+    }
+}
+
+/// From a task's `finished` to the next task's `triggered`.
+pub fn tasks(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+    let mut samples = vec![];
+    for n in 0..SEQUENCES {
+        let scope = Scope::new(PROJECT, STAGE, &format!("task-{}", n % 4));
+        let context = bed.trigger(&scope, 6)?;
+        let executor = Executor { stack: &bed.stack, observer: &bed.observer, keys: HashSet::from([context.clone()]) };
+        let over = format!("sh.keptn.event.{STAGE}.run6.finished");
+        executor.until(Duration::from_secs(60), |_| Map::new(), |events| count(events, &over) == 1)?;
+        for task in 1..6 {
+            let finished = bed.observer.event(&context, &format!("sh.keptn.event.task{task}.finished"), 0)?;
+            let triggered = bed.observer.event(&context, &format!("sh.keptn.event.task{}.triggered", task + 1), 0)?;
+            samples.push(triggered.sent - finished.sent);
+        }
+    }
+    tell(report, "`finished` accepted to the next `triggered`", samples);
+    Ok(())
+}
+
+/// From an execution's end to the next one's start on the lane.
+pub fn lane(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+    let scope = Scope::new(PROJECT, STAGE, "lane");
+    let mut contexts = vec![];
+    for _ in 0..DELIVERIES {
+        contexts.push(bed.trigger(&scope, 1)?);
+    }
+    let executor = Executor { stack: &bed.stack, observer: &bed.observer, keys: contexts.iter().cloned().collect() };
+    let (started, finished) = (format!("sh.keptn.event.{STAGE}.run1.started"), format!("sh.keptn.event.{STAGE}.run1.finished"));
+    executor.until(Duration::from_secs(120), |_| Map::new(), |events| count(events, &finished) == DELIVERIES)?;
+    let seen = bed.observer.events(&contexts.into_iter().collect());
+    let times = |ty: &str| seen.iter().filter(|seen| seen.event["type"] == ty).map(|seen| seen.sent).collect::<Vec<_>>();
+    let (starts, ends) = (times(&started), times(&finished));
+    tell(
+        report,
+        "one execution's end to the next one's start",
+        starts[1..].iter().zip(&ends).map(|(start, end)| start - end).collect(),
+    );
+    Ok(())
+}
+
+/// Nothing happens while nothing has to.
+pub fn idle(bed: &Bed, report: &mut Report) {
+    std::thread::sleep(Duration::from_secs(1));
+    let before = bed.observer.line_count();
+    std::thread::sleep(IDLE);
+    let messages = bed.observer.line_count() - before;
+    #[expect(clippy::cast_precision_loss, reason = "a handful of messages")]
+    report.row("latency, polls", "messages handled in 5 s without any input", messages as f64, "", Aim::AtMost(0.0));
+}

@@ -1,0 +1,63 @@
+//! `make bench`: deploys a stack of its own on the local cloud and counts, in the deployed functions, what one more task and one more
+//! sequence cost, whether that stays so as history and queues grow, and how long things take. Aims are printed beside the values; only a
+//! malfunction is a failure.
+
+mod bed;
+mod cost;
+mod history;
+mod latency;
+mod price;
+mod report;
+mod start;
+
+use bed::Bed;
+use keelway_cloud_tests::Problem;
+use report::{Aim, Report};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Finished sequences in the table, and sequences waiting on one lane.
+const MANY: usize = 1_000;
+
+fn main() -> ExitCode {
+    match bench() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench() -> Result<(), Problem> {
+    let began = Instant::now();
+    let mut report = Report::default();
+    let say = |text: &str| eprintln!("[{:>4.0} s] {text}", began.elapsed().as_secs_f64());
+    say("starting functions beside an empty one, and a stack of its own");
+    let bed = Bed::make()?;
+    start::measure(&bed, &mut report)?;
+    say("counting sequences of 2 and 6 tasks, 1 finished sequence in the table");
+    let few = cost::free_lane(&bed)?;
+    cost::tell(&mut report, "1 finished sequence in the table", &few, true);
+    say("the same with one sequence waiting on the lane");
+    let one_waits = cost::busy_lane(&bed, 1)?;
+    say(&format!("the same with {MANY} finished sequences in the table"));
+    history::finished(&bed, MANY)?;
+    let many = cost::free_lane(&bed)?;
+    cost::tell(&mut report, &format!("{MANY} finished sequences in the table"), &many, true);
+    cost::tell_queue(&mut report, "1 waiting on the lane", &one_waits);
+    say(&format!("the same with {MANY} waiting on the lane"));
+    let many_wait = cost::busy_lane(&bed, MANY)?;
+    cost::tell_queue(&mut report, &format!("{MANY} waiting on the lane"), &many_wait);
+    price::tell(&mut report, &few)?;
+    say("latency from task to task");
+    latency::tasks(&bed, &mut report)?;
+    say("latency from execution to execution on one lane");
+    latency::lane(&bed, &mut report)?;
+    latency::idle(&bed, &mut report);
+    report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
+    bed.cloud.stop();
+    report.write(&bed.results()?)?;
+    report.print();
+    Ok(())
+}

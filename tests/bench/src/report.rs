@@ -1,0 +1,89 @@
+//! The table, and the same as JSON.
+
+use keelway_cloud_tests::Problem;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// What a value should be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Aim {
+    /// It is told, not judged.
+    None,
+    /// At most this.
+    AtMost(f64),
+}
+
+/// One value.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    group: String,
+    name: String,
+    value: f64,
+    unit: &'static str,
+    aim: Aim,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    met: Option<bool>,
+}
+
+/// All values, and what could not be measured.
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// Adds a value.
+    pub fn row(&mut self, group: &str, name: &str, value: f64, unit: &'static str, aim: Aim) {
+        let met = match aim {
+            Aim::None => None,
+            Aim::AtMost(most) => Some(value <= most),
+        };
+        self.rows.push(Row { group: group.into(), name: name.into(), value: (value * 1000.0).round() / 1000.0, unit, aim, met });
+    }
+
+    /// Adds a sentence.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// Writes one file for each group of values and one with all of them.
+    pub fn write(&self, directory: &Path) -> Result<(), Problem> {
+        let wrong = |error: std::io::Error| Problem::of(&directory.display().to_string(), error);
+        std::fs::create_dir_all(directory).map_err(wrong)?;
+        let write = |name: &str, value: serde_json::Result<Value>| {
+            let value = value.map_err(|error| Problem::of(name, error))?;
+            let text = format!("{value:#}");
+            std::fs::write(directory.join(format!("{name}.json")), text + "\n").map_err(wrong)
+        };
+        let kinds = [("costs", &["cost", "price"][..]), ("latency", &["latency"]), ("start", &["start"])];
+        for (file, kinds) in kinds {
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| kinds.iter().any(|kind| row.group.starts_with(kind))).collect();
+            write(file, serde_json::to_value(&rows))?;
+        }
+        write("bench", serde_json::to_value(self))
+    }
+
+    /// Prints the table.
+    pub fn print(&self) {
+        let width = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+        let mut group = "";
+        for row in &self.rows {
+            if row.group != group {
+                group = &row.group;
+                println!("\n{group}");
+            }
+            let aim = match (row.aim, row.met) {
+                (Aim::AtMost(most), Some(met)) => format!("aim ≤ {most:<6} {}", if met { "met" } else { "MISSED" }),
+                _ => String::new(),
+            };
+            println!("  {:<width$}  {:>10.2} {:<5} {aim}", row.name, row.value, row.unit);
+        }
+        println!();
+        for note in &self.notes {
+            println!("note: {note}");
+        }
+    }
+}
