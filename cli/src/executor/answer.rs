@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn the_events_say_who_and_what_for() {
         let first = started("tester", "test", &trigger(), Timestamp(0));
-        insta::assert_snapshot!(serde_json::to_string_pretty(&first).unwrap());
+        insta::assert_snapshot!(keelway_domain::json::canonical(&first));
         assert_eq!(first["id"], started("tester", "test", &trigger(), Timestamp(9))["id"]);
         assert_ne!(first["id"], started("other", "test", &trigger(), Timestamp(0))["id"]);
         let parsed = cloudevent::parse(&first, Origin::Client, Timestamp(0)).unwrap();

@@ -5,7 +5,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// A JSON object; keys sorted, so that equal objects have equal bytes.
+/// A JSON object.
 pub type Object = Map<String, Value>;
 
 /// The prefix of every event type of this engine.
@@ -41,7 +41,7 @@ pub struct CloudEvent {
 }
 
 impl CloudEvent {
-    /// The event as structured JSON, in the order of the attributes' names: equal events have equal bytes.
+    /// The event as structured JSON.
     pub fn to_json(&self) -> Value {
         let mut json = json!({
             "specversion": "1.0",
@@ -63,9 +63,9 @@ impl CloudEvent {
         json
     }
 
-    /// The bytes that go on the bus.
+    /// The bytes that go on the bus: equal events have equal bytes.
     pub fn to_bytes(&self) -> String {
-        self.to_json().to_string()
+        crate::json::canonical(&self.to_json())
     }
 
     /// As EventBridge counts an entry: source, detail type and detail in UTF-8 bytes.

@@ -5,6 +5,7 @@
 
 pub mod event;
 pub mod ids;
+pub mod json;
 pub mod names;
 pub mod payload;
 pub mod sequences;

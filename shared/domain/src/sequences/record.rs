@@ -3,6 +3,7 @@
 
 use crate::event::{CloudEvent, Object};
 use crate::ids::{ExecutionId, RecordHash, RecordId};
+use crate::json::canonical;
 use crate::names::{Context, SequenceName, StageName};
 use crate::payload::merge;
 use crate::time::Timestamp;
@@ -103,7 +104,7 @@ pub struct FollowUp {
 impl Record {
     /// The stored bytes.
     pub fn to_bytes(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        serde_json::to_value(self).map(|json| canonical(&json)).unwrap_or_default()
     }
 
     /// Its address: the hash of its bytes decides the last part.

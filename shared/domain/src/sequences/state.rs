@@ -2,6 +2,7 @@
 
 use crate::event::{CloudEvent, Kind, Status, TaskResult};
 use crate::ids::{ExecutionId, RecordId, hash64};
+use crate::json::canonical;
 use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName};
 use crate::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,8 +153,8 @@ pub fn identity(event: &CloudEvent) -> u64 {
 
 /// Hash of what an event says: source, id, type and data. Its time does not count: a client that sends again says the same.
 pub fn content(event: &CloudEvent) -> u64 {
-    let data = serde_json::to_vec(&event.data).unwrap_or_default();
-    hash64(&[event.source.as_bytes(), event.id.as_bytes(), event.ty.as_bytes(), &data])
+    let data = canonical(&serde_json::Value::Object(event.data.clone()));
+    hash64(&[event.source.as_bytes(), event.id.as_bytes(), event.ty.as_bytes(), data.as_bytes()])
 }
 
 /// How an execution ended.
