@@ -273,7 +273,7 @@ fn control_and_events_from_files() {
     api.can("POST /v1/sequence/shop/context-a/control", json!({}));
     let ran = api.run(&["pause", "sequence", "-p", "shop", "-c", "context-a", "-s", "dev"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(api.world().asked[0].body, r#"{"stage":"dev","state":"pause"}"#);
+    assert_eq!(serde_json::from_str::<Value>(&api.world().asked[0].body).unwrap(), json!({"stage": "dev", "state": "pause"}));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("event.json");
     let path = file.display().to_string();

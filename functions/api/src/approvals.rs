@@ -96,7 +96,7 @@ fn outcome(to: &Address, wanted: TaskResult, over: Approval) -> Answer<Response>
         }
         Approval::Decided { result, by, at } => {
             let what = if result == TaskResult::Fail { "declined" } else { "approved" };
-            conflict(format!("it was {what} by {by} at {}", at.rfc3339()))
+            conflict(format!("it was {what} ({}) by {by} at {}", result.as_str(), at.rfc3339()))
         }
         Approval::Closed(why) => conflict(why.to_owned()),
         Approval::Open(_) => Ok(under_way(to)),

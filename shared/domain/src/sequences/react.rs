@@ -3,7 +3,7 @@
 use super::advance::Step;
 use super::decide::{Decision, Facts, Transition, hasten, is_gate, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
-use crate::event::{CloudEvent, Object, Status, TaskResult};
+use crate::event::{APPROVAL_SOURCE, CloudEvent, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
 use serde_json::{Value, json};
@@ -77,12 +77,13 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     let mut step = Step::new(x, facts);
     step.record.absorbed.push(reaction.content);
     see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
-    // The decision becomes an event of the commit: it came in through the API and was on no bus yet.
+    // The decision becomes an event of the commit: it came in through the API and was on no bus yet. Its source is the engine's, which
+    // the bus's rule keeps out of the engine's queue: what the engine publishes must never come back to it as an answer.
     step.recorded = true;
     step.record.events.push(super::record::Draft {
         id: Some(event.id.clone()),
         ty: event.ty.clone(),
-        source: event.source.clone(),
+        source: APPROVAL_SOURCE.into(),
         time: event.time,
         answers: super::record::Answers::Event(trigger.uuid().to_string()),
         git_commit_id: x.git_commit_id.clone(),
