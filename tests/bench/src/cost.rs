@@ -10,6 +10,9 @@ use serde_json::Value;
 use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
 
+/// How often each sequence is run.
+const RUNS: usize = 5;
+
 /// What some messages used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Used {
@@ -105,7 +108,13 @@ pub fn free_lane(bed: &Bed) -> Result<Costs, Problem> {
         let scope = Scope::new(PROJECT, STAGE, &format!("free-{}", &fresh()[28..]));
         // The first sequence of a service registers it; that is not counted.
         bed.sequence(&scope, 1)?;
-        bed.sequence(&scope, tasks).map(|lines| Used::of(&lines))
+        let mut runs = vec![];
+        for _ in 0..RUNS {
+            runs.push(Used::of(&bed.sequence(&scope, tasks)?));
+        }
+        // A function that has just started reads the shipyard once more: the middle one is the usual one.
+        runs.sort_by(|a, b| a.requests.total_cmp(&b.requests));
+        Ok::<_, Problem>(runs[RUNS / 2])
     };
     Ok(Costs::from(run(2)?, run(6)?))
 }

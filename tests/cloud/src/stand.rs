@@ -11,6 +11,7 @@ use keelway_domain::ids::context_of;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::keys::{LaneKey, MAIN};
 use keelway_engine::message::Handled;
+use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::bus::rule_takes;
 use keelway_world::case::{Answer, Control, Entrance, LaneView, Said, Stand};
 use serde_json::{Value, json};
@@ -124,9 +125,12 @@ impl<'a> CloudStand<'a> {
     fn over_the_bus(&mut self, event: &Value, context: &str) -> Result<Option<Said>, Problem> {
         let source = event["source"].as_str().unwrap_or(DEFAULT_SOURCE);
         let taken = rule_takes(source, event["type"].as_str().unwrap_or_default());
-        let outside = |lines: Vec<Arc<Line>>| lines.into_iter().filter(|line| line.is_outside()).collect::<Vec<_>>();
         // What is not even an event has no context to be found under.
-        let under = |observer: &Observer| [outside(observer.lines(context)), outside(observer.lines(""))].concat();
+        let readable = parse(event, Origin::Bus, self.now()).is_ok();
+        let under = |observer: &Observer| -> Vec<Arc<Line>> {
+            let lines = observer.lines(if readable { context } else { "" });
+            lines.into_iter().filter(|line| line.is_outside()).collect()
+        };
         let before = under(self.observer).len();
         self.stack.put_event(event)?;
         if !taken {
@@ -134,9 +138,10 @@ impl<'a> CloudStand<'a> {
         }
         let handled = self.observer.wait("the event's handling", PATIENCE, |observer| {
             let after = under(observer);
-            (after.len() > before).then(|| outside(observer.lines(context)).last().cloned())
+            after.get(before).cloned()
         })?;
-        Ok(handled.as_deref().and_then(said))
+        // Somebody else's may have been unreadable at the same time.
+        Ok(if readable { said(&handled) } else { None })
     }
 
     fn note<T>(&mut self, result: Result<T, Problem>) -> Option<T> {

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 /// How many tests run side by side: most of the time all of them wait.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 12;
 
 fn tests() -> Vec<Test<Bed>> {
     // What takes longest first, so that the short ones fill the gaps.
