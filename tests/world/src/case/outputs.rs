@@ -3,7 +3,8 @@
 use super::expect::{at, matches};
 use super::format::{Details, Outgoing};
 use super::run::Story;
-use keelway_domain::event::{EventType, Kind, PREFIX};
+use crate::bus::rule_takes;
+use keelway_domain::event::{APPROVAL_SOURCE, EventType, Kind, PREFIX};
 use serde_json::Value;
 
 /// An expected event with its line taken apart.
@@ -94,12 +95,15 @@ pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{}: {what}: {event}", line(story, event)));
     let id = event["id"].as_str().unwrap_or_default();
     // A client's own decision is handed on under its own id.
-    let handed_on = |other: &&Value| other["source"] == event["source"] && other["type"] == event["type"];
+    let handed_on = |other: &&Value| event["source"] == APPROVAL_SOURCE && other["type"] == event["type"];
     let mut others = story.sent.iter().chain(story.inputs.iter().filter(|other| !handed_on(other)));
     if id.is_empty() || others.any(|other| other["id"] == event["id"]) {
         return wrong("its id is not new");
     }
     let ty = event["type"].as_str().unwrap_or_default();
+    if rule_takes(event["source"].as_str().unwrap_or_default(), ty) {
+        return wrong("the rule would hand it back to the engine, which would answer itself for ever");
+    }
     for field in ["specversion", "source", "time", "shkeptncontext", "shkeptnspecversion"] {
         if event[field].as_str().unwrap_or_default().is_empty() {
             return wrong(&format!("{field} is missing"));
