@@ -64,6 +64,8 @@ struct Books {
 
 /// Watches one stack from its making to its end.
 pub struct Observer {
+    stack: Stack,
+    queue: String,
     books: Arc<Mutex<Books>>,
     over: Arc<AtomicBool>,
 }
@@ -75,7 +77,7 @@ impl Observer {
     /// When the rule or the queue cannot be made.
     pub fn start(stack: &Stack, raw: &Raw) -> Result<Self, Problem> {
         let queue = stack.wait(tap_bus(stack))?;
-        let observer = Self { books: Arc::default(), over: Arc::default() };
+        let observer = Self { stack: stack.clone(), queue: queue.clone(), books: Arc::default(), over: Arc::default() };
         let (books, over) = (observer.books.clone(), observer.over.clone());
         let watched = stack.clone();
         drop(stack.handle().spawn(async move {
@@ -99,6 +101,21 @@ impl Observer {
             }
         }));
         Ok(observer)
+    }
+
+    /// Takes rule and queue away again, for endpoints that outlive the stack.
+    pub fn leave(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        let (name, bus) = (observer_name(&self.stack), self.stack.output("BusName"));
+        let rules = self.stack.eventbridge();
+        self.stack.wait(async {
+            let gone = rules.remove_targets().rule(&name).event_bus_name(&bus).ids("observer").send().await.is_ok()
+                && rules.delete_rule().name(&name).event_bus_name(&bus).send().await.is_ok()
+                && self.stack.sqs().delete_queue().queue_url(&self.queue).send().await.is_ok();
+            if !gone {
+                eprintln!("the observer's rule or queue {name} stays");
+            }
+        });
     }
 
     /// Events of these contexts or projects, each once, in the order they were published first.
@@ -162,8 +179,12 @@ fn lock(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
     books.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn observer_name(stack: &Stack) -> String {
+    format!("{}-observer", stack.name())
+}
+
 async fn tap_bus(stack: &Stack) -> Result<String, Problem> {
-    let name = format!("{}-observer", stack.name());
+    let name = observer_name(stack);
     let sqs = stack.sqs();
     // What was received stays invisible until the end, which saves deleting it.
     let made = sqs.create_queue().queue_name(&name).attributes(QueueAttributeName::VisibilityTimeout, "43200");

@@ -87,8 +87,8 @@ impl Raw {
         let request = request.header("x-amz-date", "20200101T000000Z").header("content-type", "application/x-www-form-urlencoded");
         let answer = answer("ListRoles", request.body("Action=ListRoles&Version=2010-05-08&MaxItems=1000")).await?;
         let text = answer.as_str().unwrap_or_default();
-        let arns = text.split("<Arn>").skip(1).filter_map(|rest| rest.split("</Arn>").next());
-        let found = arns.filter(|arn| arn.rsplit('/').next().is_some_and(|name| name.starts_with(prefix))).next();
+        let mut arns = text.split("<Arn>").skip(1).filter_map(|rest| rest.split("</Arn>").next());
+        let found = arns.find(|arn| arn.rsplit('/').next().is_some_and(|name| name.starts_with(prefix)));
         found.map(str::to_owned).ok_or_else(|| format!("no role {prefix}…").into())
     }
 

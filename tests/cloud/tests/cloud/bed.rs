@@ -1,5 +1,6 @@
 //! What all tests share: a cloud, a stack, somebody who watches it; and a second stack for tests that break things.
 
+use keelway_cloud_tests::cloud::binaries;
 use keelway_cloud_tests::observer::Observer;
 use keelway_cloud_tests::{Ability, Cloud, Problem, Stack};
 use std::sync::OnceLock;
@@ -61,9 +62,19 @@ impl Bed {
         self.second.get().and_then(|second| second.as_ref().ok())
     }
 
-    /// Copies the cloud's log to where it outlives this process.
+    /// Ends everything.
+    pub fn close(&self) {
+        self.observer.leave();
+        if let Some(second) = self.second_if_made() {
+            second.observer.leave();
+        }
+        self.cloud.stop();
+    }
+
+    /// Copies the cloud's log to beside the build, where it outlives this process.
     pub fn keep_logs(&self) {
-        let to = std::env::temp_dir().join("keelway-cloud-tests.log");
+        let Ok(directory) = binaries() else { return };
+        let to = directory.join("cloud-tests.log");
         let log = self.cloud.state().join("cloud.log");
         if log.exists() && std::fs::copy(&log, &to).is_ok() {
             println!("\nthe local cloud's log: {}", to.display());

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     if !summary.is_fine() {
         bed.keep_logs();
     }
-    bed.cloud.stop();
+    bed.close();
     summary.print(start.elapsed());
     if summary.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
