@@ -29,7 +29,7 @@ run: ## Play the shop example on the local cloud: build, deploy, deliver, watch,
 test: ## Run every test, on a stack of its own
 	@$(PYTHON) infra/local/run.py build
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
-		$(CARGO) test --workspace --all-targets
+		$(CARGO) test --workspace --all-targets --no-fail-fast
 
 up: ## Start the local cloud with the stack deployed
 	@$(PYTHON) infra/local/run.py up

@@ -57,6 +57,7 @@ impl<'a> Step<'a> {
             answers: Answers::Nothing,
             git_commit_id: self.next.git_commit_id.clone(),
             with_base: false,
+            without: vec![],
             data: Object::new(),
         }
     }
@@ -119,6 +120,7 @@ impl<'a> Step<'a> {
             answers: Answers::Event(self.next.trigger_id.clone()),
             git_commit_id: None,
             with_base: false,
+            without: vec![],
             data,
         });
     }
@@ -188,7 +190,15 @@ impl<'a> Step<'a> {
     /// Decided in the commit that reaches the task; all three events are real.
     fn approve_at_once(&mut self, task: &Task, trigger: Draft, result: TaskResult) -> TaskResult {
         let id = self.approval_id("triggered");
-        self.draft(Draft { id: Some(id.clone()), ..trigger });
+        let mut trigger = Draft { id: Some(id.clone()), ..trigger };
+        // The record's payload will have the decision in it; the trigger shows what was asked about.
+        for name in ["result", "status", "message"] {
+            match self.record.base.get(name) {
+                Some(value) => drop(trigger.data.insert(name.into(), value.clone())),
+                None => trigger.without.push(name.into()),
+            }
+        }
+        self.draft(trigger);
         self.approval_started(Answers::Event(id.clone()), result, "automatic");
         let decided = if result == TaskResult::Fail { TaskResult::Fail } else { TaskResult::Pass };
         let mut finished = self.task_draft(APPROVAL, Kind::Finished);
@@ -252,6 +262,7 @@ impl<'a> Step<'a> {
             answers: Answers::Event(self.next.trigger_id.clone()),
             git_commit_id: None,
             with_base: false,
+            without: vec![],
             data,
         };
         if outcome.result == TaskResult::Fail || outcome.status == Status::Errored {

@@ -46,6 +46,7 @@ fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
             answers: Answers::Nothing,
             git_commit_id: None,
             with_base: true,
+            without: vec![],
             data,
         });
         step.record.follow_ups.push(FollowUp {

@@ -88,6 +88,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         answers: super::record::Answers::Event(trigger.uuid().to_string()),
         git_commit_id: x.git_commit_id.clone(),
         with_base: false,
+        without: vec![],
         data: event.data.clone(),
     });
     step.next.reactions.push(reaction);

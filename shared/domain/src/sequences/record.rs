@@ -57,6 +57,9 @@ pub struct Draft {
     /// Whether the record's payload lies under `data`.
     #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
     pub with_base: bool,
+    /// Top-level members of the payload this event leaves out.
+    #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
     /// The event's own data, merged over the payload.
     #[serde(rename = "d", default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
@@ -130,6 +133,7 @@ impl Record {
 
     fn event(&self, draft: &Draft, id: &RecordId, context: &Context) -> CloudEvent {
         let mut data = if draft.with_base { self.base.clone() } else { Object::new() };
+        data.retain(|name, _| !draft.without.contains(name));
         // Merged here and not stored merged: a record never holds a large member twice.
         merge(&mut data, &draft.data);
         CloudEvent {
