@@ -321,12 +321,10 @@ fn domain_event(event: &CloudEvent, name: &str) -> Result<(), CloudEventError> {
             format!("{ty:?} is an unknown event type: the prefix is `{PREFIX}`, in the singular; send `{PREFIX}{rest}`"),
         );
     }
-    // The bus's rule feeds the engine by this prefix: anything else would be answered and never arrive.
-    if !ty.starts_with(PREFIX) {
-        return refused("type", format!("{ty:?} is an unknown event type: types begin with `{PREFIX}`; send `{PREFIX}{ty}`"));
-    }
     let parts: Vec<&str> = name.split('.').collect();
-    if let [stage, sequence, "triggered"] = parts[..] {
+    if ty.starts_with(PREFIX)
+        && let [stage, sequence, "triggered"] = parts[..]
+    {
         let rule = StageName::new(stage).err().or(SequenceName::new(sequence).err()).map(|error| error.to_string());
         return refused("type", format!("{ty:?} is an unknown event type: {}", rule.unwrap_or_default()));
     }
@@ -336,6 +334,10 @@ fn domain_event(event: &CloudEvent, name: &str) -> Result<(), CloudEventError> {
              to answer a task; an event that sequences are triggered on needs `data.project` and `data.service`"
         );
         return refused("type", message);
+    }
+    // The bus's rule feeds the engine by this prefix: anything else would be answered and never arrive.
+    if !ty.starts_with(PREFIX) {
+        return refused("type", format!("{ty:?} is an unknown event type: types begin with `{PREFIX}`; send `{PREFIX}{ty}`"));
     }
     Ok(())
 }

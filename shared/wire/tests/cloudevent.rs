@@ -190,7 +190,7 @@ fn what_keptns_gateway_lets_in() {
         ("sh.keptn.events.problem", None, json!({})),
         ("sh.keptn.log.error", None, json!({})),
         ("sh.keptn.event.production.problem.open", None, json!({"project": "shop", "service": "carts"})),
-        ("com.acme.built", None, json!({"project": "shop", "service": "carts"})),
+        ("sh.keptn.event.com.acme.built", None, json!({"project": "shop", "service": "carts"})),
     ] {
         assert_eq!(gateway(ty, triggered_id, data), Ok(()), "{ty}");
     }
@@ -244,6 +244,10 @@ fn what_it_keeps_out() {
         "data.type: is missing: send it as a string that is not empty"
     );
     assert!(refusal("garbage", None, json!({})).starts_with(r#"type: unknown event type "garbage": send "#));
+    assert_eq!(
+        refusal("com.acme.built", None, scope()),
+        r#"type: "com.acme.built" is an unknown event type: types begin with `sh.keptn.event.`; send `sh.keptn.event.com.acme.built`"#
+    );
     assert_eq!(
         refusal("sh.keptn.events.dev.delivery.triggered", None, scope()),
         r#"type: "sh.keptn.events.dev.delivery.triggered" is an unknown event type: the prefix is `sh.keptn.event.`, in the singular; send `sh.keptn.event.dev.delivery.triggered`"#
