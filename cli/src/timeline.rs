@@ -42,7 +42,8 @@ impl Entry {
         let told = reaction || (kind == Some(Kind::Finished) && !result.starts_with("pass"));
         let message = if told { one_line(text("/data/message"), 120) } else { String::new() };
         // An approval is published by the engine; who decided stands in its data.
-        let who = Some(text("/data/approval/by")).filter(|by| !by.is_empty() && name.trim() == "approval").unwrap_or(text("/source"));
+        let who =
+            Some(text("/data/approval/by")).filter(|by| !by.is_empty() && name.trim() == "approval").unwrap_or(text("/source"));
         let by = if reaction { format!("by {}", one_line(who, 40)) } else { String::new() };
         let verdict = text("/verdict");
         let verdict = if verdict.is_empty() { String::new() } else { format!("[{}: does not count]", one_line(verdict, 120)) };

@@ -67,7 +67,8 @@ fn started_comes_before_finished_and_a_trigger_is_answered_once() {
 
 #[test]
 fn the_command_gets_the_event_and_the_variables() {
-    let script = "cat >/dev/stderr; env | grep -E '^KEELWAY_(ATTEMPT|CONTEXT|IMAGE|NAME|PROJECT|SERVICE|STAGE|TASK|TRIGGER_ID)=' | sort >&2";
+    let script =
+        "cat >/dev/stderr; env | grep -E '^KEELWAY_(ATTEMPT|CONTEXT|IMAGE|NAME|PROJECT|SERVICE|STAGE|TASK|TRIGGER_ID)=' | sort >&2";
     let data = answered(&[], script);
     let message = data["message"].as_str().unwrap();
     let (event, variables) = message.split_once("}KEELWAY").unwrap();
