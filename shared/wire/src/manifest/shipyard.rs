@@ -15,7 +15,7 @@ pub const PROJECT_ANNOTATION: &str = "keelway.dev/project";
 
 const API_PREFIX: &str = "spec.keptn.sh/";
 const NEWEST: &str = "spec.keptn.sh/0.2.3";
-const MIGRATE: &str = "`keelway shipyard migrate FILE` writes it as version 0.2";
+const MIGRATE: &str = "write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under \"From 0.1\"";
 
 /// A shipyard and what its document says beside it.
 #[derive(Debug, Clone, PartialEq)]
