@@ -11,6 +11,7 @@ use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, TaskName};
 use keelway_engine::ports::Ports;
+use keelway_engine::sequences::MAX_DECISION_BYTES;
 use keelway_engine::sequences::commands::Preflight;
 use keelway_engine::sequences::views::{EventFilter, WorkFilter, WorkPage};
 use keelway_engine::table;
@@ -33,6 +34,11 @@ pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, Json(body): J
         Preflight::Known => tracing::info!(event = event.id, "this event was taken before"),
         Preflight::Decision(to, trigger) => {
             let wanted = TaskResult::of(event.text("result"));
+            if event.size() > MAX_DECISION_BYTES {
+                let detail =
+                    format!("the decision has {} bytes, {MAX_DECISION_BYTES} are allowed: send the reason only", event.size());
+                return Err(Refused::too_large(detail));
+            }
             return approvals::settle(&api, &to, trigger, wanted, |x| api.engine().decision_of(x, &event)).await;
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct NameError {
     /// "stage", "task", …
     pub kind: &'static str,
-    /// What was given.
+    /// What was given, its first 100 characters.
     pub name: String,
     /// The rule it breaks and what to write instead.
     pub rule: String,
@@ -30,7 +30,7 @@ macro_rules! name {
                 let name = name.into();
                 match $check(&name) {
                     Ok(()) => Ok(Self(name)),
-                    Err(rule) => Err(NameError { kind: $kind, name, rule }),
+                    Err(rule) => Err(NameError { kind: $kind, name: name.chars().take(100).collect(), rule }),
                 }
             }
             /// The name as written.

@@ -138,6 +138,10 @@ impl<'a> Step<'a> {
     }
 
     fn send(&mut self, task: &Task, trigger: Draft) {
+        // A delay before the first task is not part of the sequence's timeout.
+        if self.next.results.is_empty() && self.old.due.is_some() {
+            self.next.began = Some(self.facts.now);
+        }
         self.next.view.latest = Some(EventRef { ty: format!("{}.triggered", task.name), id: String::new(), time: self.facts.now });
         self.draft(trigger);
         self.next.open = true;

@@ -78,8 +78,6 @@ pub struct Policy {
 pub enum Decision {
     /// Absorbed before, or nothing to decide: settle what the state owes and acknowledge.
     Settle,
-    /// Nothing to decide, and nothing can be owed because of this input: acknowledge.
-    Nothing,
     /// A wake-up came early: send it again.
     Rearm(Timestamp),
     /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
@@ -164,6 +162,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
                 next.lane = Lane::Wants;
                 next.ask += 1;
             }
+            arm(&mut next, facts);
             Transition::plain(next)
         }
         (None, false) => Decision::Settle,
@@ -238,7 +237,12 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
         return Decision::Rearm(at);
     }
     match deadline(x, facts.sequence, &facts.policy) {
-        None => Decision::Nothing,
+        // Used up: left in the state, it would look overdue for ever.
+        None => {
+            let mut next = x.clone();
+            next.wake = None;
+            Transition::plain(next)
+        }
         Some(deadline) if facts.now < deadline => {
             let mut next = x.clone();
             next.wake = Some(deadline);

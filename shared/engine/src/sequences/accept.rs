@@ -17,7 +17,7 @@ use keelway_domain::sequences::{
     Birth, Class, Decision, Execution, Facts, Input, Lane, Transition, born, content, decide, domain_event_starts, first_payload,
     fresh, never_started,
 };
-use keelway_domain::shipyard::Sequence;
+use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::Timestamp;
 use std::collections::HashMap;
 
@@ -44,8 +44,11 @@ impl<P: Ports> Engine<P> {
             Err(reason) => return self.refuse(event, sent, &reason).await,
         };
         let Some(stage_given) = event.text("stage") else {
-            return self.refuse(event, sent, &format!("data.stage is missing: name the stage, for example {stage:?}")).await;
+            return self.refuse(event, sent, &format!("data.stage is missing: name the stage, for example {stage}")).await;
         };
+        if let Err(error) = StageName::new(stage_given) {
+            return self.refuse(event, sent, &format!("data.stage: {error}")).await;
+        }
         let id = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
         let recorded = history::event(&self.limits, &project, event, sent, Verdict::None);
         let birth = |gate: &Gate| Birth {
@@ -257,7 +260,9 @@ impl<P: Ports> Engine<P> {
             items.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
         }
         let now = self.ports.now();
-        let (transition, sequence) = match find(gate, birth) {
+        // The revision that is fixed for it, which need not be the one in force.
+        let shipyard = self.shipyard(&birth.project, &birth.revision).await?;
+        let (transition, sequence) = match find(gate, &shipyard, birth) {
             Ok(sequence) => (born(birth, &gate.context.flags, &sequence, now), sequence),
             Err(message) => {
                 let transition = never_started(birth, &message, now);
@@ -319,7 +324,7 @@ fn revision_id(gate: &Gate) -> Option<String> {
 }
 
 /// The sequence to run, or why there is none, in the reference's words where clients know them.
-fn find(gate: &Gate, birth: &Birth) -> Result<Sequence, String> {
+fn find(gate: &Gate, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, String> {
     let because = |why: String| format!("Unable to start sequence {}: {why}", birth.sequence);
     if !gate.project.exists {
         return Err(because(format!("no project named {} exists", birth.project)));
@@ -327,7 +332,7 @@ fn find(gate: &Gate, birth: &Birth) -> Result<Sequence, String> {
     if birth.revision.is_empty() {
         return Err(because(format!("project {} has no shipyard", birth.project)));
     }
-    let stage = gate.project.shipyard.stage(&birth.stage);
+    let stage = shipyard.stage(&birth.stage);
     let stage = stage.ok_or_else(|| because(format!("no stage with name {} found", birth.stage)))?;
     let missing = || because(format!("no task sequence with name {} found in stage {}", birth.sequence, birth.stage));
     stage.sequence(&birth.sequence).ok_or_else(missing)

@@ -259,6 +259,11 @@ impl<P: Ports> Engine<P> {
     pub fn decision_of(&self, x: &Execution, event: &CloudEvent) -> CloudEvent {
         let mut event = event.clone();
         event.data.extend(scope(x));
+        // It is published under the engine's source; whose decision it was stays in its data.
+        let by = event.data.entry(APPROVAL).or_insert_with(|| json!({}));
+        if let Some(by) = by.as_object_mut() {
+            by.entry("by").or_insert_with(|| json!(event.source));
+        }
         event
     }
 

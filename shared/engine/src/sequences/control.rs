@@ -20,9 +20,11 @@ impl<P: Ports> Engine<P> {
             let page = self.ports.query(&query).await?;
             let mut bodies = Vec::new();
             for item in &page.items {
-                let x = codec::execution(item)?.x;
-                if x.outcome.is_none() {
-                    bodies.push(Message::Obey { to: address(&x) }.to_body());
+                match codec::execution(item) {
+                    Ok(loaded) if loaded.x.outcome.is_none() => bodies.push(Message::Obey { to: address(&loaded.x) }.to_body()),
+                    Ok(_) => {}
+                    // One that this code cannot read keeps the others from nothing; newer code will sweep it.
+                    Err(error) => tracing::error!(item = %item.key, %error, "an execution cannot be told of its context's flags"),
                 }
             }
             table::send(&self.ports, &bodies).await?;

@@ -28,6 +28,11 @@ pub enum Verdict<'a> {
     None,
 }
 
+/// A reason quotes what was given; what was given may be long.
+fn short(reason: &str) -> String {
+    reason.chars().take(1000).collect()
+}
+
 fn expires(limits: &Limits, at: Timestamp) -> i64 {
     (at + limits.retention).0 / 1000
 }
@@ -36,7 +41,7 @@ fn expires(limits: &Limits, at: Timestamp) -> i64 {
 pub fn event(limits: &Limits, project: &ProjectName, event: &CloudEvent, at: Timestamp, verdict: Verdict<'_>) -> Item {
     let verdict = match verdict {
         Verdict::Stale => Some("stale".to_owned()),
-        Verdict::Invalid(reason) => Some(format!("invalid: {reason}")),
+        Verdict::Invalid(reason) => Some(format!("invalid: {}", short(reason))),
         Verdict::None => None,
     };
     let key = crate::item::Key::new(keys::context_partition(project, &event.context), keys::event_sort(at, content(event)));
@@ -78,12 +83,12 @@ pub fn tombstone(project: &ProjectName, execution: keelway_domain::ids::Executio
 pub async fn invalid(store: &impl Store, limits: &Limits, at: Timestamp, reason: &str, text: &str) -> Result<Handled, PortError> {
     let kept: String = text.char_indices().take_while(|(i, c)| i + c.len_utf8() <= KEPT_OF_INVALID).map(|(_, c)| c).collect();
     let item = Item::new(keys::invalid(at, hash64(&[text.as_bytes()])))
-        .with("why", reason)
+        .with("why", short(reason))
         .with("b", kept)
         .with_some("cut", (text.len() > KEPT_OF_INVALID).then_some(true))
         .with("ttl", expires(limits, at));
     table::record(store, vec![item], vec![]).await?;
-    tracing::warn!(reason, "input recorded as invalid");
+    tracing::warn!(reason = short(reason), "input recorded as invalid");
     Ok(Handled::Invalid)
 }
 
@@ -94,7 +99,7 @@ impl<P: Ports> Engine<P> {
             Some(project) if event.size() <= self.limits.max_event_bytes => {
                 let item = self::event(&self.limits, &project, event, at, Verdict::Invalid(reason));
                 table::record(&self.ports, vec![item], vec![]).await?;
-                tracing::warn!(project = %project, context = %event.context, event = event.id, reason, "event recorded as invalid");
+                tracing::warn!(project = %project, context = %event.context, event = event.id, reason = short(reason), "event recorded as invalid");
                 Ok(Handled::Invalid)
             }
             _ => invalid(&self.ports, &self.limits, at, reason, &event.to_bytes()).await,
@@ -114,6 +119,9 @@ impl<P: Ports> Engine<P> {
 
     /// `.status.changed`: shown in the timeline, decides nothing.
     pub(super) async fn status_changed(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
+        if let Some(reason) = self.oversize(event) {
+            return self.refuse(event, at, &reason).await;
+        }
         let (project, to, trigger) = match self.answered(event) {
             Ok(answered) => answered,
             Err(reason) => return self.refuse(event, at, reason).await,

@@ -19,6 +19,7 @@ mod sweep;
 mod turn;
 pub mod views;
 
+pub use react::MAX_DECISION_BYTES;
 pub use sweep::Swept;
 
 use crate::message::{Body, Delivery, Handled, Message};

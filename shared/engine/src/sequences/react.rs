@@ -17,6 +17,9 @@ use keelway_domain::time::Timestamp;
 pub(super) const UNKNOWN_TRIGGER: &str =
     "triggeredid names no task trigger of this context: answer with the id of the .triggered event";
 
+/// A decision is stored beside the payload it becomes part of: more than this is a document, not a decision.
+pub const MAX_DECISION_BYTES: usize = 16 * 1024;
+
 /// An answer on its way to a decision.
 struct Answer<'a> {
     project: ProjectName,
@@ -67,6 +70,10 @@ impl<P: Ports> Engine<P> {
         let Some(event) = history::from_json(event) else {
             return history::invalid(&self.ports, &self.limits, at, "a decision that is no CloudEvent", &event.to_string()).await;
         };
+        if event.size() > MAX_DECISION_BYTES {
+            let reason = format!("the decision has {} bytes, {MAX_DECISION_BYTES} are allowed", event.size());
+            return self.refuse(&event, at, &reason).await;
+        }
         let kind = ReactionKind::Finished;
         self.absorb(&Answer { project: to.project.clone(), to: to.clone(), trigger, kind, event: &event, at, by_person: true })
             .await
@@ -93,7 +100,8 @@ impl<P: Ports> Engine<P> {
             }
             let events = self.events(&loaded.x, &needed).await?;
             let record = decode_record(items.get(&of_record));
-            let expired = answer.kind == ReactionKind::Finished && loaded.x.record == Some(answer.trigger) && record.is_none();
+            let wanted = answer.kind == ReactionKind::Finished || completes;
+            let expired = wanted && loaded.x.record == Some(answer.trigger) && record.is_none();
             if expired {
                 let reason = format!("the payload of {} has expired: abort the sequence and trigger it again", answer.to.execution);
                 return Err(PortError::Refused { request: "BatchGetItem", reason });
@@ -123,7 +131,7 @@ impl<P: Ports> Engine<P> {
                         return Ok(Handled::Committed);
                     }
                 }
-                Decision::Settle | Decision::Nothing | Decision::Rearm(_) => {
+                Decision::Settle | Decision::Rearm(_) => {
                     self.settle_for(&loaded, input.cause(), Some(answer.trigger)).await?;
                     return Ok(Handled::Settled);
                 }

@@ -5,14 +5,21 @@ use super::codec::{self, Frame, Loaded, address};
 use super::history;
 use super::lane;
 use crate::item::{Item, Key};
+use crate::keys::LaneKey;
 use crate::message::Message;
 use crate::ports::{PortError, Ports, Transacted, Write, Written};
 use crate::table;
 use keelway_domain::ids::RecordId;
 use keelway_domain::sequences::{
-    Birth, Class, Effect, Execution, FollowUp, Lane, Record, Transition, born, fresh, owed, same_lane,
+    Birth, Class, Effect, Execution, FollowUp, Input, Lane, Record, Transition, born, fresh, owed, same_lane,
 };
 use keelway_domain::shipyard::Sequence;
+use keelway_domain::time::{Span, Timestamp};
+
+/// Clocks of functions differ by less than this.
+const SKEW: Span = Span::seconds(60);
+/// Follow-ups born in their parent's commit: a transaction has room for so many, the others start by message.
+const BORN_IN_COMMIT: usize = 45;
 
 /// What a commit is made of besides the transition.
 #[derive(Default)]
@@ -37,6 +44,7 @@ impl<P: Ports> Engine<P> {
         let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now };
         let mut items = recorded.items;
         items.extend(self.record_items(next, transition.record.as_ref()));
+        let entry_deleted = !recorded.deletes.is_empty();
         table::record(&self.ports, items, recorded.deletes).await?;
         let update = frame.update(loaded, next);
         let children = self.children(&loaded.x, next, transition.record.as_ref()).await?;
@@ -49,6 +57,10 @@ impl<P: Ports> Engine<P> {
         };
         if !done {
             return Ok(false);
+        }
+        if loaded.x.lane == Lane::Wants && next.lane != Lane::Wants && !entry_deleted {
+            // Nobody wants this entry any more; left in the queue it would be in the next hand-over's way.
+            table::record(&self.ports, vec![], vec![LaneKey::of(&loaded.x).entry(&loaded.x)]).await?;
         }
         tracing::debug!(execution = %next.id, task = next.task, lane = ?next.lane, outcome = ?next.outcome, "committed");
         let born_here = |n: usize| children.iter().any(|child| child.n == n && child.queued);
@@ -87,7 +99,7 @@ impl<P: Ports> Engine<P> {
         }
         let flags = self.context(&old.project, &old.context).await?.flags;
         let mut children = Vec::new();
-        for (n, follow_up) in here {
+        for (n, follow_up) in here.into_iter().take(BORN_IN_COMMIT) {
             let shipyard = self.shipyard(&next.project, &follow_up.revision).await?;
             let Some(sequence) =
                 shipyard.stage(follow_up.stage.as_str()).and_then(|stage| stage.sequence(follow_up.sequence.as_str()))
@@ -138,6 +150,46 @@ impl<P: Ports> Engine<P> {
         }
         self.settle(loaded).await?;
         Ok(absorbed)
+    }
+
+    /// A wake-up that no longer matches the state. Every execution leaves one behind, so it may repeat only what it did itself: the
+    /// commit it led to, if there was one, is not older than its time.
+    pub(super) async fn settle_wake(&self, loaded: &Loaded, at: Timestamp) -> Result<(), PortError> {
+        let x = &loaded.x;
+        let cause = Input::Wake(at).cause();
+        let mut next = x.record;
+        while let Some(id) = next {
+            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { break };
+            if cause.is_some_and(|cause| record.absorbed.contains(&cause)) {
+                self.settle_for(loaded, cause, None).await?;
+                return Ok(());
+            }
+            if record.events.iter().any(|draft| draft.time + SKEW < at) {
+                break;
+            }
+            next = record.previous(x.id);
+        }
+        // It may have been this message that armed the next one, and stopped before sending it.
+        match x.wake.filter(|wake| x.outcome.is_none() && *wake > at) {
+            Some(wake) => self.perform(x, None, &[Effect::Wake(wake)]).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Does what a state owes without publishing: nothing was committed that could be unpublished.
+    pub(super) async fn settle_quietly(&self, loaded: &Loaded) -> Result<(), PortError> {
+        let effects = owed(&loaded.x, None);
+        self.perform(&loaded.x, None, &effects).await
+    }
+
+    /// Settles for the sweep: what has been published again for a while is not published for ever.
+    pub(super) async fn settle_swept(&self, loaded: &Loaded) -> Result<(), PortError> {
+        let record = self.record(&loaded.x).await?;
+        let newest = record.iter().flat_map(|record| &record.events).map(|draft| draft.time).max();
+        if newest.is_some_and(|time| time + super::sweep::AGAIN < self.ports.now()) {
+            return self.settle_quietly(loaded).await;
+        }
+        self.settle(loaded).await
     }
 
     /// Performs effects in order: what others may see first, the lane last.

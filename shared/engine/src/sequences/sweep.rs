@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 /// What has been waiting for less than this is somebody's work in progress.
 const OVERDUE: Span = Span::minutes(2);
 /// An unanswered trigger is published again by sweeps until it is this old.
-const AGAIN: Span = Span::minutes(20);
+pub(super) const AGAIN: Span = Span::minutes(20);
 const PAGE: u32 = 100;
 
 /// What a sweep did.
@@ -76,9 +76,11 @@ impl<P: Ports> Engine<P> {
         let items = self.read(keys).await?;
         let mut open: Vec<Loaded> = Vec::new();
         for item in items.values() {
-            let loaded = codec::execution(item)?;
-            if loaded.x.outcome.is_none() {
-                open.push(loaded);
+            match codec::execution(item) {
+                Ok(loaded) if loaded.x.outcome.is_none() => open.push(loaded),
+                Ok(_) => {}
+                // One that this code cannot read keeps nobody else waiting.
+                Err(error) => tracing::error!(item = %item.key, %error, "the sweep passes over an execution"),
             }
         }
         open.sort_by_key(|loaded| (loaded.x.accepted, loaded.x.id));

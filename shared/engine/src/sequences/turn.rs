@@ -59,9 +59,14 @@ impl<P: Ports> Engine<P> {
                     self.ports.send_at(&format!("keelway-{}-{}", to.execution, at.0), &body, at).await?;
                     return Ok(Handled::Settled);
                 }
-                Decision::Nothing => return Ok(Handled::Settled),
                 Decision::Settle | Decision::Late | Decision::Invalid(_) => {
-                    self.settle_for(&loaded, input.cause(), None).await?;
+                    match input {
+                        Input::Wake(at) => self.settle_wake(&loaded, at).await?,
+                        // The flags of an open execution publish nothing: only its lane and its wake-up can be owed.
+                        Input::Obey if loaded.x.outcome.is_none() => self.settle_quietly(&loaded).await?,
+                        Input::Settle => self.settle_swept(&loaded).await?,
+                        _ => drop(self.settle_for(&loaded, input.cause(), None).await?),
+                    }
                     return Ok(Handled::Settled);
                 }
             }
