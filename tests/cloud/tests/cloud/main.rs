@@ -6,9 +6,11 @@
 mod bed;
 mod cases;
 mod cli;
+mod examples;
 mod failures;
 mod lanes;
 mod permissions;
+mod shell;
 mod stacks;
 mod store;
 mod surface;
@@ -23,8 +25,17 @@ const AT_ONCE: usize = 12;
 
 fn tests() -> Vec<Test<Bed>> {
     // What takes longest first, so that the short ones fill the gaps.
-    let groups =
-        [stacks::tests, failures::tests, lanes::tests, cli::tests, surface::tests, store::tests, cases::tests, permissions::tests];
+    let groups = [
+        stacks::tests,
+        failures::tests,
+        examples::tests,
+        lanes::tests,
+        cli::tests,
+        surface::tests,
+        store::tests,
+        cases::tests,
+        permissions::tests,
+    ];
     groups.into_iter().flat_map(|group| group()).collect()
 }
 

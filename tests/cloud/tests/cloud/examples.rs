@@ -1,0 +1,242 @@
+//! Everything under `examples/`, applied and run as its pages say. Projects have the examples' own names, which no other test uses.
+
+use crate::bed::Bed;
+use crate::shell::{Running, Shell, repository};
+use keelway_cloud_tests::problem::ensure;
+use keelway_cloud_tests::runner::Test;
+use keelway_cloud_tests::{Outcome, Problem};
+use keelway_domain::event::PREFIX;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long all deliveries of the shop may take, with a dozen other tests beside them.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A file of `examples/keptn`, whose project has the same name; the sequence to trigger; what must end with `pass`, in this order.
+struct Shown {
+    name: &'static str,
+    stage: &'static str,
+    sequence: &'static str,
+    tasks: &'static [&'static str],
+    passes: &'static [&'static str],
+}
+
+const KEPTN: [Shown; 3] = [
+    Shown {
+        name: "kep06-hardening",
+        stage: "hardening",
+        sequence: "artifact-delivery",
+        tasks: &["deployment", "test", "evaluation", "release"],
+        passes: &["deployment", "test", "evaluation", "test", "evaluation", "release", "hardening.artifact-delivery"],
+    },
+    Shown {
+        name: "kep06-three-stages",
+        stage: "dev",
+        sequence: "artifact-delivery",
+        tasks: &["deployment", "test", "evaluation", "release"],
+        passes: &[
+            "deployment",
+            "test",
+            "evaluation",
+            "release",
+            "dev.artifact-delivery",
+            "deployment",
+            "test",
+            "evaluation",
+            "release",
+            "staging.artifact-delivery",
+            "deployment",
+            "release",
+            "production.artifact-delivery",
+        ],
+    },
+    Shown {
+        name: "synopsis",
+        stage: "dev",
+        sequence: "delivery",
+        tasks: &["deployment", "release", "delivery"],
+        passes: &["deployment", "release", "dev.delivery", "delivery", "production.delivery"],
+    },
+];
+
+pub fn tests() -> Vec<Test<Bed>> {
+    let mut tests = vec![
+        Test::new("examples::shop, as its page says", shop),
+        Test::new("examples::hello, as its page says", hello),
+        Test::new("examples::none is left out", none_left_out).needs(&[]),
+    ];
+    tests.extend(KEPTN.iter().map(|shown| Test::new(format!("examples::keptn/{}", shown.name), |bed: &Bed| keptn(bed, shown))));
+    tests
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Words of the lines of a list, without comments and empty ones.
+fn list(path: &str) -> Result<Vec<Vec<String>>, Problem> {
+    let text = std::fs::read_to_string(repository().join(path)).map_err(|error| Problem::of(path, error))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    Ok(lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect())
+}
+
+/// All events of a context, oldest first.
+fn events(shell: &Shell, project: &str, context: &str) -> Result<Vec<Value>, Problem> {
+    let found = shell.json(&["get", "events", "--context", context, "--project", project])?;
+    let events = found.as_array().or_else(|| found["events"].as_array());
+    let mut events = events.cloned().ok_or_else(|| Problem(format!("no list of events: {found}")))?;
+    events.sort_by(|a, b| text(&a["time"]).cmp(text(&b["time"])));
+    Ok(events)
+}
+
+fn hello(bed: &Bed) -> Outcome {
+    let shell = Shell(bed);
+    shell.fine(&["apply", "-f", "examples/hello"])?;
+    let project = "my-first-keptn-project";
+    let script = "echo \"{\\\"greeting\\\": \\\"hello, $KEELWAY_SERVICE\\\"}\"";
+    let executor = shell.executor("greeter", &["sayhello"], project, &["sh", "-c", script])?;
+    let words = ["trigger", "sequence", "sequence1", "--project", project, "--stage", "dev", "--service", "service1", "--watch"];
+    let timeline = shell.fine(&words)?;
+    for word in ["sequence1", "sayhello", "pass"] {
+        ensure(timeline.contains(word), || format!("the timeline does not speak of {word}:\n{timeline}"))?;
+    }
+    let sequences = shell.json(&["get", "sequences", "--project", project])?;
+    let state = &sequences["states"][0];
+    ensure(state["state"] == "finished", || format!("it is not finished: {state}"))?;
+    let events = events(&shell, project, text(&state["shkeptncontext"]))?;
+    let said = events.iter().any(|event| event.to_string().contains("hello, service1"));
+    ensure(said, || format!("what the command printed is not among the events:\n{events:?}"))?;
+    executor.end()
+}
+
+fn keptn(bed: &Bed, shown: &Shown) -> Outcome {
+    let shell = Shell(bed);
+    shell.fine(&["apply", "-f", &format!("examples/keptn/{}.yaml", shown.name)])?;
+    let executor = shell.executor("trivial", shown.tasks, shown.name, &["true"])?;
+    let trigger = ["trigger", "sequence", shown.sequence, "--project", shown.name, "--stage", shown.stage, "--service", "carts"];
+    let context = shell.json(&trigger)?["keptnContext"].clone();
+    shell.fine(&["watch", text(&context), "--project", shown.name, "--exit-code"])?;
+    let state = shell.json(&["get", "sequences", "--project", shown.name, "--context", text(&context)])?["states"][0].take();
+    ensure(state["state"] == "finished", || format!("it is not finished: {state}"))?;
+    let events = events(&shell, shown.name, text(&context))?;
+    let ends = events.iter().filter_map(|event| Some((name(event, "finished")?, text(&event["data"]["result"]))));
+    let ends: Vec<(&str, &str)> = ends.collect();
+    let wanted: Vec<(&str, &str)> = shown.passes.iter().map(|name| (*name, "pass")).collect();
+    ensure(ends == wanted, || format!("ended: {ends:?}\nwanted: {wanted:?}"))?;
+    executor.end()
+}
+
+/// `deployment` or `dev.delivery`, if the event is of this kind.
+fn name<'a>(event: &'a Value, kind: &str) -> Option<&'a str> {
+    text(&event["type"]).strip_prefix(PREFIX)?.strip_suffix(kind)?.strip_suffix('.')
+}
+
+/// A delivery of the shop.
+struct Delivery {
+    what: String,
+    context: String,
+    events: Vec<Value>,
+}
+
+impl Delivery {
+    /// The one event of this type.
+    fn the(&self, ty: &str) -> Result<&Value, Problem> {
+        let full = format!("{PREFIX}{ty}");
+        let mut found = self.events.iter().filter(|event| event["type"] == full);
+        match (found.next(), found.next()) {
+            (Some(event), None) => Ok(event),
+            (None, _) => Err(format!("{}: there is no {full}", self.what).into()),
+            _ => Err(format!("{}: there is more than one {full}", self.what).into()),
+        }
+    }
+
+    fn time(&self, ty: &str) -> Result<&str, Problem> {
+        self.the(ty).map(|event| text(&event["time"]))
+    }
+
+    /// How this sequence ended.
+    fn ends(&self, sequence: &str, result: &str) -> Outcome {
+        let end = self.the(&format!("{sequence}.finished"))?;
+        ensure(end["data"]["result"] == result, || format!("{}: {sequence} does not end {result}: {end}", self.what))
+    }
+}
+
+/// Approves what waits until every delivery is over; the contexts in the order they were approved.
+fn approve_all(shell: &Shell, deliveries: &[Delivery]) -> Result<Vec<String>, Problem> {
+    let (start, mut approved) = (Instant::now(), vec![]);
+    loop {
+        let page = shell.json(&["get", "sequences", "--project", "shop"])?;
+        let states = page["states"].as_array().cloned().unwrap_or_default();
+        for state in states.iter().filter(|state| state["state"] == "waitingForApproval") {
+            let context = text(&state["shkeptncontext"]).to_owned();
+            if !approved.contains(&context) {
+                shell.fine(&["approve", &context])?;
+                approved.push(context);
+            }
+        }
+        let over = |state: &&Value| state["state"] == "finished";
+        if states.len() == deliveries.len() && states.iter().filter(over).count() == states.len() {
+            return Ok(approved);
+        }
+        ensure(start.elapsed() < PATIENCE, || format!("not everything ended within {PATIENCE:?}: {page}"))?;
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
+
+fn shop(bed: &Bed) -> Outcome {
+    let shell = Shell(bed);
+    shell.fine(&["apply", "-f", "examples/shop"])?;
+    let mut executors: Vec<Running> = vec![];
+    for line in list("examples/shop/executors.txt")? {
+        let words: Vec<&str> = line.iter().map(String::as_str).collect();
+        let [name, task, command @ ..] = words.as_slice() else { return Err(format!("executors.txt: {line:?}").into()) };
+        executors.push(shell.executor(name, &[task], "shop", command)?);
+    }
+    let mut deliveries = vec![];
+    for line in list("infra/local/deliveries.txt")? {
+        let [service, image] = line.as_slice() else { return Err(format!("deliveries.txt: {line:?}").into()) };
+        let answer = shell.json(&["trigger", "delivery", "--project", "shop", "--service", service, "--image", image])?;
+        let what = format!("{service} {}", image.rsplit(':').next().unwrap_or_default());
+        deliveries.push(Delivery { what, context: text(&answer["keptnContext"]).to_owned(), events: vec![] });
+    }
+    let approved = approve_all(&shell, &deliveries)?;
+    for delivery in &mut deliveries {
+        delivery.events = events(&shell, "shop", &delivery.context)?;
+    }
+    let names: Vec<&str> = deliveries.iter().map(|delivery| delivery.what.as_str()).collect();
+    ensure(names == ["carts 1.4.0", "payments 2.0.0", "payments 2.0.1"], || format!("other deliveries: {names:?}"))?;
+    let [carts, bad, good] = deliveries.as_slice() else { return Err("not three deliveries".into()) };
+    bad.ends("dev.delivery", "pass")?;
+    bad.ends("staging.delivery", "fail")?;
+    bad.ends("staging.rollback", "pass")?;
+    ensure(bad.the("production.delivery.started").is_err(), || "payments 2.0.0 went on to production".into())?;
+    // Times are in UTC with milliseconds, so they compare as texts do. The hand-over may take no time.
+    let (begins, ends) = (bad.time("staging.rollback.started")?, bad.time("staging.rollback.finished")?);
+    let next = good.time("staging.delivery.started")?;
+    ensure(begins < ends && ends <= next, || {
+        format!("the rollback took from {begins} to {ends}, and the next delivery started at {next}")
+    })?;
+    for delivery in [carts, good] {
+        for stage in ["dev", "staging", "production"] {
+            delivery.ends(&format!("{stage}.delivery"), "pass")?;
+        }
+        ensure(approved.contains(&delivery.context), || format!("{} waited for nobody", delivery.what))?;
+    }
+    ensure(approved.len() == 2, || format!("approved: {approved:?}"))?;
+    executors.into_iter().try_for_each(Running::end)
+}
+
+fn names(folder: &str) -> Result<BTreeSet<String>, Problem> {
+    let entries = std::fs::read_dir(repository().join(folder)).map_err(|error| Problem::of(folder, error))?;
+    Ok(entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect())
+}
+
+fn none_left_out(_: &Bed) -> Outcome {
+    let folders = names("examples")?;
+    let known = BTreeSet::from(["hello", "keptn", "shop"].map(str::to_owned));
+    ensure(folders == known, || format!("examples holds {folders:?}, and the tests know {known:?}"))?;
+    let files = names("examples/keptn")?;
+    let known: BTreeSet<String> = KEPTN.iter().map(|shown| format!("{}.yaml", shown.name)).collect();
+    ensure(files == known, || format!("examples/keptn holds {files:?}, and the tests know {known:?}"))
+}

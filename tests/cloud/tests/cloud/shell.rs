@@ -1,0 +1,123 @@
+//! The command `keelway` in a shell whose variables name the deployed stack.
+
+use crate::bed::Bed;
+use keelway_cloud_tests::Problem;
+use keelway_cloud_tests::cloud::binaries;
+use keelway_cloud_tests::problem::ensure;
+use serde_json::Value;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a command may take: other tests run beside it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The top of the repository, where commands are run.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The shell of one stack.
+pub struct Shell<'a>(pub &'a Bed);
+
+impl Shell<'_> {
+    fn command(&self, words: &[&str]) -> Result<Command, Problem> {
+        let mut command = Command::new(binaries()?.join("keelway"));
+        let api = self.0.stack.api();
+        command.args(words).current_dir(repository()).env("KEELWAY_API", &api.url).env("KEELWAY_TOKEN", &api.token);
+        // Loopback, whatever proxy the shell has.
+        command.env("NO_PROXY", "127.0.0.1,localhost").stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, words: &[&str]) -> Result<Output, Problem> {
+        let mut command = self.command(words)?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|error| Problem::of("keelway", error))?;
+        wait(child, PATIENCE, &words.join(" "))
+    }
+
+    /// Standard output of what must end with 0.
+    pub fn fine(&self, words: &[&str]) -> Result<String, Problem> {
+        let output = self.run(words)?;
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        ensure(output.status.success(), || format!("keelway {}: {}\n{stdout}{stderr}", words.join(" "), output.status))?;
+        Ok(stdout.into_owned())
+    }
+
+    /// The same as JSON.
+    pub fn json(&self, words: &[&str]) -> Result<Value, Problem> {
+        let text = self.fine(&[words, &["--output", "json"]].concat())?;
+        serde_json::from_str(&text).map_err(|error| Problem::of(&format!("what keelway {} says", words.join(" ")), error))
+    }
+
+    /// `keelway executor` for these tasks of a project.
+    pub fn executor(&self, name: &str, tasks: &[&str], project: &str, command: &[&str]) -> Result<Running, Problem> {
+        let mut words = vec!["executor", "--name", name, "--project", project];
+        words.extend(tasks.iter().flat_map(|task| ["--on", task]));
+        words.push("--");
+        words.extend(command);
+        let mut command = self.command(&words)?;
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        Ok(Running(Some(command.spawn().map_err(|error| Problem::of("keelway executor", error))?)))
+    }
+}
+
+/// Reads beside the process, which would wait for a full pipe for ever.
+fn read(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = vec![];
+        // What could be read before the error is what there is to show.
+        drop(from.read_to_end(&mut bytes));
+        bytes
+    })
+}
+
+fn wait(mut child: Child, patience: Duration, what: &str) -> Result<Output, Problem> {
+    let (stdout, stderr) = (child.stdout.take().map(read), child.stderr.take().map(read));
+    let said = |pipe: Option<JoinHandle<Vec<u8>>>| pipe.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    let start = Instant::now();
+    while start.elapsed() < patience {
+        if let Some(status) = child.try_wait().map_err(|error| Problem::of(what, error))? {
+            return Ok(Output { status, stdout: said(stdout), stderr: said(stderr) });
+        }
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    terminate(&mut child);
+    drop(child.wait());
+    let said = [said(stdout), said(stderr)].concat();
+    Err(format!("keelway {what} did not end within {patience:?}:\n{}", String::from_utf8_lossy(&said)).into())
+}
+
+fn terminate(child: &mut Child) {
+    let asked = Command::new("kill").arg(child.id().to_string()).status();
+    if !asked.is_ok_and(|status| status.success()) {
+        drop(child.kill());
+    }
+}
+
+/// A process that ends with the test.
+pub struct Running(Option<Child>);
+
+impl Running {
+    /// Asks it to end, as a service manager does; it must end with 0.
+    pub fn end(mut self) -> Result<(), Problem> {
+        let mut child = self.0.take().ok_or("it has ended")?;
+        terminate(&mut child);
+        let end = wait(child, Duration::from_secs(20), "executor after SIGTERM")?;
+        let said = String::from_utf8_lossy(&end.stderr).into_owned();
+        ensure(end.status.success(), || format!("the executor ended with {}: {said}", end.status))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
