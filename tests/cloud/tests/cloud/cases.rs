@@ -1,18 +1,22 @@
 //! Every case, on the deployed stack, in real time.
 
 use crate::bed::Bed;
-use keelway_cloud_tests::Problem;
+use crate::shell::repository;
+use keelway_cloud_tests::problem::ensure;
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::stand::CloudStand;
+use keelway_cloud_tests::{Outcome, Problem};
 use keelway_world::case::{Case, Only, cases, run};
+use std::collections::BTreeSet;
 
 pub fn tests() -> Vec<Test<Bed>> {
+    let index = Test::new("index of cases::every case is listed", listed).needs(&[]);
     match cases() {
         Ok(mut cases) => {
             cases.retain(|case| case.only != Some(Only::World));
             // Those that wait first: the others fill the gaps.
             cases.sort_by_key(|case| std::cmp::Reverse(case.steps.iter().filter(|step| step.wait.is_some()).count()));
-            cases.into_iter().map(test).collect()
+            cases.into_iter().map(test).chain([index]).collect()
         }
         Err(error) => vec![Test::new("cases", move |_: &Bed| Err(Problem(error.to_string())))],
     }
@@ -23,4 +27,15 @@ fn test(case: Case) -> Test<Bed> {
         let mut stand = CloudStand::new(&bed.stack, &bed.observer);
         run(&case, &mut stand).map_err(|failure| Problem(format!("{failure}\n  {}\n  handled:\n    {}", case.title, stand.story())))
     })
+}
+
+fn listed(_: &Bed) -> Outcome {
+    let cases = cases().map_err(|error| Problem(error.to_string()))?;
+    let path = repository().join("tests/cases/INDEX.md");
+    let index = std::fs::read_to_string(&path).map_err(|error| Problem::of("tests/cases/INDEX.md", error))?;
+    // The first cell of a row: `| KC-01 | …`.
+    let listed: BTreeSet<&str> =
+        index.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next()).map(str::trim).collect();
+    let missing: Vec<&str> = cases.iter().map(|case| case.id.as_str()).filter(|id| !listed.contains(id)).collect();
+    ensure(missing.is_empty(), || format!("tests/cases/INDEX.md does not list {}: add a row for each", missing.join(", ")))
 }
