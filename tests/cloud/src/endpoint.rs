@@ -1,7 +1,9 @@
 //! Where the cloud is: an endpoint somebody names, a container, or the emulator of the checkout's own environment. In this order.
 
 use crate::problem::Problem;
+use std::collections::HashMap;
 use std::net::IpAddr;
+use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::core::wait::WaitFor;
 use testcontainers::core::{ContainerPort, IntoContainerPort};
 use testcontainers::runners::AsyncRunner;
@@ -67,13 +69,9 @@ fn given(url: String, key: Option<String>, allowed: Option<String>) -> Result<Wi
     if allowed.as_deref().is_some_and(|allowed| allowed == url || allowed == host) {
         return Ok(Wish::Given(url, true));
     }
-    let (near, private) = match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(ip)) => (ip.is_loopback(), ip.is_private()),
-        Ok(IpAddr::V6(ip)) => (ip.is_loopback(), ip.is_unique_local()),
-        Err(_) => (host == "localhost", false),
-    };
-    if !near && !private {
-        let out = "tests write to a loopback or private address only; if you mean it, set KEELWAY_ALLOW_ENDPOINT to the same URL";
+    let near = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    if !near {
+        let out = "tests write to a loopback address only; if you mean it, set KEELWAY_ALLOW_ENDPOINT to the same URL";
         return Err(format!("AWS_ENDPOINT_URL is {url}: {out}").into());
     }
     // Keys of accounts begin so; an endpoint on this machine may still be a tunnel to one.
@@ -82,16 +80,14 @@ fn given(url: String, key: Option<String>, allowed: Option<String>) -> Result<Wi
             "set AWS_ACCESS_KEY_ID=test and AWS_SECRET_ACCESS_KEY=test, or KEELWAY_ALLOW_ENDPOINT to the same URL if you mean it";
         return Err(format!("AWS_ACCESS_KEY_ID is that of an account, and tests are about to use {url}: {out}").into());
     }
-    Ok(Wish::Given(url, !near))
+    Ok(Wish::Given(url, false))
 }
 
+/// The host as a client of the URL takes it; empty if it is no URL.
 fn host(url: &str) -> String {
-    let rest = url.split("://").nth(1).unwrap_or(url);
-    let authority = rest.split('/').next().unwrap_or_default();
-    match authority.strip_prefix('[').and_then(|v6| v6.split_once(']')) {
-        Some((v6, _)) => v6.to_owned(),
-        None => authority.split(':').next().unwrap_or_default().to_owned(),
-    }
+    let url = reqwest::Url::parse(url);
+    let host = url.as_ref().ok().and_then(reqwest::Url::host_str).unwrap_or_default();
+    host.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
 /// Fulfils the wish as far as that needs doing here.
@@ -122,11 +118,19 @@ async fn container(image: &str) -> Result<Place, Problem> {
         .with_wait_for(WaitFor::Nothing)
         .with_env_var("AUTH", "true")
         .with_env_var("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+        .with_host_config_modifier(loopback_only)
         .start()
         .await
         .map_err(wrong)?;
     let port = container.get_host_port_ipv4(4566.tcp()).await.map_err(wrong)?;
     Ok(Place::Container { url: format!("http://127.0.0.1:{port}"), container: Box::new(container) })
+}
+
+/// Publishes the port at a free one of this machine's loopback address; the library's own default is every address.
+fn loopback_only(host: &mut HostConfig) {
+    let binding = PortBinding { host_ip: Some("127.0.0.1".into()), host_port: None };
+    host.publish_all_ports = Some(false);
+    host.port_bindings = Some(HashMap::from([(PORT.to_string(), Some(vec![binding]))]));
 }
 
 #[cfg(test)]
@@ -148,15 +152,36 @@ mod tests {
 
     #[test]
     fn an_account_is_never_touched_by_accident() {
-        for url in ["https://dynamodb.us-east-1.amazonaws.com", "http://8.8.8.8:4566", "http://localhost.evil.example", "nonsense"]
-        {
+        let away = [
+            "https://dynamodb.us-east-1.amazonaws.com",
+            "http://8.8.8.8:4566",
+            "http://10.0.0.7:4566",
+            "http://172.16.0.1:4566",
+            "http://192.168.1.2:4566",
+            "http://[fd00::1]:4566",
+            "http://localhost.evil.example",
+            "http://localhost:4566@evil.example",
+            "nonsense",
+        ];
+        for url in away {
             assert!(wish_of(&[("AWS_ENDPOINT_URL", url)]).is_err(), "{url}");
             let allowed = [("AWS_ENDPOINT_URL", url), ("KEELWAY_ALLOW_ENDPOINT", url)];
             assert_eq!(wish_of(&allowed), Ok(Wish::Given(url.into(), true)));
         }
-        for url in ["http://localhost:4566", "http://[::1]:4566/", "http://10.0.0.7:4566"] {
+        for url in ["http://localhost:4566", "http://[::1]:4566/", "http://127.0.0.1:4566"] {
             assert!(wish_of(&[("AWS_ENDPOINT_URL", url)]).is_ok(), "{url}");
             assert!(wish_of(&[("AWS_ENDPOINT_URL", url), ("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")]).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn a_container_is_reached_from_this_machine_only() {
+        let mut host = HostConfig { publish_all_ports: Some(true), ..HostConfig::default() };
+        loopback_only(&mut host);
+        assert_eq!(host.publish_all_ports, Some(false));
+        let bindings = host.port_bindings.unwrap_or_default();
+        let addresses = bindings.values().flatten().flatten().map(|binding| binding.host_ip.as_deref());
+        assert_eq!(addresses.collect::<Vec<_>>(), [Some("127.0.0.1")]);
+        assert!(bindings.contains_key("4566/tcp"));
     }
 }
