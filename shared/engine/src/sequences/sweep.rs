@@ -1,6 +1,6 @@
 //! The sweep: every few minutes it settles what is open and overdue, so that a lost message costs at most that long.
 //!
-//! It reads the sparse index of open executions in bounded pages, goes on next time where it stopped, and only sends messages:
+//! It sends dead letters again, and reads the sparse index of open executions in bounded pages, goes on next time where it stopped, and only sends messages:
 //! what is decided is decided by the executions themselves.
 
 use super::Engine;
@@ -41,7 +41,7 @@ struct Place {
 impl<P: Ports> Engine<P> {
     /// Looks at `budget` open executions at most (rounded up to a page) and settles those that are overdue.
     pub async fn sweep(&self, budget: usize) -> Result<Swept, PortError> {
-        let mut swept = Swept::default();
+        let mut swept = Swept { sent: self.redrive().await?, ..Swept::default() };
         let mut place = self.place().await?;
         loop {
             let Some(project) = self.next_project(place.project.as_deref(), place.after.is_some()).await? else {
