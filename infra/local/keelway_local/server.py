@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import secrets
 import signal
 import socket
@@ -84,9 +85,19 @@ def token(state):
     return path.read_text().strip()
 
 
+def _wanted(port):
+    """The port somebody asked for, by argument or variable; None for a free one."""
+    name, value = ("--port", port) if port is not None else ("KEELWAY_PORT", os.environ.get("KEELWAY_PORT") or None)
+    if value is None:
+        return None
+    if not (re.fullmatch("[0-9]{1,5}", str(value)) and 1 <= int(value) <= 65535):
+        raise Problem(f"{name} is {str(value)!r}: give a port from 1 to 65535, or leave it out for a free one")
+    return int(value)
+
+
 def start(state, port=None):
     """Starts the cloud unless it runs; the record of the running one."""
-    wanted = port or int(os.environ.get("KEELWAY_PORT") or 0)
+    wanted = _wanted(port)
     environment.ensure()
     with open(state.path(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

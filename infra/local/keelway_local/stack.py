@@ -6,6 +6,7 @@ import io
 import ipaddress
 import json
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ import botocore.config
 import botocore.exceptions
 
 from . import server, template as template_file
-from .common import CREDENTIALS, REGION, Problem, Step, say
+from .common import CREDENTIALS, REGION, ROOT, Problem, Step, say
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 
@@ -253,8 +254,16 @@ def environment(state, name=None):
     }
 
 
+def _quoted_inside(text):
+    """Text as it stands between a shell's double quotes."""
+    return re.sub(r'([\\"$`])', r"\\\1", text)
+
+
 def exports(state, name=None):
-    return "\n".join(f"export {key}={shlex.quote(value)}" for key, value in environment(state, name).items())
+    """What a shell evaluates: the variables, and a PATH on which the build's `keelway` comes first."""
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment(state, name).items()]
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
+    return "\n".join([*lines, f'export PATH="{_quoted_inside(str(target / "debug"))}:$PATH"'])
 
 
 def logs(state, function, seconds, name=None):
