@@ -36,7 +36,13 @@ undeploy() {
     echo "the table $stack stays; to delete it with all its history: aws dynamodb delete-table --table-name $stack"
 }
 
+# A shell that `make env` was evaluated in speaks to an emulator; nobody means to deploy there by make deploy.
+not_elsewhere() {
+    [ -z "${AWS_ENDPOINT_URL:-}" ] || [ "${KEELWAY_DEPLOY_ANYWHERE:-}" = 1 ] ||
+        fail "AWS_ENDPOINT_URL is $AWS_ENDPOINT_URL, so this would not go to AWS: use a shell without the variables of make env, or set KEELWAY_DEPLOY_ANYWHERE=1 if you mean it"
+}
+
 case "${1:-}" in
-deploy | undeploy) "$1" ;;
+deploy | undeploy) not_elsewhere; "$1" ;;
 *) fail "usage: infra/deploy.sh deploy|undeploy" ;;
 esac
