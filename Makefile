@@ -29,7 +29,7 @@ run: ## Play the shop example on the local cloud: build, deploy, deliver, watch,
 test: ## Run every test, on a stack of its own
 	@$(PYTHON) infra/local/run.py build
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
-		$(CARGO) test --workspace --all-targets --no-fail-fast
+		$(CARGO) test --workspace --all-targets --no-fail-fast -- --show-output
 
 up: ## Start the local cloud with the stack deployed
 	@$(PYTHON) infra/local/run.py up
@@ -37,7 +37,7 @@ up: ## Start the local cloud with the stack deployed
 down: ## End what up and run started, executors included
 	@$(PYTHON) infra/local/run.py down
 
-env: ## Print shell exports of the running stack: eval "$(make env)"
+env: ## Print shell exports of the running stack, keelway on PATH included: eval "$(make env)"
 	@$(CLOUD) env --state "$(KEELWAY_STATE)" --stack "$(KEELWAY_STACK)"
 
 logs: ## Print what the functions logged in the last hour
