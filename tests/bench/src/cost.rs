@@ -122,8 +122,10 @@ pub fn free_lane(bed: &Bed) -> Result<Costs, Problem> {
 /// On a lane on which others wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queue {
-    /// Of the one that runs.
+    /// Of one that found the lane free and hands it over.
     pub holder: Costs,
+    /// Of one that waited and hands the lane over, without its tasks.
+    pub waited: Used,
     /// To accept one that has to wait.
     pub wait: Used,
     /// To start it when its turn comes; the end of the one before is in `holder`.
@@ -132,26 +134,40 @@ pub struct Queue {
 
 /// On lanes on which `waiting` others wait.
 pub fn busy_lane(bed: &Bed, waiting: usize) -> Result<Queue, Problem> {
-    let (two, _, _) = holder(bed, waiting, 2)?;
-    let (six, wait, turn) = holder(bed, waiting, 6)?;
-    Ok(Queue { holder: Costs::from(two, six), wait, turn })
+    let two = lane(bed, waiting, 2)?;
+    let six = lane(bed, waiting, 6)?;
+    let holder = Costs::from(two.holder, six.holder);
+    Ok(Queue { holder, waited: six.waited - holder.task, wait: six.wait, turn: six.turn })
 }
 
-fn holder(bed: &Bed, waiting: usize, tasks: usize) -> Result<(Used, Used, Used), Problem> {
+/// What was used on one busy lane.
+struct Lane {
+    /// By the first, all of it.
+    holder: Used,
+    /// By the second, which has one task, all of it.
+    waited: Used,
+    wait: Used,
+    turn: Used,
+}
+
+fn lane(bed: &Bed, waiting: usize, tasks: usize) -> Result<Lane, Problem> {
     let scope = Scope::new(PROJECT, STAGE, &format!("busy-{}", &fresh()[28..]));
     bed.sequence(&scope, 1)?;
     let first = bed.trigger(&scope, tasks)?;
     bed.observer.event(&first, "sh.keptn.event.task1.triggered", 0)?;
     let next = bed.trigger(&scope, 1)?;
-    let wait = Used::of(&bed.quiet(&next));
+    let accepted = Used::of(&bed.quiet(&next));
     history::waiting(bed, &scope, &next, waiting.saturating_sub(1))?;
     let last = bed.trigger(&scope, 1)?;
-    let wait_behind = if waiting > 1 { Used::of(&bed.quiet(&last)) } else { wait };
+    let wait = if waiting > 1 { Used::of(&bed.quiet(&last)) } else { accepted };
     bed.play(&scope, &first, tasks)?;
-    let own = Used::of(&bed.quiet(&first));
+    let holder = Used::of(&bed.quiet(&first));
     bed.observer.event(&next, "sh.keptn.event.task1.triggered", 0)?;
-    let turn = Used::of(&bed.quiet(&next)) - wait;
-    Ok((own, wait_behind, turn))
+    let turn = Used::of(&bed.quiet(&next)) - accepted;
+    // The last one is behind it, so it hands over too.
+    bed.play(&scope, &next, 1)?;
+    let waited = Used::of(&bed.quiet(&next));
+    Ok(Lane { holder, waited, wait, turn })
 }
 
 fn rows(report: &mut Report, group: &str, what: &str, used: &Used, aims: Option<(f64, f64)>) {
@@ -172,7 +188,8 @@ pub fn tell(report: &mut Report, when: &str, costs: &Costs, aims: bool) {
 pub fn tell_queue(report: &mut Report, when: &str, queue: &Queue) {
     let group = format!("cost, {when}");
     rows(report, &group, "one more task", &queue.holder.task, Some((8.0, 12.0)));
-    rows(report, &group, "a sequence without its tasks, and the hand-over", &queue.holder.fixed, None);
-    rows(report, &group, "to accept a sequence that waits", &queue.wait, None);
-    rows(report, &group, "to start it in its turn", &queue.turn, None);
+    rows(report, &group, "a sequence without its tasks, and the hand-over", &queue.holder.fixed, Some((10.0, 16.0)));
+    rows(report, &group, "one that waited, without its tasks, and the hand-over", &queue.waited, Some((10.0, 16.0)));
+    rows(report, &group, "of it, to accept one that waits", &queue.wait, None);
+    rows(report, &group, "of it, to start it in its turn", &queue.turn, None);
 }
