@@ -57,6 +57,9 @@ def start_and_build(state):
             server.start(state)
         except Problem as problem:
             failed.append(problem)
+        except Exception as error:
+            failed.append(Problem(f"the local cloud did not start ({type(error).__name__}: {error}): "
+                                  f"its log, if it has one, is {state.dir / 'cloud.log'}"))
 
     thread = threading.Thread(target=start)
     thread.start()
@@ -140,6 +143,20 @@ def watch(env, context, label, width):
     return process, thread
 
 
+def watch_all(env, contexts):
+    """One view of all deliveries, drawn by the command itself on this terminal."""
+    say(f"$ keelway watch {' '.join(contexts)}")
+    return subprocess.Popen([str(target() / "keelway"), "watch", *contexts], cwd=ROOT, env=env)
+
+
+def start_watching(env, deliveries):
+    """[(process, thread)]: one view on a terminal; elsewhere a timeline each, whose lines say whose they are."""
+    if sys.stdout.isatty():
+        return [(watch_all(env, deliveries), None)]
+    width = max(map(len, deliveries.values()))
+    return [watch(env, context, label, width) for context, label in deliveries.items()]
+
+
 def states(env, contexts):
     """{context: overall state} of these deliveries, as the API tells it."""
     page = json.loads(keelway(env, "get", "sequences", "--project", PROJECT, "--output", "json", capture=True))
@@ -149,15 +166,14 @@ def states(env, contexts):
 def play(env):
     """Deliveries from trigger to end; approves what waits for a person."""
     deliveries = trigger(env)
-    width = max(map(len, deliveries.values()))
-    watchers = [watch(env, context, label, width) for context, label in deliveries.items()]
+    watchers = start_watching(env, deliveries)
     approved, deadline = set(), time.monotonic() + PATIENCE_SECONDS
     try:
         while True:
             now = states(env, deliveries)
             for context, state in now.items():
                 if state == "waitingForApproval" and context not in approved:
-                    say(f"{deliveries[context]} waits in front of production; a person would now type:")
+                    say(f"{deliveries[context]} waits for an approval; a person would now type:")
                     keelway(env, "approve", context)
                     approved.add(context)
             if len(now) == len(deliveries) and all(state in OVER for state in now.values()):
@@ -174,7 +190,8 @@ def play(env):
         for process, thread in watchers:
             if process.poll() is None:
                 process.terminate()
-            thread.join(timeout=2)
+            if thread:
+                thread.join(timeout=2)
     return deliveries
 
 
@@ -188,7 +205,7 @@ def run(state):
     some = next(iter(deliveries))
     say(f"""
 The stack and its executors stay up. Where to look next:
-  eval "$(make env)"; export PATH="{target()}:$PATH"   the variables and the command in your shell
+  eval "$(make env)"   the variables and the command in your shell
   keelway watch {some}   one delivery again
   keelway get events --project {PROJECT}   every event
   {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
@@ -210,7 +227,7 @@ def main():
     verbs[sys.argv[1]](state)
     if sys.argv[1] == "up":
         record = state.read("cloud.json")
-        say(f"""up at {record['endpoint']}. Next: eval "$(make env)", then keelway (in {target()}), or make run""")
+        say(f"""up at {record['endpoint']}. Next: eval "$(make env)", then keelway get projects, or make run""")
 
 
 if __name__ == "__main__":
