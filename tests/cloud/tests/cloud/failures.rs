@@ -39,9 +39,11 @@ pub fn tests() -> Vec<Test<Bed>> {
 fn dead_letters(bed: &Bed) -> Outcome {
     let Second { stack, observer } = bed.second()?;
     let marks: Vec<String> = (0..3).map(|_| fresh()).collect();
-    stack.send(&json!({"keelway": "from-the-future", "mark": marks[0]}).to_string())?;
+    // A sweep that another test asks for sends letters again, and takes out what is handled then: nobody handles these.
+    let body = |mark: &str| json!({"keelway": "from-the-future", "mark": mark}).to_string();
+    stack.send(&body(&marks[0]))?;
     for (queue, mark) in [("RuleDeadLettersUrl", &marks[1]), ("SchedulerDeadLettersUrl", &marks[2])] {
-        let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(json!({"mark": mark}).to_string());
+        let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(body(mark));
         stack.wait(request.send()).map_err(|error| Problem::of(queue, format!("{error:?}")))?;
     }
     for mark in &marks {
@@ -52,8 +54,11 @@ fn dead_letters(bed: &Bed) -> Outcome {
         ensure(letter.text("qn").is_some_and(|queue| queue.contains("dead-letters")), || format!("it names no queue: {letter:?}"))?;
         ensure(letter.number("ttl").is_none(), || "it expires before anybody has looked at it".into())?;
     }
-    let left = stack.queue_number(&stack.output("SequencesDeadLettersUrl"), "ApproximateNumberOfMessages")?;
-    same("messages left in the dead-letter queue", left, 0)
+    // One that was sent again may just pass through.
+    observer.wait("an empty dead-letter queue", Duration::from_secs(20), |_| {
+        let left = stack.queue_number(&stack.output("SequencesDeadLettersUrl"), "ApproximateNumberOfMessages");
+        left.is_ok_and(|left| left == 0).then_some(())
+    })
 }
 
 /// A sequence whose first task is triggered, and the item of its execution.
