@@ -83,6 +83,13 @@ name!(
     Context, "shkeptncontext", context_rule
 );
 
+impl SequenceName {
+    /// Of [`crate::shipyard::Sequence::none`].
+    pub(crate) fn none() -> Self {
+        Self("none".into())
+    }
+}
+
 fn length(name: &str, most: usize) -> Result<(), String> {
     match name.chars().count() {
         0 => Err("is empty: give it one".into()),

@@ -89,6 +89,13 @@ pub struct Match {
     pub result: TaskResult,
 }
 
+impl Sequence {
+    /// A sequence without tasks: stands in for the definition of an execution that never had one.
+    pub fn none() -> Self {
+        Self { name: SequenceName::none(), triggered_on: vec![], tasks: vec![], timeout: None }
+    }
+}
+
 impl Shipyard {
     /// The stage of that name.
     pub fn stage(&self, name: &str) -> Option<&Stage> {

@@ -76,6 +76,10 @@ impl<'a> Step<'a> {
                 return;
             }
             self.next.due = None;
+            // A delay before the first task is not part of the sequence's timeout.
+            if self.next.results.is_empty() && self.old.due.is_some() {
+                self.next.began = Some(self.facts.now);
+            }
             let trigger = self.trigger_draft(task);
             if self.refuse_if_too_large(task, &trigger.data) {
                 return;
@@ -112,9 +116,15 @@ impl<'a> Step<'a> {
         if let Some(labels) = self.record.base.get("labels").filter(|labels| labels.is_object()) {
             data.insert("labels".into(), labels.clone());
         }
-        self.draft(Draft {
-            id: Some(event_id(self.next.id, "started").to_string()),
-            ty: self.next.event_type(Kind::Started),
+        let draft = self.sequence_draft(Kind::Started, data);
+        self.draft(draft);
+    }
+
+    /// The sequence's own `.started` or `.finished`: the answer to what triggered it.
+    fn sequence_draft(&self, kind: Kind, data: Object) -> Draft {
+        Draft {
+            id: Some(event_id(self.next.id, kind.as_str()).to_string()),
+            ty: self.next.event_type(kind),
             source: SOURCE.into(),
             time: self.facts.now,
             answers: Answers::Event(self.next.trigger_id.clone()),
@@ -122,7 +132,7 @@ impl<'a> Step<'a> {
             with_base: false,
             without: vec![],
             data,
-        });
+        }
     }
 
     fn trigger_draft(&self, task: &Task) -> Draft {
@@ -138,10 +148,6 @@ impl<'a> Step<'a> {
     }
 
     fn send(&mut self, task: &Task, trigger: Draft) {
-        // A delay before the first task is not part of the sequence's timeout.
-        if self.next.results.is_empty() && self.old.due.is_some() {
-            self.next.began = Some(self.facts.now);
-        }
         self.next.view.latest = Some(EventRef { ty: format!("{}.triggered", task.name), id: String::new(), time: self.facts.now });
         self.draft(trigger);
         self.next.open = true;
@@ -218,7 +224,8 @@ impl<'a> Step<'a> {
         decided
     }
 
-    fn approval_id(&self, what: &str) -> String {
+    /// The id of an event about the present task, an approval.
+    pub fn approval_id(&self, what: &str) -> String {
         event_id(self.next.id, &format!("approval-{}-{what}", self.next.task)).to_string()
     }
 
@@ -258,17 +265,7 @@ impl<'a> Step<'a> {
         data.insert("status".into(), json!(outcome.status.as_str()));
         data.insert("result".into(), json!(outcome.result.as_str()));
         data.insert("message".into(), json!(message));
-        let draft = Draft {
-            id: Some(event_id(self.next.id, "finished").to_string()),
-            ty: self.next.event_type(Kind::Finished),
-            source: SOURCE.into(),
-            time: self.facts.now,
-            answers: Answers::Event(self.next.trigger_id.clone()),
-            git_commit_id: None,
-            with_base: false,
-            without: vec![],
-            data,
-        };
+        let draft = self.sequence_draft(Kind::Finished, data);
         if outcome.result == TaskResult::Fail || outcome.status == Status::Errored {
             let id = draft.id.clone().unwrap_or_default();
             let ty = format!("{}.{}.finished", self.next.stage, self.next.sequence);
@@ -312,14 +309,19 @@ impl<'a> Step<'a> {
         arm(&mut self.next, self.facts);
     }
 
+    /// [`Step::transition`] as a decision.
+    pub fn commit(self) -> Decision {
+        Decision::Commit(Box::new(self.transition()))
+    }
+
     /// The transition; its record's address goes into the state.
-    pub fn commit(mut self) -> Decision {
+    pub fn transition(mut self) -> Transition {
         let record = self.recorded.then(|| {
             let task = if self.next.outcome.is_some() { RecordId::END } else { self.next.task };
             self.next.record = Some(self.record.id(self.next.id, task));
             self.record
         });
-        Decision::Commit(Box::new(Transition { next: self.next, record }))
+        Transition { next: self.next, record }
     }
 }
 

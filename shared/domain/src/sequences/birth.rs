@@ -1,11 +1,11 @@
 //! How executions begin: from an outside trigger, a follow-up or a domain event.
 
 use super::advance::{Step, scope};
-use super::decide::{Decision, Facts, Policy, Transition};
+use super::decide::{Facts, Policy, Transition};
 use super::state::{Class, End, Execution, Flags, Lane, Outcome, View};
 use crate::event::{Object, Status, TaskResult};
 use crate::ids::ExecutionId;
-use crate::names::{Context, ProjectName, SequenceName, ServiceName};
+use crate::names::{Context, ProjectName, ServiceName};
 use crate::shipyard::{Sequence, Shipyard};
 use crate::time::Timestamp;
 use serde_json::{Value, json};
@@ -74,14 +74,7 @@ pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -
 
 /// An execution that cannot start, for the reason `message` gives; the reference answers such triggers with an errored `.finished`.
 pub fn never_started(birth: &Birth, message: &str, now: Timestamp) -> Transition {
-    // No definition exists: nothing of it is looked at.
-    let name = SequenceName::new("none").ok();
-    let sequence = name.map(|name| Sequence { name, triggered_on: vec![], tasks: vec![], timeout: None });
-    let x = fresh(birth);
-    match sequence {
-        Some(sequence) => over(&x, &sequence, (End::NeverStarted, Status::Errored), message, now),
-        None => Transition { next: x, record: None },
-    }
+    over(&fresh(birth), &Sequence::none(), (End::NeverStarted, Status::Errored), message, now)
 }
 
 fn over(x: &Execution, sequence: &Sequence, (end, status): (End, Status), message: &str, now: Timestamp) -> Transition {
@@ -90,10 +83,7 @@ fn over(x: &Execution, sequence: &Sequence, (end, status): (End, Status), messag
     let facts = Facts { now, flags: &flags, sequence, current: ("", &shipyard), base: &base, events: &[], policy };
     let mut step = Step::new(x, &facts);
     step.end(Outcome { end, result: TaskResult::Fail, status, at: now }, message);
-    match step.commit() {
-        Decision::Commit(transition) => *transition,
-        _ => Transition { next: x.clone(), record: None },
-    }
+    step.transition()
 }
 
 fn fresh(birth: &Birth) -> Execution {

@@ -4,7 +4,7 @@ use super::advance::Step;
 use super::decide::{Decision, Facts, Transition, hasten, is_gate, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, Object, Status, TaskResult};
-use crate::ids::{RecordId, event_id};
+use crate::ids::RecordId;
 use crate::payload::merge;
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     // the bus's rule keeps out of the engine's queue: what the engine publishes must never come back to it as an answer.
     step.recorded = true;
     step.record.events.push(super::record::Draft {
-        id: Some(event_id(x.id, &format!("approval-{}-finished", x.task)).to_string()),
+        id: Some(step.approval_id("finished")),
         ty: event.ty.clone(),
         source: APPROVAL_SOURCE.into(),
         time: event.time,

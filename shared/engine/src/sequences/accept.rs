@@ -21,8 +21,8 @@ use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::Timestamp;
 use std::collections::HashMap;
 
-/// What is read to accept an execution: one request, whatever the outcome.
-struct Gate {
+/// What is found where an execution is to be: one request, whatever the outcome.
+struct Found {
     context: LoadedContext,
     present: Option<Item>,
     expired: bool,
@@ -50,28 +50,29 @@ impl<P: Ports> Engine<P> {
             return self.refuse(event, sent, &format!("data.stage: {error}")).await;
         }
         let id = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
+        let to = Address { project: project.clone(), context: event.context.clone(), execution: id };
         let recorded = history::event(&self.limits, &project, event, sent, Verdict::None);
-        let birth = |gate: &Gate| Birth {
+        let birth = |found: &Found| Birth {
             id,
             project: project.clone(),
             context: event.context.clone(),
             stage: stage_given.to_owned(),
             service: service.clone(),
             sequence: sequence.to_string(),
-            revision: gate.project.revision.clone(),
-            git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(gate)),
+            revision: found.project.revision.clone(),
+            git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(found)),
             trigger_id: event.id.clone(),
             accepted: sent,
             caused: sent,
             class: Class::Outside,
             parent: None,
-            epoch: gate.context.flags.epoch,
+            epoch: found.context.flags.epoch,
             payload: recorded.key.sk.clone(),
             data: event.data.clone(),
         };
         for _ in 0..super::COMMIT_TRIES {
-            let gate = self.gate(&project, id, event, &service).await?;
-            if let Some(item) = &gate.present {
+            let found = self.found(&to, &service).await?;
+            if let Some(item) = &found.present {
                 let loaded = codec::execution(item)?;
                 if keys::event_content(&loaded.x.payload) != Some(content(event)) {
                     let reason =
@@ -81,11 +82,11 @@ impl<P: Ports> Engine<P> {
                 self.settle_birth(&loaded).await?;
                 return Ok(Handled::Settled);
             }
-            if gate.expired {
+            if found.expired {
                 self.keep(&project, event, sent, Verdict::Stale).await?;
                 return Ok(Handled::Stale);
             }
-            if self.begin(&birth(&gate), &gate, vec![recorded.clone()]).await? {
+            if self.begin(&birth(&found), &found, vec![recorded.clone()]).await? {
                 return Ok(Handled::Committed);
             }
         }
@@ -94,23 +95,24 @@ impl<P: Ports> Engine<P> {
 
     /// A follow-up, by message: the record of the execution that caused it says everything.
     pub(super) async fn follow(&self, parent: &Address, record: &RecordId, n: usize) -> Result<Handled, PortError> {
-        let found = self.record_of(&parent.project, &parent.context, record).await?;
-        let Some((record_found, follow_up)) = found.as_ref().and_then(|found| Some((found, found.follow_ups.get(n)?))) else {
+        let written = self.record_of(&parent.project, &parent.context, record).await?;
+        let Some((written, follow_up)) = written.as_ref().and_then(|written| Some((written, written.follow_ups.get(n)?))) else {
             tracing::warn!(execution = %parent.execution, "a follow-up's record is gone");
             return Ok(Handled::Stale);
         };
         let Some(loaded) = self.execution(parent).await? else { return Ok(Handled::Stale) };
+        let x = &loaded.x;
+        let to = Address { execution: follow_up.execution, ..parent.clone() };
         for _ in 0..super::COMMIT_TRIES {
-            let x = &loaded.x;
-            let gate = self.gate_of(&x.project, &x.context, follow_up.execution, &x.service).await?;
-            if let Some(item) = &gate.present {
+            let found = self.found(&to, &x.service).await?;
+            if let Some(item) = &found.present {
                 self.settle_birth(&codec::execution(item)?).await?;
                 return Ok(Handled::Settled);
             }
-            if gate.expired {
+            if found.expired {
                 return Ok(Handled::Settled);
             }
-            if self.begin(&birth_of(x, (record, record_found), follow_up), &gate, vec![]).await? {
+            if self.begin(&birth_of(x, (record, written), follow_up), &found, vec![]).await? {
                 return Ok(Handled::Committed);
             }
         }
@@ -172,12 +174,12 @@ impl<P: Ports> Engine<P> {
         let Some(event) = items.get(&key).and_then(history::decode) else { return Ok(Handled::Stale) };
         let Ok((_, service)) = self.scope(&event) else { return Ok(Handled::Stale) };
         for _ in 0..super::COMMIT_TRIES {
-            let gate = self.gate_of(&to.project, &to.context, to.execution, &service).await?;
-            if let Some(item) = &gate.present {
+            let found = self.found(to, &service).await?;
+            if let Some(item) = &found.present {
                 self.settle_birth(&codec::execution(item)?).await?;
                 return Ok(Handled::Settled);
             }
-            if gate.expired {
+            if found.expired {
                 return Ok(Handled::Settled);
             }
             let birth = Birth {
@@ -187,18 +189,18 @@ impl<P: Ports> Engine<P> {
                 stage: stage.to_string(),
                 service: service.clone(),
                 sequence: sequence.to_string(),
-                revision: gate.project.revision.clone(),
-                git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(&gate)),
+                revision: found.project.revision.clone(),
+                git_commit_id: event.git_commit_id.clone().or_else(|| revision_id(&found)),
                 trigger_id: event.id.clone(),
                 accepted,
                 caused: accepted,
                 class: Class::Outside,
                 parent: None,
-                epoch: gate.context.flags.epoch,
+                epoch: found.context.flags.epoch,
                 payload: sort.to_owned(),
                 data: event.data.clone(),
             };
-            if self.begin(&birth, &gate, vec![]).await? {
+            if self.begin(&birth, &found, vec![]).await? {
                 return Ok(Handled::Committed);
             }
         }
@@ -206,8 +208,8 @@ impl<P: Ports> Engine<P> {
     }
 
     /// The cause of an execution that is there already. A start on a free lane is a first grant in the same commit.
-    async fn settle_birth(&self, loaded: &Loaded) -> Result<bool, PortError> {
-        self.settle_for(loaded, Input::Granted(0).cause(), None).await
+    async fn settle_birth(&self, loaded: &Loaded) -> Result<(), PortError> {
+        self.settle_for(loaded, Input::Granted(0).cause(), None).await.map(drop)
     }
 
     /// project and service of an event; every event of this engine has both.
@@ -221,30 +223,14 @@ impl<P: Ports> Engine<P> {
         }
     }
 
-    async fn gate(
-        &self,
-        project: &ProjectName,
-        id: ExecutionId,
-        event: &CloudEvent,
-        service: &ServiceName,
-    ) -> Result<Gate, PortError> {
-        self.gate_of(project, &event.context, id, service).await
-    }
-
-    async fn gate_of(
-        &self,
-        project: &ProjectName,
-        context: &keelway_domain::names::Context,
-        id: ExecutionId,
-        service: &ServiceName,
-    ) -> Result<Gate, PortError> {
-        let to = Address { project: project.clone(), context: context.clone(), execution: id };
-        let (of_context, of_execution) = (keys::context(project, context), keys::execution(&to));
-        let (tombstone, of_project) = (keys::tombstone(project, id), keys::project(project));
+    async fn found(&self, to: &Address, service: &ServiceName) -> Result<Found, PortError> {
+        let project = &to.project;
+        let (of_context, of_execution) = (keys::context(project, &to.context), keys::execution(to));
+        let (tombstone, of_project) = (keys::tombstone(project, to.execution), keys::project(project));
         let of_service = keys::service(project, service.as_str());
         let wanted = [of_context.clone(), of_execution.clone(), tombstone.clone(), of_project.clone(), of_service.clone()];
         let mut items: HashMap<Key, Item> = self.read(&wanted).await?;
-        Ok(Gate {
+        Ok(Found {
             context: codec::context(items.get(&of_context)),
             present: items.remove(&of_execution),
             expired: items.contains_key(&tombstone),
@@ -254,30 +240,26 @@ impl<P: Ports> Engine<P> {
     }
 
     /// Creates the execution: on a free lane with its first task sent, else wanting its lane. `false`: something moved; look again.
-    async fn begin(&self, birth: &Birth, gate: &Gate, recorded: Vec<Item>) -> Result<bool, PortError> {
+    async fn begin(&self, birth: &Birth, found: &Found, recorded: Vec<Item>) -> Result<bool, PortError> {
         let mut items = recorded;
-        if !gate.service_known && gate.project.exists {
+        if !found.service_known && found.project.exists {
             items.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
         }
         let now = self.ports.now();
         // The revision that is fixed for it, which need not be the one in force.
         let shipyard = self.shipyard(&birth.project, &birth.revision).await?;
-        let (transition, sequence) = match find(gate, &shipyard, birth) {
-            Ok(sequence) => (born(birth, &gate.context.flags, &sequence, now), sequence),
-            Err(message) => {
-                let transition = never_started(birth, &message, now);
-                let Some(sequence) = codec::no_sequence() else { return Ok(false) };
-                (transition, sequence)
-            }
+        let (transition, sequence) = match find(found, &shipyard, birth) {
+            Ok(sequence) => (born(birth, &found.context.flags, &sequence, now), sequence),
+            Err(message) => (never_started(birth, &message, now), Sequence::none()),
         };
         let x = &transition.next;
         if x.lane == Lane::Wants
             && let Some(lane) = self.take_if_free(x).await?
-            && let Some(started) = start(x, &sequence, gate, birth, now)
+            && let Some(started) = start(x, &sequence, found, birth, now)
         {
-            return self.begin_on_free_lane(started, &sequence, lane, gate, items).await;
+            return self.begin_on_free_lane(started, &sequence, lane, found, items).await;
         }
-        if gate.context.version == 0 {
+        if found.context.version == 0 {
             let service = &birth.service;
             let context = codec::new_context(&birth.project, &birth.context, &birth.sequence, service, birth.accepted);
             // Another trigger of the context may have been first; a pause in it must not be overwritten.
@@ -292,7 +274,7 @@ impl<P: Ports> Engine<P> {
         started: Transition,
         sequence: &Sequence,
         lane: Write,
-        gate: &Gate,
+        found: &Found,
         items: Vec<Item>,
     ) -> Result<bool, PortError> {
         let x = &started.next;
@@ -306,7 +288,7 @@ impl<P: Ports> Engine<P> {
             writes.push(lane);
         }
         // The flags that were read must still hold: a pause or an abort in between covers this execution.
-        writes.push(match gate.context.version {
+        writes.push(match found.context.version {
             0 => Write::Put(codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted), Condition::Absent),
             version => Write::Check(of_context, Condition::Version(version)),
         });
@@ -319,14 +301,14 @@ impl<P: Ports> Engine<P> {
     }
 }
 
-fn revision_id(gate: &Gate) -> Option<String> {
-    Some(gate.project.revision.clone()).filter(|revision| !revision.is_empty())
+fn revision_id(found: &Found) -> Option<String> {
+    Some(found.project.revision.clone()).filter(|revision| !revision.is_empty())
 }
 
 /// The sequence to run, or why there is none, in the reference's words where clients know them.
-fn find(gate: &Gate, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, String> {
+fn find(found: &Found, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, String> {
     let because = |why: String| format!("Unable to start sequence {}: {why}", birth.sequence);
-    if !gate.project.exists {
+    if !found.project.exists {
         return Err(because(format!("no project named {} exists", birth.project)));
     }
     if birth.revision.is_empty() {
@@ -339,16 +321,16 @@ fn find(gate: &Gate, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, Str
 }
 
 /// The start as a transition, unless it would end the execution or set others off at once: then the ordinary path does it.
-fn start(x: &Execution, sequence: &Sequence, gate: &Gate, birth: &Birth, now: Timestamp) -> Option<Transition> {
+fn start(x: &Execution, sequence: &Sequence, found: &Found, birth: &Birth, now: Timestamp) -> Option<Transition> {
     let base: Object = first_payload(&birth.data, x);
     let facts = Facts {
         now,
-        flags: &gate.context.flags,
+        flags: &found.context.flags,
         sequence,
-        current: (&gate.project.revision, &gate.project.shipyard),
+        current: (&found.project.revision, &found.project.shipyard),
         base: &base,
         events: &[],
-        policy: gate.project.policy,
+        policy: found.project.policy,
     };
     match decide(x, Input::Granted(x.ask), &facts) {
         Decision::Commit(started) => {

@@ -8,7 +8,7 @@ use crate::message::Address;
 use crate::ports::{Condition, PortError, Write};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
-use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName};
+use keelway_domain::names::{Context, ProjectName, ServiceName};
 use keelway_domain::sequences::{Class, End, EventRef, Execution, Flags, Lane, Outcome, Reaction, ReactionKind, View};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::{Span, Timestamp};
@@ -371,10 +371,4 @@ pub fn update_context(key: crate::item::Key, old: &LoadedContext, flags: &Flags)
     put("pa", flags.paused.then_some(Attr::Flag(true)));
     put("ps", (!flags.paused_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.paused_stages).to_string())));
     Write::Update { key, condition: Condition::Version(old.version), set, remove }
-}
-
-/// The sequence of an execution that never had a definition.
-pub fn no_sequence() -> Option<keelway_domain::shipyard::Sequence> {
-    let name = SequenceName::new("none").ok()?;
-    Some(keelway_domain::shipyard::Sequence { name, triggered_on: vec![], tasks: vec![], timeout: None })
 }

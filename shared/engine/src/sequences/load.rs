@@ -92,7 +92,7 @@ impl<P: Ports> Engine<P> {
         let defined = shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence));
         let missing =
             || PortError::Refused { request: "decide", reason: format!("no sequence {} in stage {}", x.sequence, x.stage) };
-        defined.or_else(|| codec::no_sequence().filter(|_| x.outcome.is_some())).ok_or_else(missing)
+        defined.or_else(|| x.outcome.map(|_| Sequence::none())).ok_or_else(missing)
     }
 
     /// The record a state names.

@@ -1,6 +1,6 @@
 //! The sequences engine: one message in, at most one commit, then whatever the committed state owes.
 //!
-//! [`Engine::handle`] is the entry point. Each kind of message has a file of its own: [`accept`](self) for what starts
+//! [`Engine::handle`] is the entry point. Each kind of message has a file of its own: `accept` for what starts
 //! executions, `react` for answers to tasks, `turn` for grants, wake-ups and flags. `settle` performs effects, `lane` drives
 //! lanes; both may be run by anyone, any number of times.
 

@@ -6,7 +6,7 @@ use super::history;
 use super::lane;
 use crate::item::{Item, Key};
 use crate::keys::LaneKey;
-use crate::message::Message;
+use crate::message::{Address, Message};
 use crate::ports::{PortError, Ports, Transacted, Write, Written};
 use crate::table;
 use keelway_domain::ids::RecordId;
@@ -63,7 +63,7 @@ impl<P: Ports> Engine<P> {
             table::record(&self.ports, vec![], vec![LaneKey::of(&loaded.x).entry(&loaded.x)]).await?;
         }
         tracing::debug!(execution = %next.id, task = next.task, lane = ?next.lane, outcome = ?next.outcome, "committed");
-        let born_here = |n: usize| children.iter().any(|child| child.n == n && child.queued);
+        let born_here = |n: usize| children.iter().any(|child| child.n == n);
         let effects = fresh(Some(&loaded.x), next, transition.record.as_ref(), born_here);
         self.perform(next, transition.record.as_ref(), &effects).await?;
         Ok(true)
@@ -114,7 +114,7 @@ impl<P: Ports> Engine<P> {
             }
             let frame = Frame { tasks: &sequence.tasks, retention: self.limits.retention, now: self.ports.now() };
             let entry = Write::Put(lane::entry(&transition.next), crate::ports::Condition::Always);
-            children.push(Child { n, queued: true, writes: vec![frame.create(&transition.next), entry] });
+            children.push(Child { n, writes: vec![frame.create(&transition.next), entry] });
         }
         Ok(children)
     }
@@ -127,47 +127,25 @@ impl<P: Ports> Engine<P> {
         self.perform(&loaded.x, record.as_ref(), &effects).await
     }
 
-    /// Settles on behalf of an input that was absorbed before. Whoever committed it may have stopped before publishing, and an
-    /// executor that polls can have answered what was never published since: then the record that absorbed it is no longer the one
-    /// the state names, and is published first. `until`: no record from this one back can have absorbed it. `true`: one had.
+    /// Settles on behalf of an input that was absorbed before. `until`: no record from this one back can have absorbed it. `true`:
+    /// one had.
     pub(super) async fn settle_for(&self, loaded: &Loaded, cause: Option<u64>, until: Option<RecordId>) -> Result<bool, PortError> {
-        let x = &loaded.x;
-        let mut absorbed = false;
-        let mut at = x.record.filter(|_| cause.is_some());
-        while let Some(id) = at.filter(|id| Some(*id) != until) {
-            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { break };
-            if cause.is_some_and(|cause| record.absorbed.contains(&cause)) {
-                absorbed = true;
-                if x.record != Some(id) {
-                    table::publish(&self.ports, &record.events(&id, &x.context)).await?;
-                    let follow = |n| Message::Follow { to: address(x), record: id, n }.to_body();
-                    let bodies: Vec<String> = (0..record.follow_ups.len()).map(follow).collect();
-                    table::send(&self.ports, &bodies).await?;
-                }
-                break;
-            }
-            at = record.previous(x.id);
+        let absorber = self.absorber(&loaded.x, cause, until, |_| false).await?;
+        if let Some((id, record)) = &absorber {
+            self.publish_older(&loaded.x, id, record).await?;
         }
         self.settle(loaded).await?;
-        Ok(absorbed)
+        Ok(absorber.is_some())
     }
 
     /// A wake-up that no longer matches the state. Every execution leaves one behind, so it may repeat only what it did itself: the
     /// commit it led to, if there was one, is not older than its time.
     pub(super) async fn settle_wake(&self, loaded: &Loaded, at: Timestamp) -> Result<(), PortError> {
         let x = &loaded.x;
-        let cause = Input::Wake(at).cause();
-        let mut next = x.record;
-        while let Some(id) = next {
-            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { break };
-            if cause.is_some_and(|cause| record.absorbed.contains(&cause)) {
-                self.settle_for(loaded, cause, None).await?;
-                return Ok(());
-            }
-            if record.events.iter().any(|draft| draft.time + SKEW < at) {
-                break;
-            }
-            next = record.previous(x.id);
+        let older = |record: &Record| record.events.iter().any(|draft| draft.time + SKEW < at);
+        if let Some((id, record)) = self.absorber(x, Input::Wake(at).cause(), None, older).await? {
+            self.publish_older(x, &id, &record).await?;
+            return self.settle(loaded).await;
         }
         // It may have been this message that armed the next one, and stopped before sending it.
         match x.wake.filter(|wake| x.outcome.is_none() && *wake > at) {
@@ -176,7 +154,39 @@ impl<P: Ports> Engine<P> {
         }
     }
 
-    /// Does what a state owes without publishing: nothing was committed that could be unpublished.
+    /// The record that absorbed an input, looked for from the newest back to `until` (without it) or one for which `last` holds.
+    async fn absorber(
+        &self,
+        x: &Execution,
+        cause: Option<u64>,
+        until: Option<RecordId>,
+        last: impl Fn(&Record) -> bool,
+    ) -> Result<Option<(RecordId, Record)>, PortError> {
+        let Some(cause) = cause else { return Ok(None) };
+        let mut next = x.record;
+        while let Some(id) = next.filter(|id| Some(*id) != until) {
+            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { break };
+            if record.absorbed.contains(&cause) {
+                return Ok(Some((id, record)));
+            }
+            next = record.previous(x.id).filter(|_| !last(&record));
+        }
+        Ok(None)
+    }
+
+    /// Publishes a record that the state no longer names. Whoever committed it may have stopped before publishing, and an executor that
+    /// polls can have answered what was never published since.
+    async fn publish_older(&self, x: &Execution, id: &RecordId, record: &Record) -> Result<(), PortError> {
+        if x.record == Some(*id) {
+            return Ok(());
+        }
+        table::publish(&self.ports, &record.events(id, &x.context)).await?;
+        let follow = |n| Message::Follow { to: address(x), record: *id, n }.to_body();
+        let bodies: Vec<String> = (0..record.follow_ups.len()).map(follow).collect();
+        table::send(&self.ports, &bodies).await
+    }
+
+    /// Does what a state owes without publishing: the lane and the wake-up.
     pub(super) async fn settle_quietly(&self, loaded: &Loaded) -> Result<(), PortError> {
         let effects = owed(&loaded.x, None);
         self.perform(&loaded.x, None, &effects).await
@@ -194,22 +204,18 @@ impl<P: Ports> Engine<P> {
 
     /// Performs effects in order: what others may see first, the lane last.
     pub(super) async fn perform(&self, x: &Execution, record: Option<&Record>, effects: &[Effect]) -> Result<(), PortError> {
-        let mut follow = Vec::new();
+        if effects.contains(&Effect::Publish) {
+            self.publish(x, record).await?;
+        }
+        let follow = |effect: &Effect| match (effect, x.record) {
+            (Effect::Follow(n), Some(record)) => Some(Message::Follow { to: address(x), record, n: *n }.to_body()),
+            _ => None,
+        };
+        table::send(&self.ports, &effects.iter().filter_map(follow).collect::<Vec<_>>()).await?;
         for effect in effects {
             match effect {
-                Effect::Publish => self.publish(x, record).await?,
-                Effect::Follow(n) => {
-                    let message = x.record.map(|id| Message::Follow { to: address(x), record: id, n: *n });
-                    follow.extend(message.map(|message| message.to_body()));
-                    if !effects.contains(&Effect::Follow(n + 1)) {
-                        table::send(&self.ports, &std::mem::take(&mut follow)).await?;
-                    }
-                }
-                Effect::Wake(at) => {
-                    let body = Message::Wake { to: address(x), at: *at }.to_body();
-                    let name = format!("keelway-{}-{}", x.id, at.0);
-                    self.ports.send_at(&name, &body, *at).await?;
-                }
+                Effect::Publish | Effect::Follow(_) => {}
+                Effect::Wake(at) => self.wake_at(&address(x), *at).await?,
                 Effect::Ask => self.ask(x).await?,
                 Effect::Drive => self.drive(x, Some((x.id, x.ask))).await?,
                 Effect::Recheck => {
@@ -219,8 +225,13 @@ impl<P: Ports> Engine<P> {
                 }
             }
         }
-        // Follow-ups whose numbers have gaps between them.
-        table::send(&self.ports, &follow).await
+        Ok(())
+    }
+
+    /// Has an execution woken; twice for the same time is once.
+    pub(super) async fn wake_at(&self, to: &Address, at: Timestamp) -> Result<(), PortError> {
+        let body = Message::Wake { to: to.clone(), at }.to_body();
+        self.ports.send_at(&format!("keelway-{}-{}", to.execution, at.0), &body, at).await
     }
 
     /// Publishes the events of the record a state names.
@@ -252,7 +263,6 @@ impl<P: Ports> Engine<P> {
 /// A follow-up born in its parent's commit.
 struct Child {
     n: usize,
-    queued: bool,
     writes: Vec<Write>,
 }
 

@@ -1,7 +1,7 @@
 //! The sweep: every few minutes it settles what is open and overdue, so that a lost message costs at most that long.
 //!
-//! It sends dead letters again, and reads the sparse index of open executions in bounded pages, goes on next time where it stopped, and only sends messages:
-//! what is decided is decided by the executions themselves.
+//! It sends dead letters again, and reads the sparse index of open executions in bounded pages, going on next time where it stopped.
+//! It only sends messages: what is decided is decided by the executions themselves.
 
 use super::Engine;
 use super::codec::{self, Loaded, address};

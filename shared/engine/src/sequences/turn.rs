@@ -4,7 +4,7 @@ use super::Engine;
 use super::codec::Loaded;
 use super::settle::Recorded;
 use crate::keys::{self, LaneKey};
-use crate::message::{Address, Handled, Message};
+use crate::message::{Address, Handled};
 use crate::ports::{PortError, Ports};
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::sequences::{Decision, Facts, Input, Lane, ReactionKind, deadline, decide};
@@ -45,8 +45,7 @@ impl<P: Ports> Engine<P> {
             match decide(&loaded.x, input, &facts) {
                 Decision::Commit(transition) => {
                     let mut recorded = Recorded::default();
-                    // Only a granted execution may take its entry out before it commits: the lock names it already. Any other entry that is
-                    // no longer wanted is taken out by whoever drives the lane.
+                    // Only a granted execution may take its entry out before it commits: the lock names it already.
                     if matches!(input, Input::Granted(_)) {
                         recorded.deletes.push(LaneKey::of(&loaded.x).entry(&loaded.x));
                     }
@@ -55,8 +54,7 @@ impl<P: Ports> Engine<P> {
                     }
                 }
                 Decision::Rearm(at) => {
-                    let body = Message::Wake { to: to.clone(), at }.to_body();
-                    self.ports.send_at(&format!("keelway-{}-{}", to.execution, at.0), &body, at).await?;
+                    self.wake_at(to, at).await?;
                     return Ok(Handled::Settled);
                 }
                 Decision::Settle | Decision::Late | Decision::Invalid(_) => {
