@@ -1,12 +1,13 @@
 //! What must not be done again: messages that are left over, meant for others, or unreadable publish nothing and stop nobody.
 
 use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName, TaskName};
 use keelway_domain::shipyard::{Sequence, Shipyard, Stage, Task, Trigger};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys;
-use keelway_engine::message::{Body, Handled, Message};
+use keelway_engine::message::{Address, Body, Handled, Message};
 use keelway_engine::ports::{Limits, Query, Store};
 use keelway_engine::sequences::Engine;
 use keelway_world::World;
@@ -164,6 +165,37 @@ fn a_sweep_does_not_ask_a_person_again_for_ever() {
     stand.trigger("c1");
     stand.answer("c1", "build");
     assert!(stand.published("c1", "sh.keptn.event.approval.triggered").is_some());
+    stand.world.pass(Span::minutes(40));
+    stand.rest();
+    let before = stand.publications();
+    for _ in 0..12 {
+        stand.world.pass(Span::minutes(5));
+        block_on(stand.engine.sweep(100)).unwrap();
+        stand.rest();
+    }
+    assert_eq!(stand.publications(), before);
+}
+
+#[test]
+fn a_sweep_does_not_repeat_for_ever_what_waits_for_its_lane() {
+    let mut shipyard = shipyard(&["build", "approval", "deploy"], "release");
+    shipyard.stages[0].sequences[0].tasks[0].start_deadline = Some(Span::minutes(24 * 60));
+    shipyard.stages[0].sequences[0].tasks[1].properties = json!({"pass": "manual"}).as_object().unwrap().clone();
+    let stand = Stand::new(&shipyard);
+    stand.trigger("c1");
+    stand.answer("c1", "build");
+    stand.trigger("holder");
+    let asked = stand.published("c1", "sh.keptn.event.approval.triggered").unwrap();
+    let trigger = RecordId::from_uuid(asked["id"].as_str().unwrap()).unwrap();
+    let context = Context::new("c1").unwrap();
+    let to = Address { project: project(), context: context.clone(), execution: trigger.execution };
+    let mut event = asked.clone();
+    event["type"] = json!("sh.keptn.event.approval.finished");
+    event["id"] = json!("decision");
+    stand.own(Message::Decide { to, trigger, event });
+    stand.rest();
+    assert!(stand.published("c1", "sh.keptn.event.approval.finished").is_some());
+    assert!(stand.published("c1", "sh.keptn.event.deploy.triggered").is_none(), "another one holds the lane");
     stand.world.pass(Span::minutes(40));
     stand.rest();
     let before = stand.publications();
