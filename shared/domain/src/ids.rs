@@ -38,9 +38,13 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// One execution of a sequence: 64 bits derived from what caused it, written as 13 characters.
+/// Whatever messages are addressed to (an execution of a sequence, for example): 64 bits derived from what caused or names it, written
+/// as 13 characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExecutionId(pub u64);
+pub struct SubjectId(pub u64);
+
+/// One execution of a sequence.
+pub type ExecutionId = SubjectId;
 
 impl ExecutionId {
     /// The execution an outside `.triggered` event starts: one event is one execution for ever.
@@ -63,19 +67,19 @@ impl ExecutionId {
     }
 }
 
-impl std::fmt::Display for ExecutionId {
+impl std::fmt::Display for SubjectId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&base32::<13>(self.0))
     }
 }
 
-impl Serialize for ExecutionId {
+impl Serialize for SubjectId {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for ExecutionId {
+impl<'de> Deserialize<'de> for SubjectId {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
         Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not an execution id: 13 characters of base32"))
@@ -108,9 +112,10 @@ impl std::fmt::Display for RecordHash {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId {
     /// Whose record.
-    pub execution: ExecutionId,
-    /// How many tasks were behind the execution when it was written; [`RecordId::END`] for the last record.
-    pub task: u16,
+    pub subject: SubjectId,
+    /// Its place in the subject's life, below 4096. Of an execution: how many tasks were behind it when the record was written, or
+    /// [`RecordId::END`].
+    pub number: u16,
     /// Of its content.
     pub hash: RecordHash,
 }
@@ -119,22 +124,22 @@ impl RecordId {
     /// The task number of the record that ends an execution; sequences have at most 200 tasks.
     pub const END: u16 = 999;
 
-    /// The task trigger's id: a UUIDv8 of 64 bits execution, 12 bits task number and 46 bits content.
+    /// As an event's id: a UUIDv8 of 64 bits execution, 12 bits number and 46 bits content.
     pub fn uuid(&self) -> Uuid {
         let mut bytes = [0u8; 16];
-        let x = self.execution.0.to_be_bytes();
+        let x = self.subject.0.to_be_bytes();
         bytes[..6].copy_from_slice(&x[..6]);
-        bytes[6..8].copy_from_slice(&(self.task & 0x0fff).to_be_bytes());
+        bytes[6..8].copy_from_slice(&(self.number & 0x0fff).to_be_bytes());
         let low = (u64::from(x[6]) << 8 | u64::from(x[7])) << 46 | self.hash.0;
         bytes[8..].copy_from_slice(&low.to_be_bytes());
         uuid::Builder::from_custom_bytes(bytes).into_uuid()
     }
 
-    /// Back from a task trigger's id; `None` when the id is not one of ours.
+    /// Back from an event's id; `None` when the id is not one of ours.
     pub fn from_uuid(id: &str) -> Option<Self> {
         let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 8)?;
         let bytes = id.as_bytes();
-        let task = u16::from_be_bytes([bytes[6] & 0x0f, bytes[7]]);
+        let number = u16::from_be_bytes([bytes[6] & 0x0f, bytes[7]]);
         let mut low = [0u8; 8];
         low.copy_from_slice(&bytes[8..]);
         let low = u64::from_be_bytes(low) & ((1 << 62) - 1);
@@ -143,7 +148,7 @@ impl RecordId {
         x[6] = (low >> 54) as u8;
         x[7] = (low >> 46) as u8;
         let hash = RecordHash(low & ((1 << 46) - 1));
-        Some(Self { execution: ExecutionId(u64::from_be_bytes(x)), task, hash })
+        Some(Self { subject: SubjectId(u64::from_be_bytes(x)), number, hash })
     }
 }
 
@@ -165,7 +170,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_trigger_id_leads_back_to_its_record(x: u64, task in 0u16..1000, bytes: Vec<u8>) {
-            let record = RecordId { execution: ExecutionId(x), task, hash: RecordHash::of(&bytes) };
+            let record = RecordId { subject: SubjectId(x), number: task, hash: RecordHash::of(&bytes) };
             let id = record.uuid();
             prop_assert_eq!(id.get_version_num(), 8);
             prop_assert_eq!(RecordId::from_uuid(&id.to_string()), Some(record));
@@ -174,7 +179,7 @@ mod tests {
 
         #[test]
         fn execution_ids_sort_like_their_numbers(a: u64, b: u64) {
-            let (x, y) = (ExecutionId(a), ExecutionId(b));
+            let (x, y) = (SubjectId(a), SubjectId(b));
             prop_assert_eq!(x.to_string().cmp(&y.to_string()), a.cmp(&b));
             prop_assert_eq!(ExecutionId::parse(&x.to_string()), Some(x));
         }

@@ -3,11 +3,13 @@
 //! Nothing here is asynchronous, reads a clock, draws a random number, looks at the environment or knows AWS: time and
 //! ids come in as arguments, effects go out as data. Entry point of the sequences engine: [`sequences::decide`].
 
+pub mod cause;
 pub mod event;
 pub mod ids;
 pub mod json;
 pub mod names;
 pub mod payload;
+pub mod record;
 pub mod sequences;
 pub mod shipyard;
 pub mod time;

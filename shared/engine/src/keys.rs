@@ -1,114 +1,46 @@
-//! Where everything lives in the table. One partition per context (what happened there), one per lane (lock and queue); the
-//! id of a task's trigger leads to both the execution and its record, so handling an event needs no index.
+//! Where the things that all engines share lie in the table. Each engine has a `keys` of its own for its subjects.
 
 use crate::item::Key;
-use crate::message::Address;
-use keelway_domain::ids::{ExecutionId, RecordId};
-use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Class, Execution};
+use keelway_domain::ids::{RecordHash, RecordId, SubjectId, hash64};
 use keelway_domain::time::Timestamp;
 
 /// The sort key of an item that is alone or first in its partition: sorts before every other.
 pub const MAIN: &str = "!";
-/// The partition that lists the projects.
-pub const PROJECTS: &str = "PROJECTS";
 /// The partition of dead letters.
 pub const DEAD_LETTERS: &str = "L";
+/// The partition that says which dead letters are sent again, and when; sorted by time.
+pub const DUE_LETTERS: &str = "LD";
+/// Index partitions that an engine's open work is spread over.
+pub const SHARDS: u32 = 8;
 
-fn ms(t: Timestamp) -> String {
+/// A time as text that sorts like the time.
+pub fn ms(t: Timestamp) -> String {
     format!("{:013}", t.0.max(0))
 }
 
 /// A 64-bit hash as 13 characters, sorted like the number.
 pub fn hash(content: u64) -> String {
-    ExecutionId(content).to_string()
+    SubjectId(content).to_string()
 }
 
-/// The partition of a context.
-pub fn context_partition(project: &ProjectName, context: &Context) -> String {
-    format!("C#{project}#{context}")
-}
-
-/// The context item: flags and what the list of sequences shows of it.
-pub fn context(project: &ProjectName, context: &Context) -> Key {
-    Key::new(context_partition(project, context), MAIN)
-}
-
-/// An execution.
-pub fn execution(to: &Address) -> Key {
-    Key::new(context_partition(&to.project, &to.context), format!("X#{}", to.execution))
-}
-
-/// The sort key of a recorded event: by acceptance, then content.
-pub fn event_sort(at: Timestamp, content: u64) -> String {
-    format!("E#{}#{}", ms(at), hash(content))
-}
-
-/// The content hash in the sort key of a recorded event.
-pub fn event_content(sort: &str) -> Option<u64> {
-    let text = sort.strip_prefix("E#")?.split('#').nth(1)?;
-    ExecutionId::parse(text).map(|id| id.0)
+/// What the sort keys of a subject's transition records begin with.
+pub fn records_of(subject: SubjectId) -> String {
+    format!("T#{subject}#")
 }
 
 /// The sort key of a transition record.
 pub fn record_sort(id: &RecordId) -> String {
-    format!("T#{}#{:03}#{}", id.execution, id.task, id.hash)
+    format!("{}{:04}#{}", records_of(id.subject), id.number, id.hash)
 }
 
-/// A transition record.
-pub fn record(project: &ProjectName, context: &Context, id: &RecordId) -> Key {
-    Key::new(context_partition(project, context), record_sort(id))
+/// Back from the sort key of a transition record.
+pub fn record_id(sort: &str) -> Option<RecordId> {
+    let mut parts = sort.strip_prefix("T#")?.split('#');
+    let subject = SubjectId::parse(parts.next()?)?;
+    Some(RecordId { subject, number: parts.next()?.parse().ok()?, hash: RecordHash::parse(parts.next()?)? })
 }
 
-/// A lane: at most one execution of a (project, stage, service) holds it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct LaneKey(pub String);
-
-impl LaneKey {
-    /// The lane an execution runs on.
-    pub fn of(x: &Execution) -> Self {
-        Self(format!("K#{}#{}#{}", x.project, x.stage, x.service))
-    }
-    /// The lock.
-    pub fn lock(&self) -> Key {
-        Key::new(self.0.clone(), MAIN)
-    }
-    /// The place of an execution's present request in the queue.
-    pub fn entry(&self, x: &Execution) -> Key {
-        let class = match x.class {
-            Class::FollowUp => 0,
-            Class::Outside => 1,
-        };
-        Key::new(self.0.clone(), format!("Q#{class}#{}#{}#{:06}", ms(x.accepted), x.id, x.ask))
-    }
-}
-
-/// What remains of an execution for ever: its trigger, however old, starts nothing a second time.
-pub fn tombstone(project: &ProjectName, execution: ExecutionId) -> Key {
-    Key::new(format!("Z#{project}#{execution}"), MAIN)
-}
-
-/// The partition of a project's definitions.
-pub fn project_partition(project: &ProjectName) -> String {
-    format!("P#{project}")
-}
-
-/// A project.
-pub fn project(project: &ProjectName) -> Key {
-    Key::new(project_partition(project), MAIN)
-}
-
-/// An applied shipyard revision; immutable.
-pub fn revision(project: &ProjectName, revision: &str) -> Key {
-    Key::new(project_partition(project), format!("S#{revision}"))
-}
-
-/// A service.
-pub fn service(project: &ProjectName, service: &str) -> Key {
-    Key::new(project_partition(project), format!("V#{service}"))
-}
-
-/// Input that belongs to no context.
+/// Input that belongs to no subject.
 pub fn invalid(at: Timestamp, content: u64) -> Key {
     Key::new(format!("B#{}", at.day()), format!("{}#{}", ms(at), hash(content)))
 }
@@ -118,35 +50,53 @@ pub fn dead_letter(sent: Timestamp, id: &str) -> Key {
     Key::new(DEAD_LETTERS, format!("{}#{id}", ms(sent)))
 }
 
-/// Index partition: open tasks of a name.
-pub fn open_work(project: &ProjectName, task: &str) -> String {
-    format!("O#{project}#{task}")
+/// Says that a letter is to be sent again at a time.
+pub fn due_letter(at: Timestamp, letter: &str) -> Key {
+    Key::new(DUE_LETTERS, format!("{}#{letter}", ms(at)))
 }
 
-/// Index sort key of an open task.
-pub fn open_work_sort(x: &Execution, sent: Timestamp, id: &RecordId) -> String {
-    format!("{}#{}#{}#{}#{:03}#{}", x.stage, x.service, ms(sent), id.execution, id.task, id.hash)
+/// The sort key of the letter that is due.
+pub fn letter_of(due: &str) -> &str {
+    due.split_once('#').map_or("", |(_, letter)| letter)
 }
 
-/// Index partition: open executions of a project.
-pub fn open_executions(project: &ProjectName) -> String {
-    format!("W#{project}")
+/// Behind everything that is due at a time.
+pub fn due_bound(at: Timestamp) -> String {
+    format!("{}#\u{10ffff}", ms(at))
 }
 
-/// Index partition: contexts of a project by age.
-pub fn contexts(project: &ProjectName) -> String {
-    format!("P#{project}")
+/// Where an engine's sweep goes on.
+pub fn sweep(engine: &str) -> Key {
+    Key::new("SWEEP", engine)
 }
 
-/// Index sort key of a context, or of one of its open executions.
-pub fn by_age(at: Timestamp, context: &Context, execution: Option<ExecutionId>) -> String {
-    match execution {
-        Some(execution) => format!("{}#{context}#{execution}", ms(at)),
-        None => format!("{}#{context}", ms(at)),
+/// Index partition: a shard of an engine's open work.
+pub fn open_work(engine: &str, shard: u32) -> String {
+    format!("W#{engine}#{shard}")
+}
+
+/// The shard in which everything of one scope (a project) stands.
+pub fn shard_of(scope: &str) -> u32 {
+    u32::try_from(hash64(&[scope.as_bytes()]) % u64::from(SHARDS)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_records_sort_key_leads_back_to_it() {
+        let id = RecordId { subject: SubjectId(42), number: 7, hash: RecordHash::of(b"x") };
+        assert_eq!(record_id(&record_sort(&id)), Some(id));
+        assert!(record_sort(&id) < record_sort(&RecordId { number: 999, ..id }));
+        assert_eq!(record_id("X#2222222222222"), None);
     }
-}
 
-/// Where a time begins in an index by age.
-pub fn age_bound(at: Timestamp) -> String {
-    ms(at)
+    #[test]
+    fn what_is_due_leads_to_its_letter() {
+        let letter = dead_letter(Timestamp(5), "m-1");
+        let due = due_letter(Timestamp(9), &letter.sk);
+        assert_eq!(letter_of(&due.sk), letter.sk);
+        assert!(due.sk < due_bound(Timestamp(9)) && due.sk > due_bound(Timestamp(8)));
+    }
 }

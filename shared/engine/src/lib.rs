@@ -4,7 +4,7 @@
 
 pub mod item;
 pub mod keys;
-pub mod message;
 pub mod ports;
+pub mod protocol;
 pub mod sequences;
 pub mod table;

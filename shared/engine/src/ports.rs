@@ -3,7 +3,7 @@
 //! [`crate::table`].
 
 use crate::item::{Attrs, Item, Key, Name};
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::time::Timestamp;
 use std::future::Future;
 
 /// Why a request failed.
@@ -228,13 +228,13 @@ pub trait Bus: Send + Sync {
     fn publish(&self, entries: &[BusEntry]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send;
 }
 
-/// The engine's own queue, and the timers that end in it.
+/// The engines' queues, and the timers that end in them. An engine's queue is known by the engine's name.
 pub trait Queue: Send + Sync {
     /// `SendMessageBatch` (`SendMessage` for one), at most 10 bodies. For each, `None` or why it failed.
-    fn send(&self, bodies: &[String]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send;
+    fn send(&self, engine: &str, bodies: &[String]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send;
     /// Has the body arrive in the queue at `at` or somewhat earlier, never lost: within 15 minutes by the queue's delay, later by a
     /// one-time schedule of that `name` (at most 64 characters; one that exists already is the same one). The receiver checks the time.
-    fn send_at(&self, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send;
+    fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 
 /// The time.
@@ -246,27 +246,3 @@ pub trait Clock: Send + Sync {
 /// All ports in one value.
 pub trait Ports: Store + Bus + Queue + Clock {}
 impl<T: Store + Bus + Queue + Clock> Ports for T {}
-
-/// What an operator tunes; the same for every project unless its manifest says otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// How long an executor has to answer a task's trigger. Default 10 min.
-    pub start_deadline: Span,
-    /// How long it has from `.started` to `.finished`; 0 = for ever. Default 24 h.
-    pub task_timeout: Span,
-    /// How long history and payloads are kept after they were written. Default 90 days.
-    pub retention: Span,
-    /// The largest event, as EventBridge counts it, in bytes. Default 240 KB.
-    pub max_event_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            start_deadline: Span::minutes(10),
-            task_timeout: Span::minutes(24 * 60),
-            retention: Span::minutes(90 * 24 * 60),
-            max_event_bytes: 240 * 1024,
-        }
-    }
-}

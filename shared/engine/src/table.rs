@@ -1,22 +1,27 @@
 //! Loops over single requests: leftovers of batches, pages of queries, chunks of what is sent. All bounded.
 
 use crate::item::{Item, Key};
+use crate::protocol::Letter;
 use crate::ports::{Bus, BusEntry, Leftover, PortError, Query, Queue, Store};
 use keelway_domain::event::CloudEvent;
 use std::collections::HashMap;
+
+/// Items by their keys.
+pub type Items = HashMap<Key, Item>;
 
 /// A batch that leaves something undone is repeated this often before the message goes back into its queue.
 const BATCH_TRIES: usize = 5;
 /// `PutEvents`: entries in one request, and bytes together.
 const BUS_ENTRIES: usize = 10;
 const BUS_BYTES: usize = 256 * 1024;
-/// `SendMessageBatch`: bodies in one request.
+/// `SendMessageBatch`: bodies in one request, and bytes together.
 const QUEUE_BODIES: usize = 10;
+const QUEUE_BYTES: usize = 1024 * 1024;
 const WRITES: usize = 25;
 const READS: usize = 100;
 
 /// Reads items by key, strongly consistent; missing ones are absent from the map.
-pub async fn read(store: &impl Store, keys: &[Key]) -> Result<HashMap<Key, Item>, PortError> {
+pub async fn read(store: &impl Store, keys: &[Key]) -> Result<Items, PortError> {
     let mut found = HashMap::new();
     if let [key] = keys {
         found.extend(store.get(key).await?.map(|item| (item.key.clone(), item)));
@@ -113,22 +118,42 @@ async fn publish_chunk(bus: &impl Bus, chunk: Vec<BusEntry>) -> Result<(), PortE
     Err(PortError::Retry { request: "PutEvents", reason })
 }
 
-/// Sends bodies to the engine's queue.
-pub async fn send(queue: &impl Queue, bodies: &[String]) -> Result<(), PortError> {
-    for chunk in bodies.chunks(QUEUE_BODIES) {
-        let mut pending = chunk.to_vec();
-        let mut reason = String::new();
-        for _ in 0..BATCH_TRIES {
-            let failures = queue.send(&pending).await?;
-            reason = failures.iter().flatten().next().cloned().unwrap_or_default();
-            pending = pending.into_iter().zip(failures).filter(|(_, failure)| failure.is_some()).map(|(body, _)| body).collect();
-            if pending.is_empty() {
-                break;
-            }
-        }
-        if !pending.is_empty() {
-            return Err(PortError::Retry { request: "SendMessageBatch", reason });
-        }
+/// Sends messages, in order, each to its engine's queue.
+pub async fn send_all(queue: &impl Queue, letters: &[Letter]) -> Result<(), PortError> {
+    for same in letters.chunk_by(|one, next| one.to == next.to) {
+        let bodies: Vec<String> = same.iter().map(|letter| letter.body.clone()).collect();
+        send(queue, same[0].to, &bodies).await?;
     }
     Ok(())
+}
+
+/// Sends bodies to an engine's queue, in as few requests as their number and size allow.
+pub async fn send(queue: &impl Queue, engine: &str, bodies: &[String]) -> Result<(), PortError> {
+    let mut rest = bodies;
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = |body: &&String| {
+            bytes += body.len();
+            bytes <= QUEUE_BYTES
+        };
+        let count = rest.iter().take(QUEUE_BODIES).take_while(fits).count().max(1);
+        let (chunk, later) = rest.split_at(count);
+        send_chunk(queue, engine, chunk).await?;
+        rest = later;
+    }
+    Ok(())
+}
+
+async fn send_chunk(queue: &impl Queue, engine: &str, chunk: &[String]) -> Result<(), PortError> {
+    let mut pending = chunk.to_vec();
+    let mut reason = String::new();
+    for _ in 0..BATCH_TRIES {
+        let failures = queue.send(engine, &pending).await?;
+        reason = failures.iter().flatten().next().cloned().unwrap_or_default();
+        pending = pending.into_iter().zip(failures).filter(|(_, failure)| failure.is_some()).map(|(body, _)| body).collect();
+        if pending.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(PortError::Retry { request: "SendMessageBatch", reason })
 }

@@ -3,7 +3,8 @@
 use super::approval;
 use super::decide::{Decision, Facts, Transition, arm};
 use super::follow;
-use super::record::{Answers, Draft, Record};
+use super::Record;
+use crate::record::{Answers, Draft};
 use super::state::{End, EventRef, Execution, Lane, Outcome};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
@@ -32,7 +33,9 @@ impl<'a> Step<'a> {
         let record = Record {
             base: facts.base.clone(),
             absorbed: old.reactions.iter().map(|reaction| reaction.content).collect(),
-            previous: old.record.map(|id| (id.task, id.hash.to_string())),
+            made_by: facts.cause.id,
+            at: facts.now,
+            previous: old.record.map(|id| (id.number, id.hash.to_string())),
             ..Record::default()
         };
         Self { facts, old, next: old.clone(), record, recorded: false, last: None }
@@ -88,7 +91,7 @@ impl<'a> Step<'a> {
                 return self.send(task, trigger);
             }
             match approval::strategy(&self.record.base, &task.properties) {
-                approval::Strategy::Manual(result) => return self.ask_for_approval(trigger, result),
+                approval::Strategy::Manual(result) => return self.ask_for_approval(task, trigger, result),
                 approval::Strategy::Automatic(result) => {
                     if self.approve_at_once(task, trigger, result) == TaskResult::Fail {
                         return self.end_normally();
@@ -150,8 +153,9 @@ impl<'a> Step<'a> {
     fn send(&mut self, task: &Task, trigger: Draft) {
         self.next.view.latest = Some(EventRef { ty: format!("{}.triggered", task.name), id: String::new(), time: self.facts.now });
         self.draft(trigger);
-        self.next.open = true;
+        self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
+        self.next.repeated = None;
         arm(&mut self.next, self.facts);
     }
 
@@ -175,11 +179,11 @@ impl<'a> Step<'a> {
     }
 
     /// A person is asked. The lane is free for others meanwhile.
-    fn ask_for_approval(&mut self, trigger: Draft, result: TaskResult) {
+    fn ask_for_approval(&mut self, task: &Task, trigger: Draft, result: TaskResult) {
         self.draft(trigger);
         self.approval_started(Answers::Own, result, "manual");
         self.next.view.latest = Some(EventRef { ty: "approval.started".into(), id: String::new(), time: self.facts.now });
-        self.next.open = true;
+        self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
         self.next.lane = Lane::None;
         arm(&mut self.next, self.facts);
@@ -241,7 +245,7 @@ impl<'a> Step<'a> {
         self.next.results.push(result);
         follow::on_task(self, task, result);
         self.next.task += 1;
-        self.next.open = false;
+        self.next.open = None;
         self.next.sent = None;
         self.next.due = None;
         self.next.reactions.clear();
@@ -274,7 +278,7 @@ impl<'a> Step<'a> {
         self.draft(draft);
         self.next.outcome = Some(outcome);
         self.next.lane = Lane::None;
-        self.next.open = false;
+        self.next.open = None;
         self.next.paused = false;
         self.next.reactions.clear();
         self.next.due = None;
@@ -284,7 +288,7 @@ impl<'a> Step<'a> {
             base.insert("status".into(), json!(outcome.status.as_str()));
             follow::on_end(self, outcome.result);
         }
-        if self.record.follow_ups.is_empty() && !self.record.events.iter().any(|draft| draft.with_base) {
+        if self.record.sends.is_empty() && !self.record.events.iter().any(|draft| draft.with_base) {
             // Nobody needs the payload any more.
             self.record.base = Object::new();
         }

@@ -3,6 +3,7 @@
 use super::advance::{Step, scope};
 use super::decide::{Facts, Policy, Transition};
 use super::state::{Class, End, Execution, Flags, Lane, Outcome, View};
+use crate::cause::Cause;
 use crate::event::{Object, Status, TaskResult};
 use crate::ids::ExecutionId;
 use crate::names::{Context, ProjectName, ServiceName};
@@ -37,6 +38,8 @@ pub struct Birth {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
+    /// How many executions are between it and the outside event at the root.
+    pub depth: u16,
     /// What set it off.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when its root was accepted.
@@ -45,6 +48,8 @@ pub struct Birth {
     pub payload: String,
     /// Its first payload.
     pub data: Object,
+    /// The message that starts it.
+    pub cause: Cause,
 }
 
 /// The first payload: the trigger's data with the scope of the execution.
@@ -62,7 +67,8 @@ pub fn first_payload(data: &Object, x: &Execution) -> Object {
 pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -> Transition {
     let mut x = fresh(birth);
     if flags.aborts(&x.stage, x.epoch) {
-        return over(&x, sequence, (End::Aborted, Status::Aborted), "the sequence was aborted before it started", now);
+        let end = (End::Aborted, Status::Aborted);
+        return over(&x, sequence, end, "the sequence was aborted before it started", (birth.cause, now));
     }
     if flags.pauses(&x.stage) {
         x.paused = true;
@@ -74,13 +80,19 @@ pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -
 
 /// An execution that cannot start, for the reason `message` gives; the reference answers such triggers with an errored `.finished`.
 pub fn never_started(birth: &Birth, message: &str, now: Timestamp) -> Transition {
-    over(&fresh(birth), &Sequence::none(), (End::NeverStarted, Status::Errored), message, now)
+    over(&fresh(birth), &Sequence::none(), (End::NeverStarted, Status::Errored), message, (birth.cause, now))
 }
 
-fn over(x: &Execution, sequence: &Sequence, (end, status): (End, Status), message: &str, now: Timestamp) -> Transition {
+fn over(
+    x: &Execution,
+    sequence: &Sequence,
+    (end, status): (End, Status),
+    message: &str,
+    (cause, now): (Cause, Timestamp),
+) -> Transition {
     let (flags, base, shipyard) = (Flags::default(), Object::new(), Shipyard { stages: vec![] });
     let policy = Policy { start_deadline: Default::default(), task_timeout: Default::default(), max_event_bytes: usize::MAX };
-    let facts = Facts { now, flags: &flags, sequence, current: ("", &shipyard), base: &base, events: &[], policy };
+    let facts = Facts { now, cause, flags: &flags, sequence, current: ("", &shipyard), base: &base, events: &[], policy };
     let mut step = Step::new(x, &facts);
     step.end(Outcome { end, result: TaskResult::Fail, status, at: now }, message);
     step.transition()
@@ -111,6 +123,7 @@ fn fresh(birth: &Birth) -> Execution {
         accepted: birth.accepted,
         caused: birth.caused,
         class: birth.class,
+        depth: birth.depth,
         parent: birth.parent,
         epoch: birth.epoch,
         payload: birth.payload.clone(),
@@ -118,7 +131,7 @@ fn fresh(birth: &Birth) -> Execution {
         ask: 0,
         paused: false,
         task: 0,
-        open: false,
+        open: None,
         record: None,
         sent: None,
         due: None,
@@ -126,6 +139,7 @@ fn fresh(birth: &Birth) -> Execution {
         paused_at: None,
         reactions: vec![],
         results: vec![],
+        repeated: None,
         wake: None,
         outcome: None,
         view,

@@ -2,15 +2,19 @@
 
 use super::advance::Step;
 use super::react;
-use super::record::Record;
-use super::state::{End, Execution, Flags, Lane, Outcome, ReactionKind, content};
+use super::Record;
+use super::state::{End, Execution, Flags, Lane, Outcome, ReactionKind};
+use crate::cause::Cause;
 use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
-use crate::ids::{RecordId, hash64};
-use crate::shipyard::{APPROVAL, Sequence, Shipyard, Task};
+use crate::ids::RecordId;
+use crate::shipyard::{Sequence, Shipyard, Task};
 use crate::time::{Span, Timestamp};
 
 /// A wake-up that is at least this far ahead can serve a later deadline too: it covers the skew of the clocks involved.
 const REUSE_WAKE: Span = Span::seconds(60);
+
+/// A trigger that nobody has answered for this long may have been lost on its way to the bus.
+pub const UNANSWERED: Span = Span::minutes(2);
 
 /// What comes to an execution.
 #[derive(Debug, Clone, Copy)]
@@ -25,22 +29,8 @@ pub enum Input<'a> {
     Wake(Timestamp),
     /// The context's flags may have changed.
     Obey,
-    /// Nothing new: do again what is owed.
+    /// The sweep found it overdue: see to what it waits for.
     Settle,
-}
-
-impl Input<'_> {
-    /// What the record of a commit remembers of its input. An executor that polls can answer a trigger that was committed but never
-    /// published, and the execution moves on; the same input again then finds the record it made, and publishes it.
-    pub fn cause(&self) -> Option<u64> {
-        match self {
-            Input::Granted(ask) => Some(hash64(&[b"granted", &ask.to_be_bytes()])),
-            Input::Wake(at) => Some(hash64(&[b"wake", &at.0.to_be_bytes()])),
-            Input::Reaction(_, _, event, _) | Input::Decision(_, event, _) => Some(content(event)),
-            // An abort ends the execution, so its record is the last one; settling invents nothing.
-            Input::Obey | Input::Settle => None,
-        }
-    }
 }
 
 /// What a decision looks at besides the state.
@@ -48,6 +38,8 @@ impl Input<'_> {
 pub struct Facts<'a> {
     /// Now.
     pub now: Timestamp,
+    /// The message at hand.
+    pub cause: Cause,
     /// The context's flags; needed for [`Input::Granted`] and [`Input::Obey`].
     pub flags: &'a Flags,
     /// The definition it was accepted with.
@@ -76,10 +68,10 @@ pub struct Policy {
 /// What an input comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Absorbed before, or nothing to decide: settle what the state owes and acknowledge.
+    /// Nothing to decide any more: finish what this message began, if it began something.
     Settle,
-    /// A wake-up came early: send it again.
-    Rearm(Timestamp),
+    /// The same answer has counted before, in another message, which finishes what it began: nothing to do.
+    Duplicate,
     /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
     Late,
     /// It cannot be used, for this reason.
@@ -111,18 +103,24 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
         Input::Granted(ask) => granted(x, ask, facts),
         Input::Wake(at) => wake(x, at, facts),
         Input::Obey => obey(x, facts),
-        Input::Settle => Decision::Settle,
+        Input::Settle => overdue(x, facts),
     }
+}
+
+/// What is out and unanswered may never have been published: its trigger is repeated once. A person is not asked twice.
+fn overdue(x: &Execution, facts: &Facts<'_>) -> Decision {
+    let unanswered = x.is_open() && x.reactions.is_empty() && x.sent.is_some_and(|sent| sent + UNANSWERED < facts.now);
+    if x.outcome.is_some() || !unanswered || x.repeated.is_some() || x.waits_for_approval() {
+        return Decision::Settle;
+    }
+    let mut next = x.clone();
+    next.repeated = Some(facts.cause.id);
+    Transition::plain(next)
 }
 
 /// The present task.
 pub(super) fn task<'a>(x: &Execution, facts: &Facts<'a>) -> Option<&'a Task> {
     facts.sequence.tasks.get(usize::from(x.task))
-}
-
-/// Whether the present task waits for a person instead of an executor.
-pub(super) fn is_gate(x: &Execution, facts: &Facts<'_>) -> bool {
-    task(x, facts).is_some_and(|task| task.name.as_str() == APPROVAL)
 }
 
 fn granted(x: &Execution, ask: u32, facts: &Facts<'_>) -> Decision {
@@ -136,9 +134,8 @@ fn granted(x: &Execution, ask: u32, facts: &Facts<'_>) -> Decision {
         return pause(x, facts);
     }
     let mut step = Step::new(x, facts);
-    step.record.absorbed.extend(Input::Granted(ask).cause());
     step.next.lane = Lane::Holds;
-    if !x.open {
+    if !x.is_open() {
         step.next_task();
     }
     step.arm();
@@ -158,7 +155,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
                 next.began = Some(began + (facts.now - paused));
             }
             // A person may still be asked; everything else needs the lane again, also a task that is out.
-            if !(x.open && is_gate(x, facts)) {
+            if !x.waits_for_approval() {
                 next.lane = Lane::Wants;
                 next.ask += 1;
             }
@@ -179,7 +176,7 @@ fn pause(x: &Execution, facts: &Facts<'_>) -> Decision {
 
 fn abort(x: &Execution, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
-    if let (true, Some(record)) = (x.open, x.record) {
+    if let (true, Some(record)) = (x.is_open(), x.record) {
         step.cancel_task(record);
     }
     let outcome = Outcome { end: End::Aborted, result: TaskResult::Fail, status: Status::Aborted, at: facts.now };
@@ -193,10 +190,9 @@ pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<T
     if x.outcome.is_some() {
         return None;
     }
-    let gate = task.name.as_str() == APPROVAL;
-    let of_task = match (x.open, x.sent) {
+    let of_task = match (x.is_open(), x.sent) {
         (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
-        (true, Some(sent)) if !gate => match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
+        (true, Some(sent)) if !x.waits_for_approval() => match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
             None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
             Some(started) => Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span),
         },
@@ -229,12 +225,13 @@ pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
 }
 
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
-    // Replaced: whoever replaced it may have stopped before doing what the new state owes, its own wake-up included.
+    // Replaced: by whoever stopped before doing what the new state owes, perhaps.
     if x.outcome.is_some() || x.wake != Some(at) {
         return Decision::Settle;
     }
+    // Early: it is owed still, and sent again.
     if facts.now < at {
-        return Decision::Rearm(at);
+        return Decision::Settle;
     }
     match deadline(x, facts.sequence, &facts.policy) {
         // Used up: left in the state, it would look overdue for ever.
@@ -248,7 +245,7 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
             next.wake = Some(deadline);
             Transition::plain(next)
         }
-        Some(_) => match due(x, at, facts) {
+        Some(_) => match due(x, facts) {
             Decision::Commit(mut transition) => {
                 // Used up: the same wake-up again finds it replaced, and settles.
                 transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
@@ -260,9 +257,8 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
 }
 
 /// A deadline has passed.
-fn due(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
+fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
-    step.record.absorbed.extend(Input::Wake(at).cause());
     let Some(task) = task(x, facts) else { return Decision::Settle };
     let sequence_over = match (facts.sequence.timeout, x.elapsed(facts.now)) {
         (Some(timeout), Some(elapsed)) => timeout.0 > 0 && elapsed >= timeout,
@@ -271,7 +267,7 @@ fn due(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
     let trigger = crate::event::EventType::task(task.name.as_str(), Kind::Triggered);
     let message = if sequence_over {
         format!("sequence timed out: it was not done within {}", facts.sequence.timeout.unwrap_or_default())
-    } else if !x.open {
+    } else if !x.is_open() {
         step.next_task();
         step.arm();
         return step.commit();

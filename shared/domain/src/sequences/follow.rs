@@ -1,12 +1,34 @@
 //! What follows an end: which sequences are triggered on it, and with which selectors.
 
 use super::advance::Step;
-use super::record::{Answers, Draft, FollowUp};
 use super::state::Execution;
+use crate::record::{Answers, Draft};
+use serde::{Deserialize, Serialize};
 use crate::event::{Kind, Object, SOURCE, TaskResult};
 use crate::ids::{ExecutionId, event_id};
+use crate::names::{SequenceName, StageName};
 use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
 use serde_json::json;
+
+/// An execution that a commit sets off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FollowUp {
+    /// Its id.
+    #[serde(rename = "x")]
+    pub execution: ExecutionId,
+    /// Its stage.
+    #[serde(rename = "s")]
+    pub stage: StageName,
+    /// Its sequence.
+    #[serde(rename = "q")]
+    pub sequence: SequenceName,
+    /// The shipyard revision in force at the commit: the follow-up keeps it.
+    #[serde(rename = "v")]
+    pub revision: String,
+    /// The id of its `.triggered` event.
+    #[serde(rename = "i")]
+    pub trigger_id: String,
+}
 
 /// After a task: sequences triggered on `<stage>.<task>.finished`, unless a sequence of that name claims the event.
 pub(super) fn on_task(step: &mut Step<'_>, task: &Task, result: TaskResult) {
@@ -49,7 +71,7 @@ fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
             without: vec![],
             data,
         });
-        step.record.follow_ups.push(FollowUp {
+        step.record.sends.push(FollowUp {
             execution,
             stage: stage.name.clone(),
             sequence: sequence.name.clone(),

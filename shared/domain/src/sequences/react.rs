@@ -1,11 +1,12 @@
 //! Answers to the open task: who counts, when it is complete, and what the answers come to together.
 
 use super::advance::Step;
-use super::decide::{Decision, Facts, Transition, hasten, is_gate, task};
+use super::decide::{Decision, Facts, Transition, hasten, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
-use crate::event::{APPROVAL_SOURCE, CloudEvent, Object, Status, TaskResult};
+use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
+use crate::shipyard::Task;
 use serde_json::{Value, json};
 
 /// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
@@ -32,15 +33,20 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     if let Some(decided) = not_open(x, trigger) {
         return decided;
     }
-    if is_gate(x, facts) {
+    if x.waits_for_approval() {
         return Decision::Invalid("an approval is answered through the API: keelway approve, keelway decline".into());
     }
     let Some(task) = task(x, facts) else { return Decision::Settle };
     let (kind, event, at) = answer;
+    if let Some(reason) = mismatch(x, task, kind, event) {
+        return Decision::Invalid(reason);
+    }
     let reaction = Reaction::of(event, kind, task.name.as_str(), at);
     if let Some(present) = x.reactions.iter().find(|present| present.identity == reaction.identity) {
-        return if present.content == reaction.content {
+        return if (present.content, present.at) == (reaction.content, reaction.at) {
             Decision::Settle
+        } else if present.content == reaction.content {
+            Decision::Duplicate
         } else {
             Decision::Invalid(format!(
                 "source {:?} has sent another event with id {:?}: the first one stands",
@@ -69,7 +75,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     if let Some(decided) = not_open(x, trigger) {
         return decided;
     }
-    let Some(task) = task(x, facts).filter(|_| is_gate(x, facts)) else {
+    let Some(task) = task(x, facts).filter(|_| x.waits_for_approval()) else {
         return Decision::Invalid("this task is answered by executors, not by a person".into());
     };
     let (kind, event, at) = answer;
@@ -80,12 +86,12 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     // The decision becomes an event of the commit: it came in through the API and was on no bus yet. Its source is the engine's, which
     // the bus's rule keeps out of the engine's queue: what the engine publishes must never come back to it as an answer.
     step.recorded = true;
-    step.record.events.push(super::record::Draft {
+    step.record.events.push(crate::record::Draft {
         id: Some(step.approval_id("finished")),
         ty: event.ty.clone(),
         source: APPROVAL_SOURCE.into(),
         time: event.time,
-        answers: super::record::Answers::Event(trigger.uuid().to_string()),
+        answers: crate::record::Answers::Event(trigger.uuid().to_string()),
         git_commit_id: x.git_commit_id.clone(),
         with_base: false,
         without: vec![],
@@ -98,13 +104,22 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
 
 /// An answer to a task that is over, or to none that ever was.
 fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
-    if x.outcome.is_some() || trigger.task < x.task {
+    if x.outcome.is_some() || trigger.number < x.task {
         return Some(Decision::Late);
     }
-    if !x.open || x.record != Some(trigger) {
+    if !x.is_open() || x.record != Some(trigger) {
         return Some(Decision::Invalid("triggeredid names no task trigger of this context".into()));
     }
     None
+}
+
+/// What an answer says of its task must be what the trigger says: permissions on event types hold executors to their tasks (ruling S45).
+fn mismatch(x: &Execution, task: &Task, kind: ReactionKind, event: &CloudEvent) -> Option<String> {
+    let ty = EventType::task(task.name.as_str(), if kind == ReactionKind::Started { Kind::Started } else { Kind::Finished });
+    let expected = [("type", ty.as_str()), ("data.stage", x.stage.as_str()), ("data.service", x.service.as_str())];
+    let given = [Some(event.ty.as_str()), event.text("stage"), event.text("service")];
+    let (field, value) = expected.into_iter().zip(given).find(|((_, value), given)| Some(*value) != *given)?.0;
+    Some(format!("{field} does not match the task that triggeredid names: it must be {value:?}"))
 }
 
 /// What the views show of an answer.

@@ -3,12 +3,15 @@
 use crate::event::{CloudEvent, Kind, Status, TaskResult};
 use crate::ids::{ExecutionId, RecordId, hash64};
 use crate::json::canonical;
-use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName};
+use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
+use crate::shipyard::APPROVAL;
 use crate::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// At most this many reactions (`.started` and `.finished`) to one task are kept: 64 executors, each with both.
 pub const MAX_REACTIONS: usize = 128;
+/// At most this many executions stand between one and the outside event at its root: more is a loop of triggers.
+pub const MAX_DEPTH: u16 = 250;
 /// At most this many executors may answer one task.
 pub const MAX_EXECUTORS: usize = 64;
 
@@ -39,6 +42,8 @@ pub struct Execution {
     pub caused: Timestamp,
     /// Which part of the queue it stands in.
     pub class: Class,
+    /// How many executions are between it and the outside event at the root.
+    pub depth: u16,
     /// The execution that set it off.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when the root was accepted.
@@ -53,8 +58,8 @@ pub struct Execution {
     pub paused: bool,
     /// How many tasks are behind it: the index of the present one.
     pub task: u16,
-    /// The present task's trigger is out and not answered in full.
-    pub open: bool,
+    /// The present task, while its trigger is out and not answered in full.
+    pub open: Option<TaskName>,
     /// The record of the last transition that had one; `None` before the first task.
     pub record: Option<RecordId>,
     /// When the open task was triggered.
@@ -69,12 +74,23 @@ pub struct Execution {
     pub reactions: Vec<Reaction>,
     /// The results of the tasks behind it.
     pub results: Vec<TaskResult>,
+    /// The message by which the sweep had the open task's trigger repeated ([`crate::cause::Cause::id`]); once per task.
+    pub repeated: Option<u64>,
     /// The one pending wake-up; in the past = none.
     pub wake: Option<Timestamp>,
     /// How it ended. Once set, nothing above changes any more.
     pub outcome: Option<Outcome>,
     /// What the views show.
     pub view: View,
+}
+
+/// Where the payload is that an execution has gathered so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathered<'a> {
+    /// In its record.
+    Record(RecordId),
+    /// In the item with this sort key: the trigger event, or the parent's record.
+    Payload(&'a str),
 }
 
 /// Its relation to its lane (project, stage, service).
@@ -267,9 +283,10 @@ pub enum Phase {
 }
 
 impl Execution {
-    /// Which phase it is in. `gate`: the present task is an approval.
-    pub fn phase(&self, gate: bool) -> Phase {
-        match (self.outcome.is_some(), self.paused, self.open, self.lane) {
+    /// Which phase it is in.
+    pub fn phase(&self) -> Phase {
+        let gate = self.waits_for_approval();
+        match (self.outcome.is_some(), self.paused, self.is_open(), self.lane) {
             (true, _, _, _) => Phase::Ended,
             (false, true, true, _) if gate => Phase::PausedWaitingForApproval,
             (false, true, true, _) => Phase::PausedRunning,
@@ -280,6 +297,21 @@ impl Execution {
             (false, false, false, Lane::Holds) => Phase::Delayed,
             (false, false, false, _) => Phase::Queued,
         }
+    }
+
+    /// Whether a task is out.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether it waits for a person's decision.
+    pub fn waits_for_approval(&self) -> bool {
+        self.open.as_ref().is_some_and(|task| task.as_str() == APPROVAL)
+    }
+
+    /// Sort key of the item that holds what it has gathered: its record, or before its first task what caused it.
+    pub fn gathered(&self) -> Gathered<'_> {
+        self.record.map_or(Gathered::Payload(&self.payload), Gathered::Record)
     }
 
     /// Its stage as a valid name; a start refused for an unknown stage may carry anything.

@@ -1,8 +1,9 @@
 //! The transition table: every phase meets every input, and the answers are kept as a reviewed snapshot.
 
 use super::*;
+use crate::cause::Cause;
 use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
-use crate::ids::{ExecutionId, RecordHash, RecordId};
+use crate::ids::{RecordHash, RecordId, SubjectId};
 use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
 use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
 use crate::time::{Span, Timestamp};
@@ -65,6 +66,7 @@ impl Stand {
             input,
             &Facts {
                 now: self.now,
+                cause: CAUSE,
                 flags: &self.flags,
                 sequence: &self.sequence,
                 current: ("rev", &self.shipyard),
@@ -83,11 +85,12 @@ impl Stand {
     }
 }
 
+const CAUSE: Cause = Cause { id: 77, sent: NOW };
 const POLICY: Policy = Policy { start_deadline: Span::minutes(10), task_timeout: Span::minutes(60), max_event_bytes: 240 * 1024 };
 
 fn birth() -> Birth {
     Birth {
-        id: ExecutionId(7),
+        id: SubjectId(7),
         project: ProjectName::new("p").unwrap(),
         context: Context::new("c1").unwrap(),
         stage: "dev".into(),
@@ -99,10 +102,12 @@ fn birth() -> Birth {
         accepted: NOW,
         caused: NOW,
         class: Class::Outside,
+        depth: 0,
         parent: None,
         epoch: 0,
         payload: "E#1#2".into(),
         data: Object::new(),
+        cause: CAUSE,
     }
 }
 
@@ -154,8 +159,7 @@ fn phases() -> Vec<(Phase, Execution)> {
         pause(&asked),
         ended,
     ];
-    let gate = |x: &Execution| x.task == 1 && x.outcome.is_none();
-    all.into_iter().map(|x| (x.phase(gate(&x) && x.open), x)).collect()
+    all.into_iter().map(|x| (x.phase(), x)).collect()
 }
 
 fn describe(old: &Execution, decision: &Decision) -> String {
@@ -165,20 +169,21 @@ fn describe(old: &Execution, decision: &Decision) -> String {
             let events: Vec<String> =
                 transition.record.iter().flat_map(|record| &record.events).map(|draft| draft.ty.clone()).collect();
             let events = events.join(" ").replace(crate::event::PREFIX, "");
-            let gate = next.task == 1 && next.open;
             let outcome =
                 next.outcome.map(|o| format!(" {:?}/{}/{}", o.end, o.result.as_str(), o.status.as_str())).unwrap_or_default();
-            let effects = fresh(Some(old), next, transition.record.as_ref(), |_| false);
-            let effects: Vec<String> =
-                effects.iter().map(|effect| format!("{effect:?}").replace(&NOW.0.to_string(), "now")).collect();
-            let wake = |text: String| {
-                text.split("Wake(").next().map(|head| if text.contains("Wake(") { format!("{head}Wake") } else { text.clone() })
-            };
-            let effects: Vec<String> = effects.into_iter().filter_map(wake).collect();
-            format!("{:?}{outcome} task {} [{events}] owes {}", next.phase(gate), next.task, effects.join(", "))
+            let mut effects: Vec<String> = Vec::new();
+            if next.wake.is_some() && next.outcome.is_none() && next.wake != old.wake {
+                effects.push("Wake".into());
+            }
+            if transition.record.as_ref().is_some_and(|record| !record.events.is_empty()) {
+                effects.push("Publish".into());
+            }
+            let sends = transition.record.as_ref().map_or(0, |record| record.sends.len());
+            effects.extend((0..sends).map(|n| format!("Follow({n})")));
+            effects.extend(fresh(Some(old), next).iter().map(|duty| format!("{duty:?}")));
+            format!("{:?}{outcome} task {} [{events}] owes {}", next.phase(), next.task, effects.join(", "))
         }
         Decision::Invalid(reason) => format!("invalid: {}", reason.split(':').next().unwrap_or_default()),
-        Decision::Rearm(_) => "wake again".into(),
         other => format!("{other:?}"),
     }
 }
@@ -188,8 +193,8 @@ fn the_transition_table() {
     let mut table = String::new();
     for (phase, x) in phases() {
         table.push_str(&format!("{phase:?}\n"));
-        let open = x.record.unwrap_or(RecordId { execution: x.id, task: 0, hash: RecordHash::of(b"") });
-        let before = RecordId { task: 0, hash: RecordHash::of(b"before"), ..open };
+        let open = x.record.unwrap_or(RecordId { subject: x.id, number: 0, hash: RecordHash::of(b"") });
+        let before = RecordId { number: 0, hash: RecordHash::of(b"before"), ..open };
         let task = if x.task == 1 { "approval" } else { "deploy" };
         let (started, finished) = (event(task, Kind::Started, "b", "pass"), event(task, Kind::Finished, "a", "pass"));
         let (failed, decided) = (event(task, Kind::Finished, "a", "fail"), event("approval", Kind::Finished, "person", "fail"));
@@ -292,7 +297,7 @@ fn a_record_survives_its_stored_form() {
     let read: Record = serde_json::from_str(&record.to_bytes()).unwrap();
     assert_eq!(read, record);
     let id = transition.next.record.unwrap();
-    assert_eq!(record.id(queued.id, id.task), id);
+    assert_eq!(record.id(queued.id, id.number), id);
     let trigger = record.trigger(&id, &queued.context).unwrap();
     assert_eq!(RecordId::from_uuid(&trigger.id), Some(id));
     assert_eq!(trigger.data["deploy"], json!({}));

@@ -2,29 +2,19 @@
 //!
 //! A writer sets and removes only what differs between two states it knows, so attributes a newer version has added survive.
 
-use crate::item::{Attr, Attrs, Item, Name};
-use crate::keys;
-use crate::message::Address;
+use super::keys;
+use super::message::Address;
+use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, PortError, Write};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
-use keelway_domain::names::{Context, ProjectName, ServiceName};
+use keelway_domain::names::{Context, ProjectName, ServiceName, TaskName};
 use keelway_domain::sequences::{Class, End, EventRef, Execution, Flags, Lane, Outcome, Reaction, ReactionKind, View};
-use keelway_domain::shipyard::APPROVAL;
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::time::Timestamp;
 use std::collections::BTreeMap;
 
 /// The format number of items written here; a function that meets a higher one leaves the message to newer code.
 pub const FORMAT: i64 = 1;
-
-/// An execution and the version of its item.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
-    /// The state.
-    pub x: Execution,
-    /// The item's version.
-    pub version: i64,
-}
 
 /// A context and the version of its item; version 0: there is none yet.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -33,31 +23,19 @@ pub struct LoadedContext {
     pub flags: Flags,
     /// The item's version.
     pub version: i64,
-}
-
-/// Whom messages to this execution are addressed to.
-pub fn address(x: &Execution) -> Address {
-    Address { project: x.project.clone(), context: x.context.clone(), execution: x.id }
+    /// When it expires.
+    pub expires: Option<Timestamp>,
 }
 
 fn broken(item: &Item, what: &str) -> PortError {
     PortError::Refused { request: "decode", reason: format!("item {} has no usable {what}", item.key) }
 }
 
-/// Refuses items of a format this code does not know: the message waits for newer code.
-pub fn check_format(item: &Item) -> Result<(), PortError> {
-    match item.number("f") {
-        Some(format) if format > FORMAT => Err(PortError::Retry {
-            request: "decode",
-            reason: format!("item {} has format {format}, this code knows {FORMAT}: deploy the newer functions", item.key),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Reads an execution.
-pub fn execution(item: &Item) -> Result<Loaded, PortError> {
-    check_format(item)?;
+/// Reads an execution whose format is known.
+///
+/// # Errors
+/// [`PortError::Refused`] for an item without what every execution has.
+pub fn execution(item: &Item) -> Result<Execution, PortError> {
     let (project, context) = scope_of(&item.key.pk).ok_or_else(|| broken(item, "partition"))?;
     let id = item.key.sk.strip_prefix("X#").and_then(ExecutionId::parse).ok_or_else(|| broken(item, "sort key"))?;
     let text = |name: &str| item.text(name).map(str::to_owned);
@@ -68,9 +46,9 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
         item.text("en").map(|text| outcome(text, time("et").unwrap_or_default()).ok_or_else(|| broken(item, "en"))).transpose()?;
     let record = item.text("th").and_then(|text| {
         let (number, hash) = text.split_once('#')?;
-        Some(RecordId { execution: id, task: number.parse().ok()?, hash: RecordHash::parse(hash)? })
+        Some(RecordId { subject: id, number: number.parse().ok()?, hash: RecordHash::parse(hash)? })
     });
-    let x = Execution {
+    Ok(Execution {
         id,
         project,
         context,
@@ -85,6 +63,7 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
         class: if item.number("cl") == Some(0) { Class::FollowUp } else { Class::Outside },
         parent: item.text("pr").and_then(ExecutionId::parse),
         epoch: small("ep"),
+        depth: u16::try_from(small("dp")).unwrap_or(u16::MAX),
         payload: text("pl").unwrap_or_default(),
         lane: match item.text("ky") {
             Some("h") => Lane::Holds,
@@ -94,7 +73,7 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
         ask: small("q"),
         paused: item.flag("pz"),
         task,
-        open: item.flag("op"),
+        open: open_task(item).and_then(|task| TaskName::new(task).ok()),
         record,
         sent: time("tt"),
         due: time("du"),
@@ -102,6 +81,7 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
         paused_at: time("pt"),
         reactions: reactions(item.bytes("r")),
         results: item.text("rs").unwrap_or_default().chars().map(result).collect(),
+        repeated: item.text("rp").and_then(ExecutionId::parse).map(|cause| cause.0),
         wake: time("w"),
         outcome,
         view: View {
@@ -114,8 +94,7 @@ pub fn execution(item: &Item) -> Result<Loaded, PortError> {
             }),
             problem: text("pb"),
         },
-    };
-    Ok(Loaded { x, version: item.version() })
+    })
 }
 
 fn scope_of(partition: &str) -> Option<(ProjectName, Context)> {
@@ -123,10 +102,9 @@ fn scope_of(partition: &str) -> Option<(ProjectName, Context)> {
     Some((ProjectName::new(project).ok()?, Context::new(context).ok()?))
 }
 
-/// The attributes of an execution, without its version. `task`: the name of the open task; `retention` sets when an ended one expires.
-fn attributes(x: &Execution, task: Option<&str>, expires: Option<Timestamp>) -> Attrs {
-    let item = Item::new(keys::execution(&address(x)))
-        .with("f", FORMAT)
+/// The attributes of an execution. `expires`: when an ended one may be removed.
+pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
+    let item = Item::new(keys::execution(&Address::of(x)))
         .with("sg", x.stage.as_str())
         .with("sv", x.service.as_str())
         .with("sq", x.sequence.as_str())
@@ -136,6 +114,7 @@ fn attributes(x: &Execution, task: Option<&str>, expires: Option<Timestamp>) -> 
         .with("ac", x.accepted.0)
         .with_some("bo", Some(x.caused.0).filter(|caused| *caused != x.accepted.0))
         .with("cl", if x.class == Class::FollowUp { 0 } else { 1 })
+        .with_some("dp", (x.depth > 0).then_some(i64::from(x.depth)))
         .with_some("pr", x.parent.map(|id| id.to_string()))
         .with("ep", i64::from(x.epoch))
         .with("pl", x.payload.as_str())
@@ -143,79 +122,37 @@ fn attributes(x: &Execution, task: Option<&str>, expires: Option<Timestamp>) -> 
         .with("q", i64::from(x.ask))
         .with_some("pz", x.paused.then_some(true))
         .with("k", i64::from(x.task))
-        .with_some("op", x.open.then_some(true))
-        .with_some("th", x.record.map(|id| format!("{}#{}", id.task, id.hash)))
+        .with_some("th", x.record.map(|id| format!("{}#{}", id.number, id.hash)))
         .with_some("tt", x.sent.map(|t| t.0))
         .with_some("du", x.due.map(|t| t.0))
         .with_some("st", x.began.map(|t| t.0))
         .with_some("pt", x.paused_at.map(|t| t.0))
         .with_some("r", (!x.reactions.is_empty()).then(|| encode_reactions(&x.reactions)))
         .with_some("rs", (!x.results.is_empty()).then(|| x.results.iter().map(|r| letter(*r)).collect::<String>()))
+        .with_some("rp", x.repeated.map(keys::hash))
         .with_some("w", x.wake.map(|t| t.0))
         .with_some("im", x.view.image.as_deref().map(|image| shorten(image, 200)))
         .with_some("le", x.view.latest.as_ref().map(encode_ref))
         .with_some("lf", x.view.latest_failed.as_ref().map(encode_ref))
         .with_some("ev", x.view.evaluation.as_ref().map(|(r, score)| format!("{}|{}", letter(*r), shorten(score, 32))))
         .with_some("pb", x.view.problem.as_deref().map(|title| shorten(title, 100)));
-    let item = match (x.outcome, task, x.sent, x.record) {
-        (Some(outcome), ..) => {
-            item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with_some("ttl", expires.map(|t| t.0 / 1000))
-        }
-        (None, Some(task), Some(sent), Some(record)) if x.open => {
-            with_age(x, item).with("gp1", keys::open_work(&x.project, task)).with("gs1", keys::open_work_sort(x, sent, &record))
-        }
-        _ => with_age(x, item),
+    let open = x.open.as_ref().zip(x.sent).zip(x.record);
+    let item = match (x.outcome, open) {
+        (Some(outcome), _) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with("ttl", expires.0 / 1000),
+        (None, Some(((task, sent), record))) => in_sweep(x, item)
+            .with("gp1", keys::open_tasks(&x.project, task.as_str()))
+            .with("gs1", keys::open_task_sort(x, sent, &record)),
+        (None, None) => in_sweep(x, item),
     };
     item.attrs
 }
 
-fn with_age(x: &Execution, item: Item) -> Item {
-    item.with("gp2", keys::open_executions(&x.project)).with("gs2", keys::by_age(x.accepted, &x.context, Some(x.id)))
+fn in_sweep(x: &Execution, item: Item) -> Item {
+    item.with("gp2", keys::open_executions(&x.project)).with("gs2", keys::open_sort(x))
 }
 
 fn shorten(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
-}
-
-/// What turns an execution into an item besides its state.
-#[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
-    /// Names of the sequence's tasks, for the index of open work.
-    pub tasks: &'a [keelway_domain::shipyard::Task],
-    /// How long an ended execution is kept.
-    pub retention: Span,
-    /// Now.
-    pub now: Timestamp,
-}
-
-impl Frame<'_> {
-    fn attributes(&self, x: &Execution) -> Attrs {
-        let task = self.tasks.get(usize::from(x.task)).map(|task| task.name.as_str());
-        attributes(x, task, x.outcome.map(|_| self.now + self.retention))
-    }
-
-    /// The write that creates the execution.
-    pub fn create(&self, x: &Execution) -> Write {
-        let mut item = Item { key: keys::execution(&address(x)), attrs: self.attributes(x) };
-        item.attrs.insert(Name::Borrowed("v"), Attr::N(1));
-        Write::Put(item, Condition::Absent)
-    }
-
-    /// The write that moves it from one state to the next.
-    pub fn update(&self, old: &Loaded, next: &Execution) -> Write {
-        // The expiry of the old state does not matter: it had none.
-        let before = self.attributes(&old.x);
-        let after = self.attributes(next);
-        let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
-        let mut set: Attrs = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
-        set.insert(Name::Borrowed("v"), Attr::N(old.version + 1));
-        Write::Update { key: keys::execution(&address(next)), condition: Condition::Version(old.version), set, remove }
-    }
-}
-
-/// Whether an open execution waits for a person: its index entry says which task is open.
-pub fn waits_for_approval(item: &Item) -> bool {
-    item.text("gp1").and_then(|partition| partition.rsplit('#').next()) == Some(APPROVAL)
 }
 
 /// The name of the open task, from the index entry.
@@ -341,7 +278,7 @@ pub fn context(item: Option<&Item>) -> LoadedContext {
         paused: item.flag("pa"),
         paused_stages: paused.into_iter().collect(),
     };
-    LoadedContext { flags, version: item.version() }
+    LoadedContext { flags, version: item.version(), expires: item.number("ttl").map(|ttl| Timestamp(ttl * 1000)) }
 }
 
 /// The item of a new context: what the list of sequences shows of it.
@@ -353,11 +290,17 @@ pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, ser
         .with("sv", service.as_str())
         .with("at", at.0)
         .with("gp2", keys::contexts(project))
-        .with("gs2", keys::by_age(at, context, None))
+        .with("gs2", keys::by_age(at, context))
+}
+
+/// The write that has a context expire later.
+pub fn prolong_context(key: Key, old: &LoadedContext, expires: Timestamp) -> Write {
+    let set = Attrs::from([("v", old.version + 1), ("ttl", expires.0 / 1000)].map(|(name, n)| (Name::Borrowed(name), Attr::N(n))));
+    Write::Update { key, condition: Condition::Version(old.version), set, remove: vec![] }
 }
 
 /// The write that changes a context's flags.
-pub fn update_context(key: crate::item::Key, old: &LoadedContext, flags: &Flags) -> Write {
+pub fn update_context(key: Key, old: &LoadedContext, flags: &Flags) -> Write {
     let mut set = Attrs::new();
     let mut remove = vec![];
     let mut put = |name: &'static str, value: Option<Attr>| match value {

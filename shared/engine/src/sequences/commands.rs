@@ -5,15 +5,16 @@
 
 use super::codec::{self, LoadedContext};
 use super::definitions::Refusal;
-use super::{COMMIT_TRIES, Engine};
-use crate::keys;
-use crate::message::{Address, Message};
+use super::message::{Address, Message};
+use super::{Loaded, Sequences, keys};
 use crate::ports::{PortError, Ports, Written};
+use crate::protocol::{COMMIT_TRIES, contended, record};
 use crate::table;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordId, event_id};
+use keelway_domain::record::Answers;
 use keelway_domain::names::{Context, ProjectName, ServiceName};
-use keelway_domain::sequences::{Answers, End, Execution, Flags, Record, content, domain_event_starts, identity};
+use keelway_domain::sequences::{End, Execution, Flags, content, domain_event_starts, identity};
 use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
 use keelway_domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ pub enum Preflight {
     Publish,
     /// The same was taken before: answer as then, and do nothing.
     Known,
-    /// It decides an approval: hand it in with [`Engine::decide`].
+    /// It decides an approval: hand it in with [`Sequences::decide`].
     Decision(Address, RecordId),
 }
 
@@ -84,7 +85,7 @@ impl Control {
     }
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Looks at a client's event, which has passed the checks of its form: does what it names exist, and was it taken before?
     ///
     /// # Errors
@@ -149,8 +150,8 @@ impl<P: Ports> Engine<P> {
         let to = Address { project: project.clone(), context: event.context.clone(), execution: id };
         let (of_execution, of_tombstone) = (keys::execution(&to), keys::tombstone(project, id));
         let items = self.read(&[of_execution.clone(), of_tombstone.clone()]).await?;
-        match items.get(&of_execution).map(codec::execution).transpose()? {
-            Some(loaded) if keys::event_content(&loaded.x.payload) != Some(content(event)) => Err(other_content(event)),
+        match items.get(&of_execution).map(Loaded::read).transpose()? {
+            Some(loaded) if !Self::started_by(&loaded.x, event) => Err(other_content(event)),
             Some(_) => Ok(Preflight::Known),
             None if items.contains_key(&of_tombstone) => Ok(Preflight::Known),
             None => Ok(Preflight::Publish),
@@ -165,9 +166,9 @@ impl<P: Ports> Engine<P> {
         trigger: Option<RecordId>,
     ) -> Result<Preflight, Refusal> {
         let Some(trigger) = trigger else { return Ok(Preflight::Publish) };
-        let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.execution };
+        let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.subject };
         let Some(loaded) = self.execution(&to).await? else { return Ok(Preflight::Publish) };
-        let open = loaded.x.open && loaded.x.record == Some(trigger);
+        let open = loaded.x.is_open() && loaded.x.record == Some(trigger);
         match loaded.x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
             Some(present) if present.content != content(event) => Err(other_content(event)),
             Some(_) => Ok(Preflight::Known),
@@ -183,11 +184,11 @@ impl<P: Ports> Engine<P> {
         let unknown = || unknown_approval(&to.project, &trigger.uuid().to_string());
         let items = self.read(&[keys::execution(to)]).await?;
         let item = items.values().next().ok_or_else(unknown)?;
-        let x = codec::execution(item)?.x;
-        if x.open && x.record == Some(trigger) {
-            return if codec::waits_for_approval(item) { Ok(Approval::Open(Box::new(x))) } else { Err(unknown()) };
+        let x = Loaded::read(item)?.x;
+        if x.is_open() && x.record == Some(trigger) {
+            return if x.waits_for_approval() { Ok(Approval::Open(Box::new(x))) } else { Err(unknown()) };
         }
-        let (id, record) = self.closed_by(&x, trigger).await?.ok_or_else(unknown)?;
+        let (id, record) = record::follower(&self.ports, &x, trigger).await?.ok_or_else(unknown)?;
         let answer = Answers::Event(trigger.uuid().to_string());
         let finished = EventType::task(APPROVAL, Kind::Finished);
         let decision = record
@@ -209,26 +210,13 @@ impl<P: Ports> Engine<P> {
         }
     }
 
-    /// The committed record that followed the one of that trigger.
-    async fn closed_by(&self, x: &Execution, trigger: RecordId) -> Result<Option<(RecordId, Record)>, PortError> {
-        let mut at = x.record;
-        while let Some(id) = at.filter(|id| id.task >= trigger.task) {
-            let Some(record) = self.record_of(&x.project, &x.context, &id).await? else { return Ok(None) };
-            at = record.previous(x.id);
-            if at == Some(trigger) {
-                return Ok(Some((id, record)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Hands a decision on an open approval in. What became of it is seen with [`Engine::approval`].
+    /// Hands a decision on an open approval in. What became of it is seen with [`Sequences::approval`].
     ///
     /// # Errors
     /// Only of the ports.
     pub async fn decide(&self, x: &Execution, trigger: RecordId, event: &CloudEvent) -> Result<(), PortError> {
-        let message = Message::Decide { to: codec::address(x), trigger, event: event.to_json() };
-        table::send(&self.ports, &[message.to_body()]).await
+        let message = Message::Decide { to: Address::of(x), trigger, event: event.to_json() };
+        table::send_all(&self.ports, &[message.letter()]).await
     }
 
     /// A decision as the event it becomes. The same decision by the same person has the same id.
@@ -293,11 +281,11 @@ impl<P: Ports> Engine<P> {
             let write = codec::update_context(keys::context(project, context), &loaded, &flags);
             if flags == loaded.flags || self.ports.write(&write).await? == Written::Done {
                 // Sent also when nothing changed: whoever asked before may have stopped in between.
-                let message = Message::Conform { project: project.clone(), context: context.clone() };
-                return Ok(table::send(&self.ports, &[message.to_body()]).await?);
+                let message = Message::Conform { project: project.clone(), context: context.clone(), after: String::new() };
+                return Ok(table::send_all(&self.ports, &[message.letter()]).await?);
             }
         }
-        Err(self.contended(format_args!("context {context}")).into())
+        Err(contended(format_args!("context {context}")).into())
     }
 }
 
@@ -307,7 +295,7 @@ impl<P: Ports> Engine<P> {
 /// An id that is none of ours.
 pub fn approval_address(project: &ProjectName, context: &Context, trigger: &str) -> Result<(Address, RecordId), Refusal> {
     let id = RecordId::from_uuid(trigger).ok_or_else(|| unknown_approval(project, trigger))?;
-    Ok((Address { project: project.clone(), context: context.clone(), execution: id.execution }, id))
+    Ok((Address { project: project.clone(), context: context.clone(), execution: id.subject }, id))
 }
 
 fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {

@@ -1,41 +1,44 @@
 //! Flags of a context reach its executions by messages: one to the context, one from it to every open execution.
 
-use super::Engine;
-use super::codec::{self, address};
-use crate::keys;
-use crate::message::{Handled, Message};
-use crate::ports::{PortError, Ports, Query};
+use super::message::{Address, Message};
+use super::{Loaded, Sequences, keys};
+use crate::item::Key;
+use crate::ports::{Cursor, PortError, Ports, Query};
+use crate::protocol::{Handled, Letter};
 use crate::table;
 use keelway_domain::names::{Context, ProjectName};
 
-/// Executions of one context looked at in one message; more go on in pages.
-const MOST: usize = 1000;
+/// Executions of one context looked at in one message; the next message goes on.
+const IN_ONE_MESSAGE: usize = 1000;
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Tells every open execution of a context that its flags changed.
-    pub(super) async fn conform(&self, project: &ProjectName, context: &Context) -> Result<Handled, PortError> {
-        let mut query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+    pub(super) async fn conform(&self, project: &ProjectName, context: &Context, after: &str) -> Result<Handled, PortError> {
+        let partition = keys::context_partition(project, context);
+        let mut query = Query::table(partition.clone(), 100).prefix("X#");
+        query.after = (!after.is_empty()).then(|| Cursor { key: Key::new(partition, after), index_sort: None });
         let mut seen = 0;
         loop {
             let page = self.ports.query(&query).await?;
-            let mut bodies = Vec::new();
+            let mut letters: Vec<Letter> = Vec::new();
             for item in &page.items {
-                match codec::execution(item) {
-                    Ok(loaded) if loaded.x.outcome.is_none() => bodies.push(Message::Obey { to: address(&loaded.x) }.to_body()),
+                match Loaded::read(item) {
+                    Ok(loaded) if loaded.x.outcome.is_none() => letters.push(Message::Obey { to: Address::of(&loaded.x) }.letter()),
                     Ok(_) => {}
                     // One that this code cannot read keeps the others from nothing; newer code will sweep it.
                     Err(error) => tracing::error!(item = %item.key, %error, "an execution cannot be told of its context's flags"),
                 }
             }
-            table::send(&self.ports, &bodies).await?;
             seen += page.items.len();
-            match page.next {
-                Some(next) if seen < MOST => query.after = Some(next),
-                Some(_) => {
-                    tracing::warn!(%project, %context, seen, "a context has too many executions to tell all of them at once");
-                    return Ok(Handled::Committed);
-                }
-                None => return Ok(Handled::Committed),
+            let next = page.next;
+            if let Some(next) = next.as_ref().filter(|_| seen >= IN_ONE_MESSAGE) {
+                let (project, context) = (project.clone(), context.clone());
+                letters.push(Message::Conform { project, context, after: next.key.sk.clone() }.letter());
+            }
+            table::send_all(&self.ports, &letters).await?;
+            match next {
+                Some(next) if seen < IN_ONE_MESSAGE => query.after = Some(next),
+                _ => return Ok(Handled::Committed),
             }
         }
     }

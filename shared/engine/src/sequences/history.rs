@@ -1,21 +1,17 @@
-//! Records of what happened: events, transition records, tombstones, input that could not be used. All are written without
-//! conditions, because their keys end in the hash of their content; all but tombstones expire.
+//! Records of what happened: events as received, tombstones. All are written without conditions, because their keys end in the hash of
+//! their content; all but tombstones expire.
 
-use super::Engine;
-use crate::item::Item;
-use crate::keys;
-use crate::message::Handled;
-use crate::ports::{Limits, PortError, Ports, Store};
+use super::{Limits, Sequences, keys};
+use crate::item::{Item, Key};
+use crate::ports::{PortError, Ports};
+use crate::protocol::invalid::{self, short};
+use crate::protocol::Handled;
 use crate::table;
 use keelway_domain::event::{CloudEvent, Kind, Object};
-use keelway_domain::ids::{RecordId, hash64};
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Record, content};
+use keelway_domain::sequences::content;
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
-
-/// Of input that cannot be used, at most this many bytes are kept.
-const KEPT_OF_INVALID: usize = 200 * 1024;
 
 /// What is said of a recorded event that did not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +22,6 @@ pub enum Verdict<'a> {
     Invalid(&'a str),
     /// It counts, or is kept as history.
     None,
-}
-
-/// A reason quotes what was given; what was given may be long.
-fn short(reason: &str) -> String {
-    reason.chars().take(1000).collect()
 }
 
 fn expires(limits: &Limits, at: Timestamp) -> i64 {
@@ -44,7 +35,7 @@ pub fn event(limits: &Limits, project: &ProjectName, event: &CloudEvent, at: Tim
         Verdict::Invalid(reason) => Some(format!("invalid: {}", short(reason))),
         Verdict::None => None,
     };
-    let key = crate::item::Key::new(keys::context_partition(project, &event.context), keys::event_sort(at, content(event)));
+    let key = Key::new(keys::context_partition(project, &event.context), keys::event_sort(at, content(event)));
     Item::new(key).with("b", event.to_bytes()).with_some("vd", verdict).with("ttl", expires(limits, at))
 }
 
@@ -69,30 +60,12 @@ pub fn from_json(json: &Value) -> Option<CloudEvent> {
     })
 }
 
-/// A transition record as an item.
-pub fn record(limits: &Limits, project: &ProjectName, context: &Context, id: &RecordId, record: &Record, now: Timestamp) -> Item {
-    Item::new(keys::record(project, context, id)).with("j", record.to_bytes()).with("ttl", expires(limits, now))
-}
-
 /// A tombstone.
 pub fn tombstone(project: &ProjectName, execution: keelway_domain::ids::ExecutionId) -> Item {
     Item::new(keys::tombstone(project, execution))
 }
 
-/// Records input that belongs to no context.
-pub async fn invalid(store: &impl Store, limits: &Limits, at: Timestamp, reason: &str, text: &str) -> Result<Handled, PortError> {
-    let kept: String = text.char_indices().take_while(|(i, c)| i + c.len_utf8() <= KEPT_OF_INVALID).map(|(_, c)| c).collect();
-    let item = Item::new(keys::invalid(at, hash64(&[text.as_bytes()])))
-        .with("why", short(reason))
-        .with("b", kept)
-        .with_some("cut", (text.len() > KEPT_OF_INVALID).then_some(true))
-        .with("ttl", expires(limits, at));
-    table::record(store, vec![item], vec![]).await?;
-    tracing::warn!(reason = short(reason), "input recorded as invalid");
-    Ok(Handled::Invalid)
-}
-
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Records an event that cannot be used, in its context if it names one, and is done with it.
     pub(super) async fn refuse(&self, event: &CloudEvent, at: Timestamp, reason: &str) -> Result<Handled, PortError> {
         match event.text("project").and_then(|name| ProjectName::new(name).ok()) {
@@ -102,7 +75,7 @@ impl<P: Ports> Engine<P> {
                 tracing::warn!(project = %project, context = %event.context, event = event.id, reason = short(reason), "event recorded as invalid");
                 Ok(Handled::Invalid)
             }
-            _ => invalid(&self.ports, &self.limits, at, reason, &event.to_bytes()).await,
+            _ => invalid::record(&self.ports, self.limits.retention, at, reason, &event.to_bytes()).await,
         }
     }
 
@@ -122,15 +95,15 @@ impl<P: Ports> Engine<P> {
         if let Some(reason) = self.oversize(event) {
             return self.refuse(event, at, &reason).await;
         }
-        let (project, to, trigger) = match self.answered(event) {
+        let (to, trigger) = match self.answered(event) {
             Ok(answered) => answered,
             Err(reason) => return self.refuse(event, at, reason).await,
         };
         let Some(loaded) = self.execution(&to).await? else {
-            return self.refuse(event, at, super::react::UNKNOWN_TRIGGER).await;
+            return self.refuse(event, at, super::answer::UNKNOWN_TRIGGER).await;
         };
-        let open = loaded.x.open && loaded.x.record == Some(trigger);
-        self.keep(&project, event, at, if open { Verdict::None } else { Verdict::Stale }).await?;
+        let open = loaded.x.is_open() && loaded.x.record == Some(trigger);
+        self.keep(&to.project, event, at, if open { Verdict::None } else { Verdict::Stale }).await?;
         Ok(if open { Handled::Recorded } else { Handled::Stale })
     }
 

@@ -5,13 +5,18 @@
 //!
 //! Why nothing is lost: an asker commits that it wants the lane, then enters the queue, *then* looks at lock and holder; a leaver
 //! commits that it leaves, *then* looks at the queue. Whichever comes second sees the other. Turning either order around hangs.
+//!
+//! The items of a transaction become visible one after another. So a holder or a head that does not exist, and has left no tombstone, is
+//! being created at this moment: whoever meets one comes back later. A follow-up on its parent's lane gets the lock in the transaction
+//! that ends the parent, so nobody can take the lane in between.
 
-use super::Engine;
-use super::codec::{self, Loaded};
+use super::keys::{self, LaneKey};
+use super::message::{Address, Message};
+use super::subject::{entry, gathered};
+use super::{Loaded, Sequences, codec};
 use crate::item::{Attr, Attrs, Item, Name};
-use crate::keys::{self, LaneKey};
-use crate::message::{Address, Message};
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::contended;
 use crate::table;
 use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ProjectName};
@@ -36,9 +41,32 @@ impl View {
     }
 }
 
+/// Where an execution named by a lane is.
+enum Place {
+    Here(Box<Execution>),
+    /// Its item is not visible yet.
+    Coming,
+    Gone,
+}
+
 /// The entry of an execution in its lane's queue.
-pub(super) fn entry(x: &Execution) -> Item {
-    Item::new(LaneKey::of(x).entry(x)).with("c", x.context.as_str())
+pub(super) fn entry_item(x: &Execution) -> Item {
+    Item::new(entry(x)).with("c", x.context.as_str())
+}
+
+/// Whether a lock names the present request of an execution.
+pub(super) fn is_held_by(lock: &Item, x: &Execution) -> bool {
+    lock.text("h") == Some(&x.id.to_string()) && lock.number("q").unwrap_or(0) == i64::from(x.ask)
+}
+
+/// The write that gives a lock to an execution, or to nobody, if the lock is still the one that was read.
+pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>) -> Write {
+    let mut set = holder.map(holder_attributes).unwrap_or_default();
+    set.insert(Name::Borrowed("v"), Attr::N(version + 1));
+    set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
+    let remove = if holder.is_some() { vec![] } else { ["h", "q", "hc"].map(Name::Borrowed).to_vec() };
+    let condition = if version == 0 { Condition::Absent } else { Condition::Version(version) };
+    Write::Update { key: lane.lock(), condition, set, remove }
 }
 
 fn holder_attributes(x: &Execution) -> Attrs {
@@ -49,7 +77,7 @@ fn holder_attributes(x: &Execution) -> Attrs {
     ])
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     async fn view(&self, project: &ProjectName, lane: &LaneKey) -> Result<View, PortError> {
         let page = self.ports.query(&Query::table(lane.0.clone(), 2)).await?;
         let address = |context: Option<&str>, id: Option<ExecutionId>| {
@@ -81,7 +109,7 @@ impl<P: Ports> Engine<P> {
 
     /// Enters the queue, then drives the lane.
     pub(super) async fn ask(&self, x: &Execution) -> Result<(), PortError> {
-        table::record(&self.ports, vec![entry(x)], vec![]).await?;
+        table::record(&self.ports, vec![entry_item(x)], vec![]).await?;
         self.drive(x, None).await
     }
 
@@ -91,10 +119,11 @@ impl<P: Ports> Engine<P> {
         for _ in 0..TURNS {
             let mut view = self.view(&x.project, &lane).await?;
             if let Some((to, ask)) = view.holder.clone().filter(|(to, ask)| left != Some((to.execution, *ask))) {
-                match self.execution(&to).await? {
-                    Some(Loaded { x, .. }) if x.lane == Lane::Holds && x.ask == ask => return Ok(()),
-                    Some(Loaded { x, .. }) if x.lane == Lane::Wants && x.ask == ask => return self.grant(to, ask).await,
-                    _ => {}
+                match self.place(&to).await? {
+                    Place::Here(x) if x.lane == Lane::Holds && x.ask == ask => return Ok(()),
+                    Place::Here(x) if x.lane == Lane::Wants && x.ask == ask => return self.grant(&x).await,
+                    Place::Coming => return Err(coming(&to)),
+                    Place::Here(_) | Place::Gone => {}
                 }
                 // The queue must be read after the holder was seen to have left, or an entry made in between is missed.
                 let again = self.view(&x.project, &lane).await?;
@@ -106,35 +135,40 @@ impl<P: Ports> Engine<P> {
             let next = match &view.head {
                 None if view.holder.is_none() => return Ok(()),
                 None => None,
-                Some((item, to, ask)) => match self.execution(to).await? {
-                    Some(loaded) if loaded.x.lane == Lane::Wants && loaded.x.ask == *ask => Some((loaded.x, to.clone(), *ask)),
-                    _ => {
+                Some((item, to, ask)) => match self.place(to).await? {
+                    Place::Here(x) if x.lane == Lane::Wants && x.ask == *ask => Some(x),
+                    Place::Coming => return Err(coming(to)),
+                    Place::Here(_) | Place::Gone => {
                         table::record(&self.ports, vec![], vec![item.key.clone()]).await?;
                         continue;
                     }
                 },
             };
-            let write = lock_write(&lane, view.version, next.as_ref().map(|(y, ..)| y));
+            let write = lock_write(&lane, view.version, next.as_deref());
             if self.ports.write(&write).await? == Written::Done {
                 return match next {
-                    Some((_, to, ask)) => self.grant(to, ask).await,
+                    Some(next) => self.grant(&next).await,
                     None => Ok(()),
                 };
             }
         }
-        Err(self.contended(format_args!("lane {}", lane.0)))
+        Err(contended(format_args!("lane {}", lane.0)))
     }
 
-    async fn grant(&self, to: Address, ask: u32) -> Result<(), PortError> {
-        table::send(&self.ports, &[Message::Granted { to, ask }.to_body()]).await
+    async fn place(&self, to: &Address) -> Result<Place, PortError> {
+        if let Some(Loaded { x, .. }) = self.execution(to).await? {
+            return Ok(Place::Here(Box::new(x)));
+        }
+        let tombstone = keys::tombstone(&to.project, to.execution);
+        Ok(if self.read(std::slice::from_ref(&tombstone)).await?.is_empty() { Place::Coming } else { Place::Gone })
+    }
+
+    async fn grant(&self, x: &Execution) -> Result<(), PortError> {
+        let granted = Message::Granted { to: Address::of(x), ask: x.ask, payload: gathered(x) };
+        table::send_all(&self.ports, &[granted.letter()]).await
     }
 }
 
-fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>) -> Write {
-    let mut set = holder.map(holder_attributes).unwrap_or_default();
-    set.insert(Name::Borrowed("v"), Attr::N(version + 1));
-    set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
-    let remove = if holder.is_some() { vec![] } else { ["h", "q", "hc"].map(Name::Borrowed).to_vec() };
-    let condition = if version == 0 { Condition::Absent } else { Condition::Version(version) };
-    Write::Update { key: lane.lock(), condition, set, remove }
+fn coming(to: &Address) -> PortError {
+    PortError::Retry { request: "GetItem", reason: format!("execution {} is being created", to.execution) }
 }

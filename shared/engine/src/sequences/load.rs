@@ -1,19 +1,19 @@
 //! Reading what a decision needs.
 
-use super::Engine;
-use super::codec::{self, Loaded, LoadedContext};
+use super::codec::LoadedContext;
+use super::message::Address;
+use super::subject::gathered;
+use super::{Loaded, Sequences, codec, history, keys};
 use crate::item::{Item, Key};
-use crate::keys;
-use crate::message::Address;
 use crate::ports::{PortError, Ports};
-use crate::table;
+use crate::protocol::{self, record};
+use crate::table::{self, Items};
+use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, Object};
-use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Execution, Policy, Record, first_payload};
+use keelway_domain::sequences::{Execution, Facts, Flags, Policy, first_payload};
 use keelway_domain::shipyard::{Sequence, Shipyard};
-use keelway_domain::time::Span;
-use std::collections::HashMap;
+use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
 
 /// Revisions kept in memory; they are immutable and small.
@@ -32,15 +32,49 @@ pub(super) struct Project {
     pub policy: Policy,
 }
 
-impl<P: Ports> Engine<P> {
+/// What was read for a decision about an execution.
+pub(super) struct Reading {
+    /// The definition it was accepted with.
+    pub sequence: Sequence,
+    /// Its project.
+    pub project: Project,
+    /// The payload gathered so far, where it is needed.
+    pub base: Object,
+    /// The events behind the answers of the open task, where they are needed.
+    pub events: Vec<CloudEvent>,
+}
+
+impl Reading {
+    /// What every decision needs; `items` holds the project.
+    pub async fn of<P: Ports>(engine: &Sequences<P>, x: &Execution, items: &Items) -> Result<Self, PortError> {
+        let project = engine.project(&x.project, items.get(&keys::project(&x.project))).await?;
+        Ok(Self { sequence: engine.sequence(x).await?, project, base: Object::new(), events: vec![] })
+    }
+
+    /// As the decision takes it.
+    pub fn facts<'a>(&'a self, now: Timestamp, cause: Cause, flags: &'a Flags) -> Facts<'a> {
+        Facts {
+            now,
+            cause,
+            flags,
+            sequence: &self.sequence,
+            current: (&self.project.revision, &self.project.shipyard),
+            base: &self.base,
+            events: &self.events,
+            policy: self.project.policy,
+        }
+    }
+}
+
+impl<P: Ports> Sequences<P> {
     /// Reads items by key.
-    pub(super) async fn read(&self, keys: &[Key]) -> Result<HashMap<Key, Item>, PortError> {
+    pub(super) async fn read(&self, keys: &[Key]) -> Result<Items, PortError> {
         table::read(&self.ports, keys).await
     }
 
     /// Reads an execution.
     pub(super) async fn execution(&self, to: &Address) -> Result<Option<Loaded>, PortError> {
-        self.read(&[keys::execution(to)]).await?.values().next().map(codec::execution).transpose()
+        self.read(&[keys::execution(to)]).await?.values().next().map(protocol::Loaded::read).transpose()
     }
 
     /// Reads a context's flags.
@@ -95,47 +129,22 @@ impl<P: Ports> Engine<P> {
         defined.or_else(|| x.outcome.map(|_| Sequence::none())).ok_or_else(missing)
     }
 
-    /// The record a state names.
-    pub(super) async fn record(&self, x: &Execution) -> Result<Option<Record>, PortError> {
-        match x.record {
-            Some(id) => self.record_of(&x.project, &x.context, &id).await,
-            None => Ok(None),
-        }
-    }
-
-    /// A record by its address.
-    pub(super) async fn record_of(
-        &self,
-        project: &ProjectName,
-        context: &Context,
-        id: &RecordId,
-    ) -> Result<Option<Record>, PortError> {
-        let key = keys::record(project, context, id);
-        Ok(decode_record(self.read(std::slice::from_ref(&key)).await?.get(&key)))
-    }
-
-    /// The payload an execution has gathered: its record's, or before its first task its trigger's.
-    pub(super) async fn base(&self, x: &Execution) -> Result<Object, PortError> {
-        if x.record.is_some() {
-            return Ok(self.record(x).await?.map(|record| record.base).unwrap_or_default());
-        }
-        let key = Key::new(keys::context_partition(&x.project, &x.context), x.payload.clone());
-        let items = self.read(std::slice::from_ref(&key)).await?;
-        let data = match items.get(&key) {
-            Some(item) if item.key.sk.starts_with("T#") => decode_record(Some(item)).map(|record| record.base),
-            Some(item) => super::history::decode(item).map(|event| event.data),
+    /// The payload an execution has gathered, from what has been read or else from the table.
+    pub(super) async fn base(&self, x: &Execution, read: &Items) -> Result<Object, PortError> {
+        let key = Key::new(keys::context_partition(&x.project, &x.context), gathered(x));
+        let more = if read.contains_key(&key) { Items::new() } else { self.read(std::slice::from_ref(&key)).await? };
+        let item = read.get(&key).or(more.get(&key));
+        let data = match item {
+            Some(item) if item.key.sk.starts_with("T#") => record::decode::<Execution>(Some(item)).map(|record| record.base),
+            Some(item) => history::decode(item).map(|event| event.data),
             None => None,
         };
-        let lost = || PortError::Refused { request: "GetItem", reason: format!("the first payload of {key} has expired") };
-        Ok(first_payload(&data.ok_or_else(lost)?, x))
+        let data = data.ok_or_else(|| expired(&format!("the payload of {}", x.id), &key))?;
+        Ok(if x.record.is_some() { data } else { first_payload(&data, x) })
     }
 
-    /// Recorded events by acceptance time and content.
-    pub(super) async fn events(
-        &self,
-        x: &Execution,
-        which: &[(keelway_domain::time::Timestamp, u64)],
-    ) -> Result<Vec<CloudEvent>, PortError> {
+    /// Recorded answers to the open task, by acceptance time and content.
+    pub(super) async fn events(&self, x: &Execution, which: &[(Timestamp, u64)]) -> Result<Vec<CloudEvent>, PortError> {
         if which.is_empty() {
             return Ok(vec![]);
         }
@@ -143,11 +152,13 @@ impl<P: Ports> Engine<P> {
         let keys: Vec<Key> =
             which.iter().map(|(at, content)| Key::new(partition.clone(), keys::event_sort(*at, *content))).collect();
         let items = self.read(&keys).await?;
-        Ok(items.values().filter_map(super::history::decode).collect())
+        let event = |key: &Key| items.get(key).and_then(history::decode).ok_or_else(|| expired("an answer to the open task", key));
+        keys.iter().map(event).collect()
     }
 }
 
-/// Reads a stored record.
-pub(super) fn decode_record(item: Option<&Item>) -> Option<Record> {
-    item.and_then(|item| item.text("j")).and_then(|text| serde_json::from_str(text).ok())
+/// The sweep keeps what open executions need; this is what is said if it did not run for as long as history is kept.
+fn expired(what: &str, key: &Key) -> PortError {
+    let reason = format!("{what} has expired ({key}): abort the sequence and trigger it again");
+    PortError::Refused { request: "GetItem", reason }
 }

@@ -1,54 +1,87 @@
-//! The sequences engine: one message in, at most one commit, then whatever the committed state owes.
+//! The sequences engine: Keptn Shipyards. An execution of a sequence is the subject of its messages.
 //!
-//! [`Engine::handle`] is the entry point. Each kind of message has a file of its own: `accept` for what starts
-//! executions, `react` for answers to tasks, `turn` for grants, wake-ups and flags. `settle` performs effects, `lane` drives
-//! lanes; both may be run by anyone, any number of times.
+//! [`Sequences::handle`](crate::protocol::Engine::handle) is the entry point. Each kind of input has a file: `accept` and `birth` for what starts
+//! executions, `answer` for answers to tasks, `turn` for grants, wake-ups and flags. `duty` does what only this engine owes, `lane` drives
+//! lanes. What happens to a message before and after its decision is the protocol's ([`crate::protocol::run`]).
 
 mod accept;
+mod answer;
+mod birth;
+mod change;
 pub mod codec;
 pub mod commands;
 mod control;
-pub mod dead_letter;
 pub mod definitions;
+mod duty;
 pub mod history;
+pub mod keys;
 mod lane;
 mod load;
-mod react;
-mod settle;
-mod sweep;
+mod look;
+pub mod message;
+mod subject;
 mod turn;
 pub mod views;
 
-pub use react::MAX_DECISION_BYTES;
-pub use sweep::Swept;
+pub use answer::MAX_DECISION_BYTES;
+pub use message::{Address, Message};
 
-use crate::message::{Body, Delivery, Handled, Message};
-use crate::ports::{Limits, PortError, Ports};
-use keelway_domain::event::{APPROVAL_SOURCE, EventType, Kind, SOURCE};
-use keelway_domain::sequences::{Input, ReactionKind};
+use crate::ports::{PortError, Ports};
+use crate::protocol::sweep::Tick;
+use crate::protocol::{Engine, Handled, Letter, invalid};
+use keelway_domain::cause::Cause;
+use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, SOURCE};
+use keelway_domain::sequences::{Duty, Execution, Input, ReactionKind};
 use keelway_domain::shipyard::Shipyard;
+use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// A conditional write that loses this often in one message goes back to the queue: somebody else is busy there.
-const COMMIT_TRIES: usize = 8;
+/// The engine's name.
+pub const NAME: &str = "sequences";
+
+/// What an operator tunes; the same for every project unless its manifest says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How long an executor has to answer a task's trigger. Default 10 min.
+    pub start_deadline: Span,
+    /// How long it has from `.started` to `.finished`; 0 = for ever. Default 24 h.
+    pub task_timeout: Span,
+    /// How long history and payloads are kept after they were written. Default 90 days.
+    pub retention: Span,
+    /// The largest event, as EventBridge counts it, in bytes. Default 240 KB.
+    pub max_event_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            start_deadline: Span::minutes(10),
+            task_timeout: Span::minutes(24 * 60),
+            retention: Span::minutes(90 * 24 * 60),
+            max_event_bytes: 240 * 1024,
+        }
+    }
+}
+
+/// A delivery of this engine.
+pub type Delivery = crate::protocol::Delivery<Message>;
+/// A delivery's content.
+pub type Body = crate::protocol::Body<Message>;
+/// An execution and the version of its item.
+pub type Loaded = crate::protocol::Loaded<Execution>;
 
 /// The engine on its ports. Holds no state but a cache of immutable shipyard revisions.
-pub struct Engine<P> {
+pub struct Sequences<P> {
     ports: P,
     limits: Limits,
     revisions: Mutex<HashMap<(String, String), Arc<Shipyard>>>,
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// An engine on these ports.
     pub fn new(ports: P, limits: Limits) -> Self {
         Self { ports, limits, revisions: Mutex::new(HashMap::new()) }
-    }
-
-    /// The ports.
-    pub fn ports(&self) -> &P {
-        &self.ports
     }
 
     /// What an operator tunes.
@@ -56,49 +89,66 @@ impl<P: Ports> Engine<P> {
         &self.limits
     }
 
-    /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must come back; nothing is lost by handling it again.
-    pub async fn handle(&self, delivery: &Delivery) -> Result<Handled, PortError> {
-        match &delivery.body {
-            Body::Invalid { reason, text } => history::invalid(&self.ports, &self.limits, delivery.sent, reason, text).await,
-            Body::Own(message) => self.message(message, delivery).await,
-            // The bus's rule keeps our own events out; one that comes all the same was sent by somebody else.
-            Body::Event(event) if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) => {
-                self.refuse(event, delivery.sent, "forged: this source is the engine's own").await
+    async fn event(&self, event: &CloudEvent, sent: Timestamp, cause: Cause) -> Result<Handled, PortError> {
+        // The bus's rule keeps our own events out; one that comes all the same was sent by somebody else.
+        if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) {
+            return self.refuse(event, sent, "forged: this source is the engine's own").await;
+        }
+        match EventType::parse(&event.ty) {
+            EventType::Sequence(stage, sequence, Kind::Triggered) => self.accept(event, (&stage, &sequence), sent, cause).await,
+            EventType::Task(_, Kind::Started) => self.answer(event, ReactionKind::Started, sent, cause).await,
+            EventType::Task(_, Kind::Finished) => self.answer(event, ReactionKind::Finished, sent, cause).await,
+            EventType::Task(_, Kind::StatusChanged) => self.status_changed(event, sent).await,
+            EventType::Task(_, Kind::Triggered) => {
+                self.refuse(event, sent, "tasks are triggered by the engine: trigger a sequence instead").await
             }
-            Body::Event(event) => match EventType::parse(&event.ty) {
-                EventType::Sequence(stage, sequence, Kind::Triggered) => self.accept(event, &stage, &sequence, delivery.sent).await,
-                EventType::Task(_, Kind::Started) => self.react(event, ReactionKind::Started, delivery.sent).await,
-                EventType::Task(_, Kind::Finished) => self.react(event, ReactionKind::Finished, delivery.sent).await,
-                EventType::Task(_, Kind::StatusChanged) => self.status_changed(event, delivery.sent).await,
-                EventType::Task(_, Kind::Triggered) => {
-                    let reason = "tasks are triggered by the engine: trigger a sequence instead";
-                    self.refuse(event, delivery.sent, reason).await
-                }
-                EventType::Sequence(..) => {
-                    let reason = "a sequence's started and finished are sent by the engine: nobody else can say so";
-                    self.refuse(event, delivery.sent, reason).await
-                }
-                EventType::Other(name) => self.domain_event(event, &name, delivery.sent).await,
-            },
+            EventType::Sequence(..) => {
+                let reason = "a sequence's started and finished are sent by the engine: nobody else can say so";
+                self.refuse(event, sent, reason).await
+            }
+            EventType::Other(name) => self.domain_event(event, &name, sent).await,
         }
     }
 
-    async fn message(&self, message: &Message, delivery: &Delivery) -> Result<Handled, PortError> {
+    async fn message(&self, message: &Message, sent: Timestamp, cause: Cause) -> Result<Handled, PortError> {
         match message {
-            Message::Granted { to, ask } => self.turn(to, Input::Granted(*ask)).await,
-            Message::Wake { to, at } => self.turn(to, Input::Wake(*at)).await,
-            Message::Obey { to } => self.turn(to, Input::Obey).await,
-            Message::Settle { to } => self.turn(to, Input::Settle).await,
-            Message::Follow { to, record, n } => self.follow(to, record, *n).await,
-            Message::Start { to, event, stage, sequence, accepted } => {
-                self.start_on_event(to, event, (stage, sequence), *accepted).await
-            }
-            Message::Conform { project, context } => self.conform(project, context).await,
-            Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, delivery.sent).await,
+            Message::Granted { to, ask, payload } => self.turn(to, Input::Granted(*ask), payload, cause).await,
+            Message::Wake { to, at } => self.turn(to, Input::Wake(*at), "", cause).await,
+            Message::Obey { to } => self.turn(to, Input::Obey, "", cause).await,
+            Message::Settle { to } => self.turn(to, Input::Settle, "", cause).await,
+            Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
+            Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,
+            Message::Conform { project, context, after } => self.conform(project, context, after).await,
+            Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, sent, cause).await,
         }
     }
+}
 
-    fn contended(&self, what: impl std::fmt::Display) -> PortError {
-        PortError::Retry { request: "commit", reason: format!("{what} was changed by others {COMMIT_TRIES} times in a row") }
+impl<P: Ports> Engine for Sequences<P> {
+    type Ports = P;
+    type State = Execution;
+    type Message = Message;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &P {
+        &self.ports
+    }
+    fn retention(&self) -> Span {
+        self.limits.retention
+    }
+    async fn handle(&self, delivery: &Delivery) -> Result<Handled, PortError> {
+        let (sent, cause) = (delivery.sent, delivery.cause());
+        match &delivery.body {
+            Body::Invalid { reason, text } => invalid::record(&self.ports, self.limits.retention, sent, reason, text).await,
+            Body::Own(message) => self.message(message, sent, cause).await,
+            Body::Event(event) => self.event(event, sent, cause).await,
+        }
+    }
+    async fn perform(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
+        self.fulfil(x, duty).await
+    }
+    async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        self.overdue(open, tick).await
     }
 }

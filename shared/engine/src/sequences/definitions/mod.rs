@@ -8,9 +8,9 @@ mod removal;
 
 pub use refusal::Refusal;
 
-use super::{COMMIT_TRIES, Engine, codec};
+use super::{Sequences, codec, keys};
 use crate::item::{Attr, Attrs, Item, Key, MAX_ITEM_BYTES, Name};
-use crate::keys;
+use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::table;
 use keelway_domain::names::{Context, ProjectName};
@@ -68,7 +68,7 @@ pub fn blob_id(source: &str) -> String {
     sha.digest().to_string()
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Creates a project or changes its settings. `false`: it was like that already.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl<P: Ports> Engine<P> {
         let key = keys::project(&settings.name);
         for _ in 0..COMMIT_TRIES {
             let present = self.ports.get(&key).await?;
-            present.as_ref().map_or(Ok(()), codec::check_format)?;
+            present.as_ref().map_or(Ok(()), |item| check_format(item, codec::FORMAT))?;
             if present.as_ref().is_some_and(|item| settings_of(&settings.name, item) == *settings) {
                 return Ok(false);
             }
@@ -102,7 +102,7 @@ impl<P: Ports> Engine<P> {
                 return Ok(true);
             }
         }
-        Err(self.contended(format_args!("project {}", settings.name)).into())
+        Err(contended(format_args!("project {}", settings.name)).into())
     }
 
     /// Whether a project could be applied; no request.
@@ -134,7 +134,7 @@ impl<P: Ports> Engine<P> {
         let key = keys::project(project);
         for n in 0..COMMIT_TRIES {
             let present = self.project_item(project).await?;
-            codec::check_format(&present)?;
+            check_format(&present, codec::FORMAT)?;
             if present.text("rev") == Some(revision) {
                 return Ok(false);
             }
@@ -149,14 +149,14 @@ impl<P: Ports> Engine<P> {
                 return Ok(true);
             }
         }
-        Err(self.contended(format_args!("project {project}")).into())
+        Err(contended(format_args!("project {project}")).into())
     }
 
-    /// Whether a shipyard could be applied to the project as it is: everything [`Engine::apply_shipyard`] refuses, and no write.
+    /// Whether a shipyard could be applied to the project as it is: everything [`Sequences::apply_shipyard`] refuses, and no write.
     /// `false`: it is in force already.
     ///
     /// # Errors
-    /// As [`Engine::apply_shipyard`]; a project that `will_exist` need not exist yet.
+    /// As [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
     pub async fn check_shipyard(
         &self,
         (project, will_exist): (&ProjectName, bool),
@@ -287,7 +287,7 @@ impl<P: Ports> Engine<P> {
     }
 
     async fn read_project(&self, name: &ProjectName, item: &Item) -> Result<Project, PortError> {
-        codec::check_format(item)?;
+        check_format(item, codec::FORMAT)?;
         let revision = item.text("rev").filter(|revision| !revision.is_empty()).map(str::to_owned);
         Ok(Project {
             settings: settings_of(name, item),

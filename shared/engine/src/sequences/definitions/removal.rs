@@ -2,9 +2,8 @@
 
 use super::Refusal;
 use crate::item::Key;
-use crate::keys;
 use crate::ports::{Index, Ports, Query};
-use crate::sequences::{Engine, codec};
+use crate::sequences::{Loaded, Sequences, keys};
 use crate::table;
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
@@ -13,7 +12,7 @@ use std::collections::BTreeSet;
 /// Open sequences looked at before a stage is removed.
 const LOOKED_AT: u32 = 1000;
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Refuses to take away stages in which something is open.
     pub(super) async fn check_removals(&self, project: &ProjectName, shipyard: &Shipyard) -> Result<(), Refusal> {
         let item = self.project_item(project).await?;
@@ -24,7 +23,7 @@ impl<P: Ports> Engine<P> {
             return Ok(());
         }
         let listed = removed.iter().copied().collect::<Vec<_>>().join(", ");
-        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT);
+        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT).prefix(&keys::open_in(project));
         let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
         if more {
             return Err(Refusal::Conflict(format!(
@@ -36,7 +35,7 @@ impl<P: Ports> Engine<P> {
         let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
         let mut in_use = BTreeSet::new();
         for item in items.values() {
-            let x = codec::execution(item)?.x;
+            let x = Loaded::read(item)?.x;
             if x.outcome.is_none() && removed.contains(x.stage.as_str()) {
                 in_use.insert(format!("{} in {} (context {})", x.sequence, x.stage, x.context));
             }

@@ -2,12 +2,11 @@
 
 use super::{MAX_PAGE, Page, Position, Window};
 use crate::item::{Item, Key};
-use crate::keys;
+use crate::protocol::record;
 use crate::ports::{PortError, Ports, Query};
-use crate::sequences::Engine;
-use crate::sequences::codec;
+use crate::sequences::Sequences;
+use crate::sequences::{Loaded, keys};
 use crate::sequences::definitions::Refusal;
-use crate::sequences::load::decode_record;
 use keelway_domain::event::PREFIX;
 use keelway_domain::ids::{ExecutionId, event_id};
 use keelway_domain::names::{Context, ProjectName};
@@ -41,19 +40,17 @@ pub struct SequenceFilter {
 /// An execution with what its item alone says.
 pub(super) struct Shown {
     pub x: Execution,
-    /// The open task is an approval.
-    gate: bool,
     /// How many executions are between it and the outside event.
     pub depth: usize,
 }
 
 impl Shown {
     fn phase(&self) -> Phase {
-        self.x.phase(self.gate)
+        self.x.phase()
     }
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// A project's contexts, newest first.
     ///
     /// # Errors
@@ -138,7 +135,7 @@ impl<P: Ports> Engine<P> {
         let (items, complete) = self.bounded(query, EXECUTIONS, EXECUTION_BYTES).await?;
         let mut shown = vec![];
         for item in &items {
-            shown.push(Shown { x: codec::execution(item)?.x, gate: codec::waits_for_approval(item), depth: 0 });
+            shown.push(Shown { x: Loaded::read(item)?.x, depth: 0 });
         }
         let parents: HashMap<ExecutionId, Option<ExecutionId>> = shown.iter().map(|s| (s.x.id, s.x.parent)).collect();
         for one in &mut shown {
@@ -167,8 +164,8 @@ impl<P: Ports> Engine<P> {
         let records: Vec<Key> = records.collect();
         let items = if records.is_empty() { HashMap::new() } else { self.read(&records).await? };
         let absent = |id: ExecutionId| shown.iter().all(|one| one.x.id != id);
-        let records = items.values().filter_map(|item| decode_record(Some(item)));
-        Ok(records.flat_map(|record| record.follow_ups).any(|follow_up| absent(follow_up.execution)))
+        let records = items.values().filter_map(|item| record::decode::<Execution>(Some(item)));
+        Ok(records.flat_map(|record| record.sends).any(|follow_up| absent(follow_up.execution)))
     }
 
     async fn state(
@@ -232,7 +229,8 @@ fn overall(shown: &[Shown]) -> &'static str {
     let ends: Vec<End> =
         shown.iter().filter(|one| Some(one.x.accepted) == newest).filter_map(|one| one.x.outcome.map(|o| o.end)).collect();
     match () {
-        () if ends.is_empty() => "triggered",
+        // Its executions have expired, which only those do that have ended.
+        () if ends.is_empty() => "finished",
         () if ends.contains(&End::Aborted) => "aborted",
         () if ends.contains(&End::TimedOut) => "timedOut",
         () => "finished",
@@ -366,8 +364,8 @@ fn tasks(x: &Execution, definition: Option<&Sequence>) -> Vec<Value> {
         (None, Some(outcome)) if x.sent.is_some() && outcome.end == End::Aborted => {
             Some(json!({"name": task.name, "state": "aborted"}))
         }
-        (None, None) if x.open && x.count(ReactionKind::Started) > 0 => Some(json!({"name": task.name, "state": "started"})),
-        (None, None) if x.open => Some(json!({"name": task.name, "state": "triggered"})),
+        (None, None) if x.is_open() && x.count(ReactionKind::Started) > 0 => Some(json!({"name": task.name, "state": "started"})),
+        (None, None) if x.is_open() => Some(json!({"name": task.name, "state": "triggered"})),
         (None, _) => None,
     };
     tasks.iter().enumerate().filter_map(task).collect()

@@ -4,18 +4,18 @@
 //! name, one leading to the one before, were committed: records of lost races are not shown.
 
 use super::contexts::Shown;
-use super::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, split};
+use super::{MAX_PAGE, Page, Position, Window, place, split};
 use crate::item::Item;
-use crate::keys;
+use crate::protocol::page::PAGE_BYTES;
+use crate::protocol::record;
 use crate::ports::{Ports, Query};
-use crate::sequences::Engine;
+use crate::sequences::Sequences;
 use crate::sequences::definitions::Refusal;
-use crate::sequences::history;
-use crate::sequences::load::decode_record;
+use crate::sequences::{history, keys};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::Record;
+use keelway_domain::sequences::{Execution, Record};
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -75,7 +75,7 @@ impl Happened {
     }
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// The events of a context, oldest first.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl<P: Ports> Engine<P> {
     /// The events of a project: contexts newest first, their events oldest first. A page ends with a context, never inside one.
     ///
     /// # Errors
-    /// As [`Engine::events_of`].
+    /// As [`Sequences::events_of`].
     pub async fn events_in(
         &self,
         project: &ProjectName,
@@ -175,7 +175,7 @@ fn page(history: &[Happened], filter: &EventFilter, size: usize, from: Position,
 /// The order of what happened: by time; at one time causes before effects, as far as the events say what caused them.
 fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happened> {
     let records: HashMap<&str, Record> =
-        records.iter().filter_map(|item| Some((item.key.sk.as_str(), decode_record(Some(item))?))).collect();
+        records.iter().filter_map(|item| Some((item.key.sk.as_str(), record::decode::<Execution>(Some(item))?))).collect();
     let mut inputs: BTreeMap<&str, Happened> =
         inputs.iter().filter_map(|item| Some((item.key.sk.as_str(), input(item)?))).collect();
     let mut answers: HashMap<String, Vec<&str>> = HashMap::new();
@@ -188,7 +188,7 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
     for Shown { x, .. } in executions {
         order.extend(inputs.remove(x.payload.as_str()));
         for (id, record) in chain(x, &records) {
-            let at = record.events.last().map_or(x.accepted, |draft| draft.time);
+            let at = record.at;
             order.extend(record.events(&id, &x.context).into_iter().map(|event| Happened { at, event, verdict: None }));
             let answered = answers.remove(&id.uuid().to_string()).unwrap_or_default();
             order.extend(answered.into_iter().filter_map(|sort| inputs.remove(sort)));
@@ -200,7 +200,7 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
 }
 
 /// The committed records of an execution, oldest first.
-fn chain<'r>(x: &keelway_domain::sequences::Execution, records: &'r HashMap<&str, Record>) -> Vec<(RecordId, &'r Record)> {
+fn chain<'r>(x: &Execution, records: &'r HashMap<&str, Record>) -> Vec<(RecordId, &'r Record)> {
     let found = |id: RecordId| records.get(keys::record_sort(&id).as_str()).map(|record| (id, record));
     let newest = x.record.and_then(found);
     let mut chain: Vec<_> = std::iter::successors(newest, |(_, record)| record.previous(x.id).and_then(found)).take(READ).collect();

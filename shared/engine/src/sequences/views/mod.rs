@@ -11,49 +11,14 @@ pub use contexts::SequenceFilter;
 pub use events::EventFilter;
 pub use work::{WorkFilter, WorkPage};
 
-use super::Engine;
 use super::definitions::Refusal;
+use super::{Sequences, keys};
 use crate::item::Item;
-use crate::keys;
+use crate::protocol::page::{Window, place, split};
+pub use crate::protocol::page::{MAX_PAGE, Page, Position};
 use crate::ports::{Index, PortError, Ports, Query};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
-use serde_json::Value;
-
-/// A place in a list by time: milliseconds × 1000 + how many entries of that millisecond are behind it. 0 = the beginning, and as
-/// the next place the end.
-pub type Position = i64;
-
-/// The most entries of one millisecond that a position tells apart.
-const IN_ONE_MS: i64 = 999;
-/// The most entries on one page.
-pub const MAX_PAGE: usize = 100;
-/// A page that has come to so many bytes ends, however many entries it has: a function's answer may have 6 MB.
-const PAGE_BYTES: usize = 3 << 20;
-
-/// Part of a list, and where the next part begins.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Page {
-    /// As the API shows them.
-    pub items: Vec<Value>,
-    /// 0 = there is no more.
-    pub next: Position,
-}
-
-/// Which entries are wanted by time, both ends left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Window {
-    /// Later than this.
-    pub after: Option<Timestamp>,
-    /// Earlier than this.
-    pub before: Option<Timestamp>,
-}
-
-impl Window {
-    fn contains(&self, at: Timestamp) -> bool {
-        self.after.is_none_or(|after| at > after) && self.before.is_none_or(|before| at < before)
-    }
-}
 
 /// A context in the list of a project's contexts.
 struct Listed {
@@ -62,15 +27,7 @@ struct Listed {
     position: Position,
 }
 
-fn split(position: Position) -> (Timestamp, i64) {
-    (Timestamp(position.div_euclid(1000)), position.rem_euclid(1000))
-}
-
-fn place(at: Timestamp, n: i64) -> Position {
-    at.0.saturating_mul(1000).saturating_add(n.min(IN_ONE_MS))
-}
-
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Contexts of a project, newest first, at most `most`; and whether there may be more.
     async fn contexts(
         &self,
@@ -137,17 +94,4 @@ fn age_entry(item: &Item) -> Option<(Timestamp, Context)> {
     let mut parts = item.text("gs2")?.splitn(3, '#');
     let at = Timestamp(parts.next()?.parse().ok()?);
     Some((at, Context::new(parts.next()?).ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_names_the_entries_of_a_millisecond_behind_it() {
-        let now = Timestamp(1_795_222_266_686);
-        assert_eq!(place(now, 3), 1_795_222_266_686_003);
-        assert_eq!(split(place(now, 3)), (now, 3));
-        assert_eq!(split(place(now, 5000)), (now, 999));
-    }
 }

@@ -1,15 +1,16 @@
 //! Open task triggers: for executors that poll, and for whoever looks for approvals.
 
-use super::{MAX_PAGE, PAGE_BYTES};
+use super::MAX_PAGE;
 use crate::item::{Item, Key};
-use crate::keys;
+use crate::protocol::page::PAGE_BYTES;
+use crate::protocol::record;
 use crate::ports::{Index, PortError, Ports, Query};
-use crate::sequences::Engine;
-use crate::sequences::codec::{self, Loaded};
+use crate::sequences::Sequences;
+use crate::sequences::{Loaded, keys};
 use crate::sequences::definitions::Refusal;
-use crate::sequences::load::decode_record;
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{ProjectName, TaskName};
+use keelway_domain::sequences::Execution;
 use serde_json::Value;
 
 /// Index entries looked at for one page.
@@ -46,7 +47,7 @@ struct Entry {
     record: RecordId,
 }
 
-impl<P: Ports> Engine<P> {
+impl<P: Ports> Sequences<P> {
     /// Open triggers of a task, by project, stage, service and time. `after`: where the page before ended.
     ///
     /// # Errors
@@ -98,7 +99,7 @@ impl<P: Ports> Engine<P> {
         from: &str,
         page: &mut WorkPage,
     ) -> Result<(), PortError> {
-        let partition = keys::open_work(project, task.as_str());
+        let partition = keys::open_tasks(project, task.as_str());
         let prefix = match (&filter.stage, &filter.service) {
             (Some(stage), Some(service)) => format!("{stage}#{service}#"),
             (Some(stage), None) => format!("{stage}#"),
@@ -161,9 +162,9 @@ impl<P: Ports> Engine<P> {
         let mut open: Vec<(Entry, Loaded)> = vec![];
         for entry in entries {
             let Some(item) = items.get(&entry.execution) else { continue };
-            let loaded = codec::execution(item)?;
+            let loaded = Loaded::read(item)?;
             // The index may still show what is answered by now, or not yet what has taken its place.
-            if loaded.x.open && loaded.x.record == Some(entry.record) && item.text("gp1") == Some(partition) {
+            if loaded.x.is_open() && loaded.x.record == Some(entry.record) && item.text("gp1") == Some(partition) {
                 open.push((entry, loaded));
             }
         }
@@ -171,7 +172,7 @@ impl<P: Ports> Engine<P> {
             open.iter().map(|(entry, loaded)| keys::record(project, &loaded.x.context, &entry.record)).collect();
         let records = if records.is_empty() { Default::default() } else { self.read(&records).await? };
         let trigger = |(entry, loaded): (Entry, Loaded)| {
-            let record = decode_record(records.get(&keys::record(project, &loaded.x.context, &entry.record)))?;
+            let record = record::decode::<Execution>(records.get(&keys::record(project, &loaded.x.context, &entry.record)))?;
             Some((entry.sort, record.trigger(&entry.record, &loaded.x.context)?.to_json()))
         };
         Ok(open.into_iter().filter_map(trigger).collect())
@@ -182,8 +183,8 @@ impl<P: Ports> Engine<P> {
 fn entry(item: &Item) -> Option<Entry> {
     let sort = item.text("gs1")?.to_owned();
     let mut parts = sort.rsplit('#');
-    let (hash, task, execution) = (parts.next()?, parts.next()?, parts.next()?);
-    let record = RecordId { execution: ExecutionId::parse(execution)?, task: task.parse().ok()?, hash: RecordHash::parse(hash)? };
+    let (hash, number, subject) = (parts.next()?, parts.next()?, parts.next()?);
+    let record = RecordId { subject: ExecutionId::parse(subject)?, number: number.parse().ok()?, hash: RecordHash::parse(hash)? };
     Some(Entry { execution: item.key.clone(), record, sort })
 }
 

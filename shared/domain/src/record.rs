@@ -1,31 +1,40 @@
-//! Transition records: what a commit publishes, in final form, and the payload it hands on. The state names its record, so
-//! whoever finds the state can publish exactly the same bytes again.
+//! Transition records: what a commit publishes and sends, in final form, and the payload it hands on. The state names its record, so
+//! whoever finds the state can publish exactly the same bytes again. All engines keep their records in this form.
 
 use crate::event::{CloudEvent, Object};
-use crate::ids::{ExecutionId, RecordHash, RecordId};
+use crate::ids::{RecordHash, RecordId, SubjectId};
 use crate::json::canonical;
-use crate::names::{Context, SequenceName, StageName};
+use crate::names::Context;
 use crate::payload::merge;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// A transition record without its address. The serialised form is what is hashed and stored: members are only ever added,
 /// with defaults, so that records of older versions keep their hashes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-pub struct Record {
+///
+/// `S` is what a commit of the engine sets off in others: each entry becomes one message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "S: Deserialize<'de>"))]
+pub struct Record<S> {
     /// The payload gathered so far, without the properties the shipyard adds for the next task.
     #[serde(rename = "b", default, skip_serializing_if = "Object::is_empty")]
     pub base: Object,
     /// The events of the commit, in the order they are published.
     #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Draft>,
-    /// The executions this commit sets off.
+    /// What this commit sets off.
     #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
-    pub follow_ups: Vec<FollowUp>,
-    /// The inputs absorbed since the record before: reactions by their content's hash, others as [`super::Input::cause`] says.
+    pub sends: Vec<S>,
+    /// The answers absorbed since the record before, by their content's hash: the same answer again is a duplicate.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub absorbed: Vec<u64>,
-    /// The record before this one: task number and hash.
+    /// The message whose handling made this record ([`crate::cause::Cause::id`]). Only a redelivery of that message publishes the record again.
+    #[serde(rename = "m", default)]
+    pub made_by: u64,
+    /// When the record was made.
+    #[serde(rename = "t", default)]
+    pub at: Timestamp,
+    /// The record before this one: number and hash.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<(u16, String)>,
     /// What a reader of the timeline should know, for example that a list was cut.
@@ -84,41 +93,38 @@ impl Answers {
     }
 }
 
-/// An execution that a commit sets off.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FollowUp {
-    /// Its id.
-    #[serde(rename = "x")]
-    pub execution: ExecutionId,
-    /// Its stage.
-    #[serde(rename = "s")]
-    pub stage: StageName,
-    /// Its sequence.
-    #[serde(rename = "q")]
-    pub sequence: SequenceName,
-    /// The shipyard revision in force at the commit: the follow-up keeps it.
-    #[serde(rename = "v")]
-    pub revision: String,
-    /// The id of its `.triggered` event.
-    #[serde(rename = "i")]
-    pub trigger_id: String,
+impl<S> Default for Record<S> {
+    fn default() -> Self {
+        Self {
+            base: Object::new(),
+            events: vec![],
+            sends: vec![],
+            absorbed: vec![],
+            made_by: 0,
+            at: Timestamp::default(),
+            previous: None,
+            notes: vec![],
+        }
+    }
 }
 
-impl Record {
+impl<S: Serialize> Record<S> {
     /// The stored bytes.
     pub fn to_bytes(&self) -> String {
         serde_json::to_value(self).map(|json| canonical(&json)).unwrap_or_default()
     }
 
     /// Its address: the hash of its bytes decides the last part.
-    pub fn id(&self, execution: ExecutionId, task: u16) -> RecordId {
-        RecordId { execution, task, hash: RecordHash::of(self.to_bytes().as_bytes()) }
+    pub fn id(&self, subject: SubjectId, number: u16) -> RecordId {
+        RecordId { subject, number, hash: RecordHash::of(self.to_bytes().as_bytes()) }
     }
+}
 
+impl<S> Record<S> {
     /// The record before this one.
-    pub fn previous(&self, execution: ExecutionId) -> Option<RecordId> {
-        let (task, hash) = self.previous.as_ref()?;
-        Some(RecordId { execution, task: *task, hash: RecordHash::parse(hash)? })
+    pub fn previous(&self, subject: SubjectId) -> Option<RecordId> {
+        let (number, hash) = self.previous.as_ref()?;
+        Some(RecordId { subject, number: *number, hash: RecordHash::parse(hash)? })
     }
 
     /// The events in final form. `id` is the record's address.
@@ -126,7 +132,12 @@ impl Record {
         self.events.iter().map(|draft| self.event(draft, id, context)).collect()
     }
 
-    /// The task trigger this record holds, if it does.
+    /// [`Record::events`] without the task trigger: the task is over, and nobody should begin it now.
+    pub fn events_but_trigger(&self, id: &RecordId, context: &Context) -> Vec<CloudEvent> {
+        self.events.iter().filter(|draft| draft.id.is_some()).map(|draft| self.event(draft, id, context)).collect()
+    }
+
+    /// The event whose id is the record's own address, if there is one: a task's trigger.
     pub fn trigger(&self, id: &RecordId, context: &Context) -> Option<CloudEvent> {
         self.events.iter().find(|draft| draft.id.is_none()).map(|draft| self.event(draft, id, context))
     }

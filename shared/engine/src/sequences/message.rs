@@ -1,35 +1,12 @@
-//! What arrives in the engine's queue: events from the bus, and the engine's own messages to single executions.
+//! The engine's own messages. Each may arrive twice, late, or after its reason is gone.
 
-use keelway_domain::event::CloudEvent;
+use super::NAME;
+use crate::protocol::{Letter, delivery};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
+use keelway_domain::sequences::Execution;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
-
-/// One delivery from the queue. Its body may come again: nothing in it is drawn or read from a clock at receipt.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Delivery {
-    /// When it was first put into the queue (`SentTimestamp`): the same on every redelivery, so it orders acceptance.
-    pub sent: Timestamp,
-    /// What it says.
-    pub body: Body,
-}
-
-/// A delivery's content.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Body {
-    /// An event someone put on the bus.
-    Event(CloudEvent),
-    /// One of our own messages.
-    Own(Message),
-    /// Neither: recorded and acknowledged.
-    Invalid {
-        /// Why, naming the field and the way out.
-        reason: String,
-        /// As it arrived, shortened if need be.
-        text: String,
-    },
-}
 
 /// Whom a message is addressed to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,7 +22,14 @@ pub struct Address {
     pub execution: ExecutionId,
 }
 
-/// The engine's own messages. Each may arrive twice, late, or after its reason is gone.
+impl Address {
+    /// Of an execution.
+    pub fn of(x: &Execution) -> Self {
+        Self { project: x.project.clone(), context: x.context.clone(), execution: x.id }
+    }
+}
+
+/// A message of the sequences engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "keelway", rename_all = "lowercase")]
 pub enum Message {
@@ -55,6 +39,9 @@ pub enum Message {
         to: Address,
         /// Which of its requests.
         ask: u32,
+        /// Sort key of the item that holds the payload it begins with: read together with the execution.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        payload: String,
     },
     /// Start the `n`-th follow-up that this record of the addressed execution names.
     Follow {
@@ -76,6 +63,9 @@ pub enum Message {
         stage: StageName,
         /// The sequence.
         sequence: SequenceName,
+        /// The shipyard revision that was in force when the event was accepted.
+        #[serde(default)]
+        revision: String,
         /// When the event was accepted.
         accepted: Timestamp,
     },
@@ -92,6 +82,9 @@ pub enum Message {
         project: ProjectName,
         /// The context.
         context: Context,
+        /// Go on after this sort key; empty = begin.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        after: String,
     },
     /// Compare yourself with your context's flags.
     Obey {
@@ -108,11 +101,23 @@ pub enum Message {
         /// The decision as an `approval.finished` CloudEvent.
         event: serde_json::Value,
     },
-    /// Do again what your state owes; sent by the sweep.
+    /// The sweep found you overdue.
     Settle {
         /// Whom.
         to: Address,
     },
+}
+
+impl Message {
+    /// The body that goes into the queue.
+    pub fn to_body(&self) -> String {
+        delivery::body(self)
+    }
+
+    /// The message on its way to the engine's queue.
+    pub fn letter(&self) -> Letter {
+        Letter { to: NAME, body: self.to_body() }
+    }
 }
 
 mod record_id {
@@ -126,26 +131,4 @@ mod record_id {
         let text = String::deserialize(d)?;
         RecordId::from_uuid(&text).ok_or_else(|| D::Error::custom("not the id of a transition record"))
     }
-}
-
-impl Message {
-    /// The body that goes into the queue.
-    pub fn to_body(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-}
-
-/// What became of a delivery that needs no retry: everything here is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handled {
-    /// It changed the state.
-    Committed,
-    /// It had been absorbed before (or decides nothing now); what the state owes was settled again.
-    Settled,
-    /// It came too late to count and is recorded as stale.
-    Stale,
-    /// It cannot be used and is recorded as invalid.
-    Invalid,
-    /// It is kept as history and decides nothing.
-    Recorded,
 }

@@ -1,0 +1,22 @@
+//! Which message caused something. A queue delivers a message at least once, and clients send the same event again: a redelivery must
+//! finish what the first delivery began, while a copy must not repeat it.
+
+use crate::ids::hash64;
+use crate::time::Timestamp;
+
+/// One message: what it says and when it was put into its queue. A redelivery has the same cause; a copy of the message, or the same
+/// event sent again, has another one, because the queue received it at another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Cause {
+    /// Tells messages apart; what the message made remembers it.
+    pub id: u64,
+    /// When the queue received it first (`SentTimestamp`).
+    pub sent: Timestamp,
+}
+
+impl Cause {
+    /// Of a message with this content, first sent at that time.
+    pub fn of(content: &[u8], sent: Timestamp) -> Self {
+        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent }
+    }
+}

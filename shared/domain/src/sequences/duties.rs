@@ -1,0 +1,68 @@
+//! What a committed state owes besides its record's events and messages and its wake-up, which every engine owes. Derived, never
+//! stored: whoever loads the state derives the same.
+
+use super::state::{End, Execution, Lane};
+use crate::cause::Cause;
+use crate::ids::ExecutionId;
+
+/// One thing owed. All of them may be done any number of times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Duty {
+    /// Leave a tombstone for an execution that was over before it began; every other one leaves it before its end is committed.
+    Bury,
+    /// Take the entry of this request out of the lane's queue: nobody wants it any more.
+    Leave(u32),
+    /// Enter the lane's queue with the present request, then drive the lane.
+    Ask,
+    /// Drive the lane: it may be free.
+    Drive,
+    /// Tell a follow-up that it holds the lane: the commit that created it handed the lane on.
+    Grant(ExecutionId),
+    /// Publish the open task's trigger once more.
+    Repeat,
+    /// Look at the context's flags again: the pause may have been lifted between our read and our write.
+    Recheck,
+}
+
+/// Everything `x` owes, for a message that may have been here before: nothing is left undone afterwards.
+pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
+    let mut duties: Vec<Duty> = over_at_birth(x).into_iter().chain(of_lane(x)).collect();
+    if x.repeated == Some(cause.id) {
+        duties.push(Duty::Repeat);
+    }
+    if x.paused {
+        duties.push(Duty::Recheck);
+    }
+    duties
+}
+
+/// What a fresh commit owes: the difference it made. `old` is what it replaced; `None` = it created the execution.
+pub fn fresh(old: Option<&Execution>, next: &Execution) -> Vec<Duty> {
+    let mut duties: Vec<Duty> = over_at_birth(next).filter(|_| old.is_none()).into_iter().collect();
+    if let Some(old) = old.filter(|old| old.lane == Lane::Wants && next.lane != Lane::Wants) {
+        duties.push(Duty::Leave(old.ask));
+    }
+    let moved = old.is_none_or(|old| old.lane != next.lane || old.ask != next.ask) || next.outcome.is_some();
+    duties.extend(of_lane(next).filter(|_| moved));
+    if next.repeated.is_some() && old.is_some_and(|old| old.repeated.is_none()) {
+        duties.push(Duty::Repeat);
+    }
+    if next.paused && !old.is_some_and(|old| old.paused) {
+        duties.push(Duty::Recheck);
+    }
+    duties
+}
+
+fn over_at_birth(x: &Execution) -> Option<Duty> {
+    (x.outcome.is_some() && x.began.is_none()).then_some(Duty::Bury)
+}
+
+fn of_lane(x: &Execution) -> Option<Duty> {
+    // An execution that never started has never had to do with a lane.
+    let never = x.outcome.is_some_and(|outcome| outcome.end == End::NeverStarted);
+    match x.lane {
+        Lane::Wants => Some(Duty::Ask),
+        Lane::None if !never => Some(Duty::Drive),
+        Lane::None | Lane::Holds => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! Dead letters: messages that failed too often end as items in the table. Nothing that was accepted is ever only in a queue.
+//!
+//! The sweep sends each of them again a few times, further and further apart: an end whose message died in an outage is published
+//! when the outage is over. What fails even then stays in the table for a person. A letter is one item; beside it, as long as it is to
+//! be sent again, stands a small item sorted by when that is due, so letters that wait or are given up are in nobody's way.
+
+use crate::item::{Item, Key};
+use crate::keys;
+use crate::ports::{Condition, PortError, Ports, Query, Store, Transacted, Write};
+use crate::table;
+use keelway_domain::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Kept of a body; SQS allows more than an item holds.
+const KEPT: usize = 350 * 1024;
+
+/// A message from a dead-letter queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadLetter {
+    /// The engine whose queue it was meant for.
+    pub engine: String,
+    /// The dead-letter queue it was in.
+    pub queue: String,
+    /// Its message id: the same letter is stored once.
+    pub message_id: String,
+    /// When it was first sent.
+    pub sent: Timestamp,
+    /// Its body, byte for byte.
+    pub body: String,
+    /// How often it was received before.
+    pub receives: i64,
+    /// Why it ended there, if the queue knows.
+    pub reason: Option<String>,
+}
+
+/// A dead letter is sent again this often before it waits for a person.
+const REDRIVES: i64 = 5;
+/// Between the first redrive and the second; three times as long before each further one.
+const REDRIVE_AFTER: Span = Span::minutes(10);
+/// Letters sent again in one go: one batch of writes and few requests to the queues.
+const AT_ONCE: u32 = 10;
+
+/// A dead letter on its way again, as it stands in the queue: the message it was, and the letter to take out when that is handled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename = "redrive")]
+pub struct Redriven {
+    /// Sort key of the letter.
+    pub letter: String,
+    /// Sort key of the item that says when it would be sent once more; empty = it would not.
+    #[serde(default)]
+    pub due: String,
+    /// When the message was first sent: it keeps its place by acceptance.
+    pub sent: Timestamp,
+    /// The message.
+    pub body: String,
+}
+
+impl Redriven {
+    /// Reads a body; `None` if it is any other message.
+    pub fn parse(body: &str) -> Option<Self> {
+        let ours = body.starts_with(r#"{"keelway":"redrive""#);
+        ours.then(|| serde_json::from_str(body).ok()).flatten()
+    }
+    /// The body that goes into the queue.
+    pub fn to_body(&self) -> String {
+        super::delivery::body(self)
+    }
+}
+
+/// Takes a letter out whose message was handled after all.
+///
+/// # Errors
+/// Of the ports.
+pub async fn handled(store: &impl Store, again: &Redriven) -> Result<(), PortError> {
+    let mut gone = vec![Key::new(keys::DEAD_LETTERS, again.letter.as_str())];
+    gone.extend((!again.due.is_empty()).then(|| Key::new(keys::DUE_LETTERS, again.due.as_str())));
+    table::record(store, vec![], gone).await
+}
+
+/// Stores a dead letter. It stays until it is handled.
+///
+/// # Errors
+/// Of the ports.
+pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortError> {
+    if let Some(again) = Redriven::parse(&letter.body) {
+        tracing::error!(letter = again.letter, "a dead letter failed again; it is still stored");
+        return Ok(());
+    }
+    let key = keys::dead_letter(letter.sent, &letter.message_id);
+    let cut = letter.body.len() > KEPT;
+    let due = Item::new(keys::due_letter(letter.sent, &key.sk)).with("n", 0i64);
+    let item = Item::new(key.clone())
+        .with("st", letter.sent.0)
+        .with("to", letter.engine.as_str())
+        .with("qn", letter.queue.as_str())
+        .with("b", &letter.body[..letter.body.floor_char_boundary(KEPT)])
+        .with_some("cut", cut.then_some(true))
+        .with("n", letter.receives)
+        .with_some("why", letter.reason.as_deref());
+    let mut writes = vec![Write::Put(item, Condition::Absent)];
+    // Half a message is for a person to look at, not to be sent.
+    writes.extend((!cut).then_some(Write::Put(due, Condition::Always)));
+    if store.transact(&writes).await? == Transacted::Done {
+        tracing::error!(queue = letter.queue, message.id = letter.message_id, "dead letter stored");
+    } else if store.get(&key).await?.is_some() {
+        tracing::info!(message.id = letter.message_id, "dead letter was stored before");
+    } else {
+        return Err(PortError::Retry { request: "TransactWriteItems", reason: format!("{key} is being written") });
+    }
+    Ok(())
+}
+
+/// Sends a few letters again that are due, the longest due first. A caller with time left calls again until none was sent.
+///
+/// # Errors
+/// Of the ports.
+pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
+    let now = ports.now();
+    let mut query = Query::table(keys::DUE_LETTERS, AT_ONCE);
+    query.to = Some(keys::due_bound(now));
+    let due = ports.query(&query).await?.items;
+    if due.is_empty() {
+        return Ok(0);
+    }
+    let letter = |item: &Item| Key::new(keys::DEAD_LETTERS, keys::letter_of(&item.key.sk));
+    let letters = table::read(ports, &due.iter().map(letter).collect::<Vec<_>>()).await?;
+    let (mut later, mut bodies) = (Vec::new(), Vec::new());
+    for item in &due {
+        let (key, times) = (letter(item), item.number("n").unwrap_or(0));
+        // A letter that is gone was handled.
+        let Some((letter, body)) = letters.get(&key).and_then(|letter| Some((letter, letter.text("b")?))) else { continue };
+        let next = (times + 1 < REDRIVES).then(|| now + Span(REDRIVE_AFTER.0 * 3i64.pow(u32::try_from(times).unwrap_or(0))));
+        let next = next.map(|next| keys::due_letter(next, &key.sk));
+        let again = Redriven {
+            letter: key.sk,
+            due: next.as_ref().map(|key| key.sk.clone()).unwrap_or_default(),
+            sent: Timestamp(letter.number("st").unwrap_or(now.0)),
+            body: body.to_owned(),
+        };
+        bodies.push((letter.text("to").unwrap_or_default().to_owned(), again.to_body()));
+        later.extend(next.map(|key| Item::new(key).with("n", times + 1)));
+    }
+    // Put off before they are sent: one that is lost in between is sent in the next round.
+    table::record(ports, later, due.iter().map(|item| item.key.clone()).collect()).await?;
+    let mut engines: Vec<&str> = bodies.iter().map(|(to, _)| to.as_str()).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    for engine in engines {
+        let own: Vec<String> = bodies.iter().filter(|(to, _)| to == engine).map(|(_, body)| body.clone()).collect();
+        table::send(ports, engine, &own).await?;
+    }
+    Ok(due.len())
+}

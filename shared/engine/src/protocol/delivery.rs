@@ -1,0 +1,62 @@
+//! What arrives in an engine's queue: events from the bus, and the engine's own messages.
+
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::time::Timestamp;
+use serde::Serialize;
+
+/// One delivery from a queue. It may come again: nothing in it is drawn or read from a clock at receipt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery<M> {
+    /// When it was first put into the queue (`SentTimestamp`): the same on every redelivery, so it orders acceptance.
+    pub sent: Timestamp,
+    /// What it says.
+    pub body: Body<M>,
+}
+
+/// A delivery's content.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body<M> {
+    /// An event someone put on the bus.
+    Event(CloudEvent),
+    /// One of the engine's own messages.
+    Own(M),
+    /// Neither: recorded and acknowledged.
+    Invalid {
+        /// Why, naming the field and the way out.
+        reason: String,
+        /// As it arrived, shortened if need be.
+        text: String,
+    },
+}
+
+impl<M: Serialize> Delivery<M> {
+    /// The message as a cause: the same for every delivery of it.
+    pub fn cause(&self) -> Cause {
+        match &self.body {
+            Body::Event(event) => Cause::of(event.to_bytes().as_bytes(), self.sent),
+            Body::Own(message) => Cause::of(body(message).as_bytes(), self.sent),
+            Body::Invalid { text, .. } => Cause::of(text.as_bytes(), self.sent),
+        }
+    }
+}
+
+/// The text of an engine's own message, as it stands in the queue.
+pub fn body(message: &impl Serialize) -> String {
+    serde_json::to_string(message).unwrap_or_default()
+}
+
+/// What became of a delivery that needs no retry: everything here is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handled {
+    /// It changed the state.
+    Committed,
+    /// It had been absorbed before, or decides nothing now; what it had begun was finished.
+    Settled,
+    /// It came too late to count and is recorded as stale.
+    Stale,
+    /// It cannot be used and is recorded as invalid.
+    Invalid,
+    /// It is kept as history and decides nothing.
+    Recorded,
+}

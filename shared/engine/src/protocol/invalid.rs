@@ -1,0 +1,33 @@
+//! Input that cannot be used. It is recorded with the reason, acknowledged, and never retried.
+
+use super::delivery::Handled;
+use crate::item::Item;
+use crate::keys;
+use crate::ports::{PortError, Store};
+use crate::table;
+use keelway_domain::ids::hash64;
+use keelway_domain::time::{Span, Timestamp};
+
+/// Of input that cannot be used, at most this many bytes are kept: whoever sends it may send much of it, and all of a day's lies in one
+/// partition.
+const KEPT: usize = 16 * 1024;
+
+/// A reason quotes what was given; what was given may be long.
+pub fn short(reason: &str) -> String {
+    reason.chars().take(1000).collect()
+}
+
+/// Records input that belongs to no subject.
+///
+/// # Errors
+/// Of the ports.
+pub async fn record(store: &impl Store, retention: Span, at: Timestamp, reason: &str, text: &str) -> Result<Handled, PortError> {
+    let item = Item::new(keys::invalid(at, hash64(&[text.as_bytes()])))
+        .with("why", short(reason))
+        .with("b", &text[..text.floor_char_boundary(KEPT)])
+        .with_some("cut", (text.len() > KEPT).then_some(true))
+        .with("ttl", (at + retention).0 / 1000);
+    table::record(store, vec![item], vec![]).await?;
+    tracing::warn!(reason = short(reason), "input recorded as invalid");
+    Ok(Handled::Invalid)
+}

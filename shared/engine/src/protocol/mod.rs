@@ -1,0 +1,18 @@
+//! What every engine does with a message, written once: load the subject, decide, record, commit, settle, acknowledge.
+//!
+//! An engine supplies its state and codec ([`Subject`]), its messages and duties ([`Engine`]) and, for each kind of input, what to read
+//! and a pure decision ([`Handler`]). [`run`] is the whole path of one message; read it first. Beside it: [`record`] (transition
+//! records), [`sweep`] (open work), [`dead_letter`], [`invalid`], [`page`] (lists in pages).
+
+pub mod dead_letter;
+pub mod delivery;
+pub mod invalid;
+pub mod page;
+pub mod record;
+mod run;
+mod subject;
+pub mod sweep;
+
+pub use delivery::{Body, Delivery, Handled};
+pub use run::{COMMIT_TRIES, Change, Handler, Verdict, commit, contended, run, settle};
+pub use subject::{Effect, Engine, Letter, Loaded, RecordOf, Subject, check_format, create, fresh};

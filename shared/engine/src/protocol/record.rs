@@ -1,0 +1,105 @@
+//! Transition records in the table. A record lies in its subject's partition under a key that ends in the hash of its content, so
+//! competing writers never overwrite each other; the committed state names its record, and each record names the one before.
+
+use super::subject::{RecordOf, Subject};
+use crate::item::{Item, Key};
+use crate::keys;
+use crate::ports::{PortError, Query, Store};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::ids::RecordId;
+use keelway_domain::time::{Span, Timestamp};
+
+/// Clocks of functions differ by less than this.
+pub const SKEW: Span = Span::seconds(60);
+/// Records looked at to find the one that followed another. Between the two lie only records of writers that lost their race.
+const FOLLOWERS: u32 = 10;
+
+/// Where a record of that subject is.
+pub fn key(x: &impl Subject, id: &RecordId) -> Key {
+    Key::new(x.key().pk, keys::record_sort(id))
+}
+
+/// The item of a transition's record.
+pub(super) fn item<S: Subject>(x: &S, record: Option<&RecordOf<S>>, expires: Timestamp) -> Option<Item> {
+    let (id, record) = x.record().zip(record)?;
+    Some(Item::new(key(x, &id)).with("j", record.to_bytes()).with("ttl", expires.0 / 1000))
+}
+
+/// Reads a stored record.
+pub fn decode<S: Subject>(item: Option<&Item>) -> Option<RecordOf<S>> {
+    item.and_then(|item| item.text("j")).and_then(|text| serde_json::from_str(text).ok())
+}
+
+/// A record of a subject by its id.
+///
+/// # Errors
+/// Of the ports.
+pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Result<Option<RecordOf<S>>, PortError> {
+    let key = key(x, id);
+    Ok(decode::<S>(table::read(store, std::slice::from_ref(&key)).await?.get(&key)))
+}
+
+/// The committed record that this message made, if there is one. A record is younger than the message that made it, so the search goes
+/// back from the newest record only as far as that.
+///
+/// # Errors
+/// Of the ports.
+pub async fn made_by<S: Subject>(
+    store: &impl Store,
+    x: &S,
+    cause: Cause,
+) -> Result<Option<(RecordId, RecordOf<S>)>, PortError> {
+    let mut next = x.record();
+    while let Some(id) = next {
+        let Some(record) = read(store, x, &id).await? else { break };
+        if record.made_by == cause.id {
+            return Ok(Some((id, record)));
+        }
+        next = record.previous(id.subject).filter(|_| record.at + SKEW >= cause.sent);
+    }
+    Ok(None)
+}
+
+/// Whether the transition that followed the record `id` absorbed an answer with this content: then the answer has been handled before. A
+/// record of a writer that lost its race tells as much, because that writer went on to handle the answer.
+///
+/// # Errors
+/// Of the ports.
+pub async fn absorbed_after<S: Subject>(store: &impl Store, x: &S, id: &RecordId, content: u64) -> Result<bool, PortError> {
+    let page = store.query(&after(x, id)).await?;
+    let records = page.items.iter().filter_map(|item| decode::<S>(Some(item)));
+    Ok(records.filter(|record| record.previous(id.subject) == Some(*id)).any(|record| record.absorbed.contains(&content)))
+}
+
+/// The committed record that follows `id` in a subject's chain. One query finds it, unless many writers lost a race there: it is the one
+/// that the state or a later record names.
+///
+/// # Errors
+/// Of the ports.
+pub async fn follower<S: Subject>(store: &impl Store, x: &S, id: RecordId) -> Result<Option<(RecordId, RecordOf<S>)>, PortError> {
+    let page = store.query(&after(x, &id)).await?;
+    let record = |item: &Item| Some((keys::record_id(&item.key.sk)?, decode::<S>(Some(item))?));
+    let records: Vec<(RecordId, RecordOf<S>)> = page.items.iter().filter_map(record).collect();
+    let named = |one: RecordId| x.record() == Some(one) || records.iter().any(|(_, later)| later.previous(id.subject) == Some(one));
+    let follows = |(one, record): &&(RecordId, RecordOf<S>)| record.previous(id.subject) == Some(id) && named(*one);
+    if let Some(found) = records.iter().find(follows) {
+        return Ok(Some(found.clone()));
+    }
+    let mut at = x.record();
+    while let Some(this) = at.filter(|this| *this != id) {
+        let Some(record) = read(store, x, &this).await? else { return Ok(None) };
+        at = record.previous(this.subject);
+        if at == Some(id) {
+            return Ok(Some((this, record)));
+        }
+    }
+    Ok(None)
+}
+
+/// The records of a subject with a higher number than `id`.
+fn after(x: &impl Subject, id: &RecordId) -> Query {
+    let mut query = Query::table(x.key().pk, FOLLOWERS).prefix(&keys::records_of(id.subject));
+    query.from = keys::record_sort(&RecordId { number: id.number + 1, ..*id });
+    query
+}

@@ -1,0 +1,144 @@
+//! The sweep: every few minutes it looks at what is open, so that a lost message costs at most that long.
+//!
+//! Open subjects stand in a sparse index, spread over a fixed number of partitions for each engine. So an installation in which nothing
+//! is open costs the same few queries however many projects it has. The sweep reads bounded pages, remembers its place after each, and
+//! only sends messages: what is decided is decided by the subjects themselves.
+
+use super::subject::{Engine, Loaded, Subject};
+use crate::item::{Attr, Attrs, Item, Key, Name};
+use crate::keys;
+use crate::ports::{Clock, Condition, Cursor, Index, PortError, Query, Store, Write};
+use crate::table;
+use keelway_domain::time::{Span, Timestamp};
+use std::collections::{HashMap, HashSet};
+
+/// What has been waiting for less than this is somebody's work in progress.
+pub const OVERDUE: Span = Span::minutes(2);
+/// Open subjects read at once.
+const PAGE: u32 = 100;
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Open subjects looked at.
+    pub seen: usize,
+    /// Messages sent.
+    pub sent: usize,
+    /// It came to the end; the next one begins anew.
+    pub finished: bool,
+}
+
+/// What the pages of one tick share.
+#[derive(Debug, Default)]
+pub struct Tick {
+    /// Now.
+    pub now: Timestamp,
+    /// Things that one message per tick is enough for, by name.
+    pub once: HashSet<String>,
+}
+
+impl Tick {
+    /// Whether a wake-up at this time should have arrived by now.
+    pub fn overdue(&self, wake: Option<Timestamp>) -> bool {
+        wake.is_some_and(|wake| wake + OVERDUE < self.now)
+    }
+}
+
+/// Where the next page begins: a shard of the index, and the last entry seen in it.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Place {
+    shard: u32,
+    after: Option<Cursor>,
+}
+
+/// Looks at one page of an engine's open subjects, from where the page before ended, and sends a message to each that needs one. A caller
+/// with time left calls again, with the same tick, until `finished`.
+///
+/// # Errors
+/// Of the ports. What was done stays done; the next call goes on.
+pub async fn page<E: Engine>(engine: &E, tick: &mut Tick) -> Result<Swept, PortError> {
+    let store = engine.ports();
+    let began = place::<E>(store).await?;
+    let mut at = began.clone();
+    tick.now = store.now();
+    loop {
+        let query = Query::index(Index::ByAge, keys::open_work(E::NAME, at.shard), PAGE).after(at.after.take());
+        let page = store.query(&query).await?;
+        at = match page.next {
+            Some(next) => Place { after: Some(next), ..at },
+            None => Place { shard: at.shard + 1, after: None },
+        };
+        let finished = at.shard >= keys::SHARDS;
+        if finished {
+            at = Place::default();
+        }
+        if page.items.is_empty() && !finished {
+            continue;
+        }
+        let keys: Vec<Key> = page.items.iter().map(|item| item.key.clone()).collect();
+        let sent = look(engine, &keys, tick).await?;
+        if at != began {
+            remember::<E>(store, &at).await?;
+        }
+        return Ok(Swept { seen: keys.len(), sent, finished });
+    }
+}
+
+async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<usize, PortError> {
+    if keys.is_empty() {
+        return Ok(0);
+    }
+    let items = table::read(engine.ports(), keys).await?;
+    let mut open: Vec<Loaded<E::State>> = Vec::new();
+    // In the order of the index: oldest first.
+    for item in keys.iter().filter_map(|key| items.get(key)) {
+        match Loaded::read(item) {
+            Ok(loaded) if !E::State::over(&loaded.x) => open.push(loaded),
+            Ok(_) => {}
+            // One that this code cannot read keeps nobody else waiting.
+            Err(error) => tracing::error!(item = %item.key, %error, "the sweep passes over an item"),
+        }
+    }
+    prolong(engine, &open, tick.now).await?;
+    let letters = engine.look(&open, tick).await?;
+    table::send_all(engine.ports(), &letters).await?;
+    Ok(letters.len())
+}
+
+/// Keeps what open subjects need from expiring while they are open longer than history is kept.
+async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestamp) -> Result<(), PortError> {
+    let (store, retention) = (engine.ports(), engine.retention());
+    let half = Span(retention.0 / 2);
+    let old = open.iter().filter(|loaded| now - loaded.x.since() >= half);
+    let keys: HashSet<Key> = old.flat_map(|loaded| loaded.x.keeps()).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let items: HashMap<Key, Item> = table::read(store, &keys.into_iter().collect::<Vec<_>>()).await?;
+    let expires_soon = |item: &&Item| item.number("ttl").is_some_and(|ttl| ttl < (now + half).0 / 1000);
+    for item in items.values().filter(expires_soon) {
+        let set = Attrs::from([(Name::Borrowed("ttl"), Attr::N((now + retention).0 / 1000))]);
+        let write = Write::Update { key: item.key.clone(), condition: Condition::Always, set, remove: vec![] };
+        drop(store.write(&write).await?);
+    }
+    Ok(())
+}
+
+async fn place<E: Engine>(store: &impl Store) -> Result<Place, PortError> {
+    let item = store.get(&keys::sweep(E::NAME)).await?;
+    let text = |name: &str| item.as_ref().and_then(|item| item.text(name)).map(str::to_owned);
+    let after = text("apk").zip(text("ask")).map(|(pk, sk)| Cursor { key: Key::new(pk, sk), index_sort: text("ags") });
+    let shard = item.as_ref().and_then(|item| item.number("n")).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    Ok(Place { shard: shard.min(keys::SHARDS - 1), after })
+}
+
+/// Two sweeps at once look at some subjects twice: harmless.
+async fn remember<E: Engine>(store: &impl Store, place: &Place) -> Result<(), PortError> {
+    let after = place.after.as_ref();
+    let item = Item::new(keys::sweep(E::NAME))
+        .with("n", i64::from(place.shard))
+        .with_some("apk", after.map(|cursor| cursor.key.pk.as_str()))
+        .with_some("ask", after.map(|cursor| cursor.key.sk.as_str()))
+        .with_some("ags", after.and_then(|cursor| cursor.index_sort.as_deref()));
+    store.write(&Write::Put(item, Condition::Always)).await.map(drop)
+}

@@ -1,0 +1,163 @@
+//! Answers to tasks: executors' `.started` and `.finished`, people's decisions on approvals.
+
+use super::history::{self, Verdict as Recorded};
+use super::load::Reading;
+use super::message::Address;
+use super::{Loaded, Sequences, keys};
+use crate::item::Key;
+use crate::ports::{PortError, Ports};
+use crate::protocol::{Handled, Handler, Verdict, invalid, record, run, settle};
+use crate::table::Items;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::RecordId;
+use keelway_domain::names::ProjectName;
+use keelway_domain::sequences::{Decision, Execution, Flags, Input, ReactionKind, content, decide, events_needed};
+use keelway_domain::time::Timestamp;
+
+pub(super) const UNKNOWN_TRIGGER: &str =
+    "triggeredid names no task trigger of this context: answer with the id of the .triggered event";
+
+/// A decision is stored beside the payload it becomes part of: more than this is a document, not a decision.
+pub const MAX_DECISION_BYTES: usize = 16 * 1024;
+
+/// An answer on its way to a decision.
+struct Answer<'a> {
+    to: Address,
+    trigger: RecordId,
+    kind: ReactionKind,
+    event: &'a CloudEvent,
+    at: Timestamp,
+    by_person: bool,
+    cause: Cause,
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Whom an event answers, by its `triggeredid`; or why that cannot be said.
+    pub(super) fn answered(&self, event: &CloudEvent) -> Result<(Address, RecordId), &'static str> {
+        for (field, reason) in [
+            ("stage", "data.stage is missing: repeat the stage of the .triggered event"),
+            ("service", "data.service is missing: repeat the service of the .triggered event"),
+        ] {
+            event.text(field).ok_or(reason)?;
+        }
+        let project = event.text("project").ok_or("data.project is missing: repeat the project of the .triggered event")?;
+        let project = ProjectName::new(project).map_err(|_| "data.project is not a project's name")?;
+        let id = event.triggered_id.as_deref().ok_or("triggeredid is missing: set it to the id of the .triggered event")?;
+        let trigger = RecordId::from_uuid(id).ok_or(UNKNOWN_TRIGGER)?;
+        Ok((Address { project, context: event.context.clone(), execution: trigger.subject }, trigger))
+    }
+
+    /// An executor's `.started` or `.finished`.
+    pub(super) async fn answer(
+        &self,
+        event: &CloudEvent,
+        kind: ReactionKind,
+        at: Timestamp,
+        cause: Cause,
+    ) -> Result<Handled, PortError> {
+        if let Some(reason) = self.oversize(event) {
+            return self.refuse(event, at, &reason).await;
+        }
+        match self.answered(event) {
+            Ok((to, trigger)) => run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause }).await,
+            Err(reason) => self.refuse(event, at, reason).await,
+        }
+    }
+
+    /// A person's decision on an approval, from the API.
+    pub(super) async fn decision(
+        &self,
+        to: &Address,
+        trigger: RecordId,
+        event: &serde_json::Value,
+        at: Timestamp,
+        cause: Cause,
+    ) -> Result<Handled, PortError> {
+        let Some(event) = history::from_json(event) else {
+            let reason = "a decision that is no CloudEvent";
+            return invalid::record(&self.ports, self.limits.retention, at, reason, &event.to_string()).await;
+        };
+        if event.size() > MAX_DECISION_BYTES {
+            let reason = format!("the decision has {} bytes, {MAX_DECISION_BYTES} are allowed", event.size());
+            return self.refuse(&event, at, &reason).await;
+        }
+        let kind = ReactionKind::Finished;
+        run(self, cause, &Answer { to: to.clone(), trigger, kind, event: &event, at, by_person: true, cause }).await
+    }
+}
+
+impl<P: Ports> Handler<Sequences<P>> for Answer<'_> {
+    fn key(&self) -> Key {
+        keys::execution(&self.to)
+    }
+
+    fn reads(&self) -> Vec<Key> {
+        let mut wanted = vec![keys::project(&self.to.project)];
+        // A `.started` almost never completes a task: then the payload is not needed.
+        wanted.extend((self.kind == ReactionKind::Finished).then(|| self.record()));
+        wanted
+    }
+
+    async fn decide(
+        &self,
+        engine: &Sequences<P>,
+        found: Option<&Loaded>,
+        items: &Items,
+    ) -> Result<Verdict<Execution>, PortError> {
+        let Some(loaded) = found else { return self.to_nobody(engine).await.map(Verdict::Done) };
+        let x = &loaded.x;
+        let mut reading = Reading::of(engine, x, items).await?;
+        let completes = self.kind == ReactionKind::Finished || x.count(ReactionKind::Finished) > 0;
+        if completes && x.record == Some(self.trigger) {
+            reading.base = engine.base(x, items).await?;
+            reading.events = engine.events(x, &events_needed(x, self.kind)).await?;
+        }
+        let flags = Flags::default();
+        let input = match self.by_person {
+            true => Input::Decision(self.trigger, self.event, self.at),
+            false => Input::Reaction(self.trigger, self.kind, self.event, self.at),
+        };
+        match decide(x, input, &reading.facts(engine.ports.now(), self.cause, &flags)) {
+            Decision::Commit(transition) => {
+                let Some(mut change) = engine.change(loaded, *transition).await? else { return Ok(Verdict::Again) };
+                // A decision is an event of the commit's own record.
+                if !self.by_person {
+                    change.items.push(history::event(&engine.limits, &self.to.project, self.event, self.at, Recorded::None));
+                }
+                Ok(Verdict::Commit(Box::new(change)))
+            }
+            Decision::Settle => Ok(Verdict::Settle),
+            Decision::Duplicate => Ok(Verdict::Done(Handled::Settled)),
+            Decision::Late => self.late(engine, x).await.map(Verdict::Done),
+            Decision::Invalid(reason) => engine.refuse(self.event, self.at, &reason).await.map(Verdict::Done),
+        }
+    }
+}
+
+impl Answer<'_> {
+    fn record(&self) -> Key {
+        keys::record(&self.to.project, &self.to.context, &self.trigger)
+    }
+
+    /// No such execution: it never was, or it and its history have expired.
+    async fn to_nobody<P: Ports>(&self, engine: &Sequences<P>) -> Result<Handled, PortError> {
+        let tombstone = keys::tombstone(&self.to.project, self.to.execution);
+        if engine.read(std::slice::from_ref(&tombstone)).await?.is_empty() {
+            return engine.refuse(self.event, self.at, UNKNOWN_TRIGGER).await;
+        }
+        engine.keep(&self.to.project, self.event, self.at, Recorded::Stale).await?;
+        Ok(Handled::Stale)
+    }
+
+    /// An answer to a task that is over: a redelivery finishes what it began, a duplicate has been handled before, anything else is stale.
+    async fn late<P: Ports>(&self, engine: &Sequences<P>, x: &Execution) -> Result<Handled, PortError> {
+        if record::absorbed_after(&engine.ports, x, &self.trigger, content(self.event)).await? {
+            settle(engine, x, self.cause).await?;
+            return Ok(Handled::Settled);
+        }
+        engine.keep(&self.to.project, self.event, self.at, Recorded::Stale).await?;
+        tracing::info!(project = %x.project, context = %x.context, execution = %x.id, event = self.event.id, "stale answer recorded");
+        Ok(Handled::Stale)
+    }
+}

@@ -1,0 +1,258 @@
+//! How an execution begins: on a free lane with its first task sent, else wanting its lane.
+
+use super::codec::{self, LoadedContext};
+use super::history::Verdict as Recorded;
+use super::load::Project;
+use super::message::Address;
+use super::{Loaded, Sequences, keys};
+use crate::item::{Item, Key};
+use crate::ports::{Condition, PortError, Ports, Write};
+use crate::protocol::{Change, Handled, Handler, Verdict};
+use crate::table::Items;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::{CloudEvent, Object};
+use keelway_domain::ids::RecordId;
+use keelway_domain::names::{SequenceName, ServiceName, StageName};
+use keelway_domain::sequences::{
+    Birth, Class, Decision, Execution, Facts, FollowUp, Input, Lane, MAX_DEPTH, Record, Transition, born, decide, first_payload,
+    never_started,
+};
+use keelway_domain::shipyard::{Sequence, Shipyard};
+use keelway_domain::time::{Span, Timestamp};
+
+/// A start on its way through the protocol.
+pub(super) struct Start<'a> {
+    pub to: Address,
+    pub service: ServiceName,
+    /// When the outside event at the root was accepted.
+    pub accepted: Timestamp,
+    pub cause: Cause,
+    pub origin: Origin<'a>,
+}
+
+/// What starts an execution.
+pub(super) enum Origin<'a> {
+    /// A trigger from outside; it names a stage and a sequence that need not exist.
+    Outside { event: &'a CloudEvent, stage: &'a str, sequence: &'a str, recorded: Item },
+    /// The transition of another execution.
+    FollowUp { parent: &'a Execution, record: (&'a RecordId, &'a Record), follow_up: &'a FollowUp },
+    /// A domain event, recorded under this sort key.
+    Event { event: &'a CloudEvent, sort: &'a str, stage: &'a StageName, sequence: &'a SequenceName, revision: &'a str },
+}
+
+/// What is known where an execution is to be.
+struct Ground {
+    context: LoadedContext,
+    project: Project,
+    service_known: bool,
+}
+
+impl<P: Ports> Handler<Sequences<P>> for Start<'_> {
+    fn key(&self) -> Key {
+        keys::execution(&self.to)
+    }
+
+    fn reads(&self) -> Vec<Key> {
+        let project = &self.to.project;
+        vec![
+            keys::context(project, &self.to.context),
+            keys::tombstone(project, self.to.execution),
+            keys::project(project),
+            keys::service(project, self.service.as_str()),
+        ]
+    }
+
+    async fn decide(
+        &self,
+        engine: &Sequences<P>,
+        found: Option<&Loaded>,
+        items: &Items,
+    ) -> Result<Verdict<Execution>, PortError> {
+        let (project, id) = (&self.to.project, self.to.execution);
+        if let Some(loaded) = found {
+            return self.again(engine, &loaded.x).await;
+        }
+        if items.contains_key(&keys::tombstone(project, id)) {
+            return self.long_ago(engine).await.map(Verdict::Done);
+        }
+        let ground = Ground {
+            context: codec::context(items.get(&keys::context(project, &self.to.context))),
+            project: engine.project(project, items.get(&keys::project(project))).await?,
+            service_known: items.contains_key(&keys::service(project, self.service.as_str())),
+        };
+        self.begin(engine, &ground).await
+    }
+}
+
+impl Start<'_> {
+    /// The execution is there: a redelivery finishes what it began, a copy of the trigger does nothing.
+    async fn again<P: Ports>(&self, engine: &Sequences<P>, x: &Execution) -> Result<Verdict<Execution>, PortError> {
+        match &self.origin {
+            Origin::Outside { event, .. } if !Sequences::<P>::started_by(x, event) => {
+                let reason =
+                    format!("source {:?} has sent another event with id {:?}: the first one stands", event.source, event.id);
+                engine.refuse(event, self.accepted, &reason).await.map(Verdict::Done)
+            }
+            Origin::Outside { .. } if x.accepted != self.accepted => Ok(Verdict::Done(Handled::Settled)),
+            _ => Ok(Verdict::Settle),
+        }
+    }
+
+    /// The execution was there, and its history has expired.
+    async fn long_ago<P: Ports>(&self, engine: &Sequences<P>) -> Result<Handled, PortError> {
+        let Origin::Outside { event, .. } = &self.origin else { return Ok(Handled::Settled) };
+        engine.keep(&self.to.project, event, self.accepted, Recorded::Stale).await?;
+        Ok(Handled::Stale)
+    }
+
+    async fn begin<P: Ports>(&self, engine: &Sequences<P>, ground: &Ground) -> Result<Verdict<Execution>, PortError> {
+        let birth = self.birth(ground);
+        let mut recorded = match &self.origin {
+            Origin::Outside { recorded, .. } => vec![recorded.clone()],
+            Origin::FollowUp { .. } | Origin::Event { .. } => vec![],
+        };
+        if !ground.service_known && ground.project.exists {
+            recorded.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
+        }
+        let now = engine.ports.now();
+        // The revision that is fixed for it, which need not be the one in force.
+        let shipyard = engine.shipyard(&birth.project, &birth.revision).await?;
+        let (transition, sequence) = match find(ground, &shipyard, &birth) {
+            Ok(sequence) => (born(&birth, &ground.context.flags, &sequence, now), sequence),
+            Err(message) => (never_started(&birth, &message, now), Sequence::none()),
+        };
+        let flags_hold = context_write(ground, &transition.next, now, engine.limits.retention);
+        if transition.next.lane == Lane::Wants
+            && let Some(lane) = engine.take_if_free(&transition.next).await?
+            && let Some(started) = start(&transition.next, &sequence, ground, &birth, now)
+        {
+            let mut change = Change::new(None, started.next, started.record);
+            change.items = recorded;
+            if change.next.lane == Lane::Holds {
+                change.with.push(lane);
+            }
+            change.with.push(flags_hold);
+            return Ok(Verdict::Commit(Box::new(change)));
+        }
+        if !matches!(flags_hold, Write::Check(..)) {
+            // Another trigger of the context may have been first; a pause in it must not be overwritten. That the flags may change now does
+            // no harm: whoever is granted the lane looks again.
+            drop(engine.ports.write(&flags_hold).await?);
+        }
+        let mut change = Change::new(None, transition.next, transition.record);
+        change.items = recorded;
+        Ok(Verdict::Commit(Box::new(change)))
+    }
+
+    fn birth(&self, ground: &Ground) -> Birth {
+        let in_force = || Some(ground.project.revision.clone()).filter(|revision| !revision.is_empty());
+        let (event, stage, sequence, payload, revision) = match &self.origin {
+            Origin::Outside { event, stage, sequence, recorded } => {
+                (event, (*stage).to_owned(), (*sequence).to_owned(), recorded.key.sk.clone(), ground.project.revision.clone())
+            }
+            Origin::Event { event, sort, stage, sequence, revision } => {
+                (event, stage.to_string(), sequence.to_string(), (*sort).to_owned(), (*revision).to_owned())
+            }
+            Origin::FollowUp { parent, record, follow_up } => return birth_of(parent, *record, follow_up, self.cause),
+        };
+        Birth {
+            id: self.to.execution,
+            project: self.to.project.clone(),
+            context: self.to.context.clone(),
+            stage,
+            service: self.service.clone(),
+            sequence,
+            revision,
+            git_commit_id: event.git_commit_id.clone().or_else(in_force),
+            trigger_id: event.id.clone(),
+            accepted: self.accepted,
+            caused: self.accepted,
+            class: Class::Outside,
+            depth: 0,
+            parent: None,
+            epoch: ground.context.flags.epoch,
+            payload,
+            data: event.data.clone(),
+            cause: self.cause,
+        }
+    }
+}
+
+/// What is known of a follow-up from the record that names it.
+pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), follow_up: &FollowUp, cause: Cause) -> Birth {
+    Birth {
+        id: follow_up.execution,
+        project: parent.project.clone(),
+        context: parent.context.clone(),
+        stage: follow_up.stage.to_string(),
+        service: parent.service.clone(),
+        sequence: follow_up.sequence.to_string(),
+        revision: follow_up.revision.clone(),
+        git_commit_id: Some(follow_up.revision.clone()).filter(|revision| !revision.is_empty()),
+        trigger_id: follow_up.trigger_id.clone(),
+        accepted: parent.accepted,
+        caused: record.at,
+        class: Class::FollowUp,
+        depth: parent.depth.saturating_add(1),
+        parent: Some(parent.id),
+        epoch: parent.epoch,
+        payload: keys::record_sort(id),
+        data: record.base.clone(),
+        cause,
+    }
+}
+
+/// The context's item: created if need be, kept from expiring too soon, or else only checked, because the flags that were read must still
+/// hold when an execution starts: a pause or an abort in between covers it.
+fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Write {
+    let expires = now + retention;
+    let key = keys::context(&x.project, &x.context);
+    match &ground.context {
+        LoadedContext { version: 0, .. } => {
+            let item = codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted);
+            Write::Put(item.with("ttl", expires.0 / 1000), Condition::Absent)
+        }
+        context if context.expires.is_none_or(|at| at < now + Span(retention.0 / 2)) => codec::prolong_context(key, context, expires),
+        context => Write::Check(key, Condition::Version(context.version)),
+    }
+}
+
+/// The sequence to run, or why there is none, in the reference's words where clients know them.
+fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, String> {
+    let because = |why: String| format!("Unable to start sequence {}: {why}", birth.sequence);
+    if !ground.project.exists {
+        return Err(because(format!("no project named {} exists", birth.project)));
+    }
+    if birth.revision.is_empty() {
+        return Err(because(format!("project {} has no shipyard", birth.project)));
+    }
+    if birth.depth > MAX_DEPTH {
+        return Err(because(format!("it would be follow-up number {} in a row, {MAX_DEPTH} are allowed: triggeredOn forms a loop", birth.depth)));
+    }
+    let stage = shipyard.stage(&birth.stage);
+    let stage = stage.ok_or_else(|| because(format!("no stage with name {} found", birth.stage)))?;
+    let missing = || because(format!("no task sequence with name {} found in stage {}", birth.sequence, birth.stage));
+    stage.sequence(&birth.sequence).ok_or_else(missing)
+}
+
+/// The start as a transition, unless it would end the execution or set others off at once: then the ordinary path does it.
+fn start(x: &Execution, sequence: &Sequence, ground: &Ground, birth: &Birth, now: Timestamp) -> Option<Transition> {
+    let base: Object = first_payload(&birth.data, x);
+    let facts = Facts {
+        now,
+        cause: birth.cause,
+        flags: &ground.context.flags,
+        sequence,
+        current: (&ground.project.revision, &ground.project.shipyard),
+        base: &base,
+        events: &[],
+        policy: ground.project.policy,
+    };
+    match decide(x, Input::Granted(x.ask), &facts) {
+        Decision::Commit(started) => {
+            let plain = started.next.outcome.is_none() && started.record.as_ref().is_none_or(|record| record.sends.is_empty());
+            plain.then_some(*started)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,88 @@
+//! From a decision to a commit: what is written with it besides the execution.
+
+use super::birth::birth_of;
+use super::keys::{self, LaneKey};
+use super::message::Address;
+use super::{Loaded, Sequences, codec, history, lane};
+use crate::ports::{Condition, PortError, Ports, Write};
+use crate::item::Item;
+use crate::protocol::{Change, Effect, create};
+use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::sequences::{Duty, Execution, Flags, FollowUp, Lane, Record, Transition, born, same_lane};
+
+/// Follow-ups born in their parent's commit: a transaction has room for so many, the others start by message.
+const BORN_IN_COMMIT: usize = 45;
+
+impl<P: Ports> Sequences<P> {
+    /// The commit of a transition; `None`: the lane is not what the execution says it is, so what was loaded is old.
+    pub(super) async fn change(&self, old: &Loaded, transition: Transition) -> Result<Option<Change<Execution>>, PortError> {
+        let mut change = Change::new(Some(&old.x), transition.next, transition.record);
+        if change.next.outcome.is_some() {
+            // It may be there before the end is: it is looked at only where no execution is.
+            change.items.push(history::tombstone(&change.next.project, change.next.id));
+        }
+        let here: Vec<(usize, FollowUp)> = match &change.record {
+            Some(record) => same_lane(&change.next, &record.sends).map(|(n, follow_up)| (n, follow_up.clone())).collect(),
+            None => vec![],
+        };
+        if here.is_empty() || self.bear(old, &mut change, &here).await? { Ok(Some(change)) } else { Ok(None) }
+    }
+
+    /// Follow-ups that need this execution's own lane are born in the same commit. If it holds the lane, the first of them gets it in
+    /// the same transaction, so that nobody can come in between; the others stand in the queue.
+    async fn bear(&self, old: &Loaded, change: &mut Change<Execution>, here: &[(usize, FollowUp)]) -> Result<bool, PortError> {
+        let next = change.next.clone();
+        let Some((id, record)) = next.record.zip(change.record.clone()) else { return Ok(true) };
+        let lane = LaneKey::of(&next);
+        let of_context = keys::context(&next.project, &next.context);
+        let items = self.read(&[of_context.clone(), lane.lock()]).await?;
+        let flags = codec::context(items.get(&of_context)).flags;
+        let children = self.children(&next, (&id, &record), here, &flags).await?;
+        let holds = old.x.lane == Lane::Holds && next.lane == Lane::None;
+        for (place, (n, child)) in children.iter().enumerate() {
+            let expires = self.ports.now() + self.limits.retention;
+            change.with.push(create(child, expires));
+            change.effects.retain(|effect| *effect != Effect::Send(*n));
+            if holds && place == 0 {
+                let lock = items.get(&lane.lock());
+                if !lock.is_some_and(|lock| lane::is_held_by(lock, &old.x)) {
+                    return Ok(false);
+                }
+                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child)));
+                change.effects.retain(|effect| *effect != Effect::Duty(Duty::Drive));
+                change.effects.push(Effect::Duty(Duty::Grant(child.id)));
+            } else {
+                change.with.push(Write::Put(lane::entry_item(child), Condition::Always));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The follow-ups that can be born in the commit. One that is over before it began, or held back, is left to the message: its events
+    /// must be published.
+    async fn children(
+        &self,
+        parent: &Execution,
+        (id, record): (&RecordId, &Record),
+        here: &[(usize, FollowUp)],
+        flags: &Flags,
+    ) -> Result<Vec<(usize, Execution)>, PortError> {
+        let mut children = Vec::new();
+        for (n, follow_up) in here.iter().take(BORN_IN_COMMIT) {
+            let birth = birth_of(parent, (id, record), follow_up, Default::default());
+            let shipyard = self.shipyard(&parent.project, &follow_up.revision).await?;
+            let stage = shipyard.stage(follow_up.stage.as_str());
+            let Some(sequence) = stage.and_then(|stage| stage.sequence(follow_up.sequence.as_str())) else { continue };
+            let child = born(&birth, flags, &sequence, self.ports.now()).next;
+            if child.lane == Lane::Wants {
+                children.push((*n, child));
+            }
+        }
+        Ok(children)
+    }
+
+    /// Whom a grant to one of the execution's follow-ups is addressed to.
+    pub(super) fn child(&self, parent: &Execution, id: ExecutionId) -> Address {
+        Address { execution: id, ..Address::of(parent) }
+    }
+}

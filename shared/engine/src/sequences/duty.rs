@@ -1,0 +1,39 @@
+//! The duties that only this engine knows: lanes, tombstones, flags, repeating a trigger.
+
+use super::keys::LaneKey;
+use super::message::Message;
+use super::subject::gathered;
+use super::{Address, Sequences, history};
+use crate::ports::{PortError, Ports};
+use crate::protocol::{Subject, record};
+use crate::table;
+use keelway_domain::sequences::{Duty, Execution};
+
+impl<P: Ports> Sequences<P> {
+    pub(super) async fn fulfil(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
+        match duty {
+            // Before the execution exists a tombstone would say "was here" of one that a crash kept from ever being; so it follows.
+            Duty::Bury => table::record(&self.ports, vec![history::tombstone(&x.project, x.id)], vec![]).await,
+            // Left in the queue it would be in the next hand-over's way.
+            Duty::Leave(ask) => table::record(&self.ports, vec![], vec![LaneKey::of(x).entry(x, *ask)]).await,
+            Duty::Ask => self.ask(x).await,
+            Duty::Drive => self.drive(x, Some((x.id, x.ask))).await,
+            Duty::Grant(child) => {
+                let payload = gathered(x);
+                let granted = Message::Granted { to: self.child(x, *child), ask: 0, payload };
+                table::send_all(&self.ports, &[granted.letter()]).await
+            }
+            Duty::Repeat => {
+                let Some(id) = x.record else { return Ok(()) };
+                let Some(record) = record::read(&self.ports, x, &id).await? else { return Ok(()) };
+                table::publish(&self.ports, &x.events(&id, &record)).await
+            }
+            Duty::Recheck => {
+                if self.context(&x.project, &x.context).await?.flags.pauses(&x.stage) {
+                    return Ok(());
+                }
+                table::send_all(&self.ports, &[Message::Obey { to: Address::of(x) }.letter()]).await
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Where everything about sequences lies in the table. One partition per context (what happened there), one per lane (lock and queue);
+//! the id of a task's trigger leads to both the execution and its record, so handling an event needs no index.
+
+use super::Address;
+use crate::item::Key;
+pub use crate::keys::{MAIN, hash, ms, record_sort};
+use crate::keys::{open_work, shard_of};
+use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::sequences::{Class, Execution};
+use keelway_domain::time::Timestamp;
+
+/// The partition that lists the projects.
+pub const PROJECTS: &str = "PROJECTS";
+
+/// The partition of a context.
+pub fn context_partition(project: &ProjectName, context: &Context) -> String {
+    format!("C#{project}#{context}")
+}
+
+/// The context item: flags and what the list of sequences shows of it.
+pub fn context(project: &ProjectName, context: &Context) -> Key {
+    Key::new(context_partition(project, context), MAIN)
+}
+
+/// An execution.
+pub fn execution(to: &Address) -> Key {
+    Key::new(context_partition(&to.project, &to.context), format!("X#{}", to.execution))
+}
+
+/// The sort key of a recorded event: by acceptance, then content.
+pub fn event_sort(at: Timestamp, content: u64) -> String {
+    format!("E#{}#{}", ms(at), hash(content))
+}
+
+/// The content hash in the sort key of a recorded event.
+pub fn event_content(sort: &str) -> Option<u64> {
+    let text = sort.strip_prefix("E#")?.split('#').nth(1)?;
+    ExecutionId::parse(text).map(|id| id.0)
+}
+
+/// A transition record.
+pub fn record(project: &ProjectName, context: &Context, id: &RecordId) -> Key {
+    Key::new(context_partition(project, context), record_sort(id))
+}
+
+/// A lane: at most one execution of a (project, stage, service) holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LaneKey(pub String);
+
+impl LaneKey {
+    /// The lane an execution runs on.
+    pub fn of(x: &Execution) -> Self {
+        Self(format!("K#{}#{}#{}", x.project, x.stage, x.service))
+    }
+    /// The lock.
+    pub fn lock(&self) -> Key {
+        Key::new(self.0.clone(), MAIN)
+    }
+    /// The place of a request of an execution in the queue.
+    pub fn entry(&self, x: &Execution, ask: u32) -> Key {
+        let class = match x.class {
+            Class::FollowUp => 0,
+            Class::Outside => 1,
+        };
+        Key::new(self.0.clone(), format!("Q#{class}#{}#{}#{ask:06}", ms(x.accepted), x.id))
+    }
+}
+
+/// What remains of an execution for ever: its trigger, however old, starts nothing a second time.
+pub fn tombstone(project: &ProjectName, execution: ExecutionId) -> Key {
+    Key::new(format!("Z#{project}#{execution}"), MAIN)
+}
+
+/// The partition of a project's definitions.
+pub fn project_partition(project: &ProjectName) -> String {
+    format!("P#{project}")
+}
+
+/// A project.
+pub fn project(project: &ProjectName) -> Key {
+    Key::new(project_partition(project), MAIN)
+}
+
+/// An applied shipyard revision; immutable.
+pub fn revision(project: &ProjectName, revision: &str) -> Key {
+    Key::new(project_partition(project), format!("S#{revision}"))
+}
+
+/// A service.
+pub fn service(project: &ProjectName, service: &str) -> Key {
+    Key::new(project_partition(project), format!("V#{service}"))
+}
+
+/// Index partition: open tasks of a name.
+pub fn open_tasks(project: &ProjectName, task: &str) -> String {
+    format!("O#{project}#{task}")
+}
+
+/// Index sort key of an open task.
+pub fn open_task_sort(x: &Execution, sent: Timestamp, id: &RecordId) -> String {
+    format!("{}#{}#{}#{}#{:03}#{}", x.stage, x.service, ms(sent), id.subject, id.number, id.hash)
+}
+
+/// Index partition: a shard of the open executions, in which all of a project's stand.
+pub fn open_executions(project: &ProjectName) -> String {
+    open_work(super::NAME, shard_of(project.as_str()))
+}
+
+/// What the index sort keys of a project's open executions begin with.
+pub fn open_in(project: &ProjectName) -> String {
+    format!("{project}#")
+}
+
+/// Index sort key of an open execution.
+pub fn open_sort(x: &Execution) -> String {
+    format!("{}{}#{}#{}", open_in(&x.project), ms(x.accepted), x.context, x.id)
+}
+
+/// Index partition: contexts of a project by age.
+pub fn contexts(project: &ProjectName) -> String {
+    format!("P#{project}")
+}
+
+/// Index sort key of a context.
+pub fn by_age(at: Timestamp, context: &Context) -> String {
+    format!("{}#{context}", ms(at))
+}
+
+/// Where a time begins in an index by age.
+pub fn age_bound(at: Timestamp) -> String {
+    ms(at)
+}

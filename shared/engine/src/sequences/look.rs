@@ -1,0 +1,49 @@
+//! What the sweep looks for in open executions.
+
+use super::keys::{self, LaneKey};
+use super::message::{Address, Message};
+use super::{Loaded, Sequences, codec};
+use crate::item::Key;
+use crate::ports::{PortError, Ports};
+use crate::protocol::Letter;
+use crate::protocol::sweep::{OVERDUE, Tick};
+use crate::table::Items;
+use keelway_domain::sequences::{Execution, Flags, Lane, UNANSWERED};
+use std::collections::HashSet;
+
+impl<P: Ports> Sequences<P> {
+    /// A message to each that needs one. Of those that wait for one lane and for nothing else, the first is enough: driving the lane
+    /// serves all of them.
+    pub(super) async fn overdue(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        let contexts: HashSet<Key> = open.iter().map(|loaded| keys::context(&loaded.x.project, &loaded.x.context)).collect();
+        let contexts: Vec<Key> = contexts.into_iter().collect();
+        let items = if contexts.is_empty() { Items::new() } else { self.read(&contexts).await? };
+        let mut letters = Vec::new();
+        for Loaded { x, .. } in open {
+            let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
+            let to = Address::of(x);
+            if disobeys(x, &flags) {
+                letters.push(Message::Obey { to }.letter());
+            } else if waits_in_vain(x, tick) || (waits_for_lane(x, tick) && tick.once.insert(LaneKey::of(x).0)) {
+                letters.push(Message::Settle { to }.letter());
+            }
+        }
+        Ok(letters)
+    }
+}
+
+/// It has not been told of its context's flags.
+fn disobeys(x: &Execution, flags: &Flags) -> bool {
+    flags.aborts(&x.stage, x.epoch) || flags.pauses(&x.stage) != x.paused
+}
+
+/// A wake-up that should have come did not, or a trigger may never have been published.
+fn waits_in_vain(x: &Execution, tick: &Tick) -> bool {
+    let unanswered = x.is_open() && x.reactions.is_empty() && x.repeated.is_none() && !x.waits_for_approval();
+    tick.overdue(x.wake) || (unanswered && x.sent.is_some_and(|at| at + UNANSWERED < tick.now))
+}
+
+/// It has wanted its lane for a while.
+fn waits_for_lane(x: &Execution, tick: &Tick) -> bool {
+    x.lane == Lane::Wants && x.caused + OVERDUE < tick.now
+}

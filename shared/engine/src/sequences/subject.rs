@@ -1,0 +1,80 @@
+//! An execution as the protocol sees it.
+
+use super::codec;
+use super::keys::{self, LaneKey};
+use super::message::{Address, Message};
+use crate::item::{Attrs, Item, Key};
+use crate::ports::PortError;
+use crate::protocol::{Letter, Subject};
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::RecordId;
+use keelway_domain::sequences::{self, Duty, Execution, FollowUp, Gathered, Record};
+use keelway_domain::time::Timestamp;
+
+impl Subject for Execution {
+    type Send = FollowUp;
+    type Duty = Duty;
+
+    const FORMAT: i64 = codec::FORMAT;
+
+    fn key(&self) -> Key {
+        keys::execution(&Address::of(self))
+    }
+    fn decode(item: &Item) -> Result<Self, PortError> {
+        codec::execution(item)
+    }
+    fn attributes(&self, expires: Timestamp) -> Attrs {
+        codec::attributes(self, expires)
+    }
+    fn record(&self) -> Option<RecordId> {
+        self.record
+    }
+    fn wake(&self) -> Option<Timestamp> {
+        self.wake.filter(|_| self.outcome.is_none())
+    }
+    fn over(&self) -> bool {
+        self.outcome.is_some()
+    }
+    fn owed(&self, cause: Cause) -> Vec<Duty> {
+        sequences::owed(self, cause)
+    }
+    fn fresh(&self, old: Option<&Self>) -> Vec<Duty> {
+        sequences::fresh(old, self)
+    }
+    fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
+        // Of the newest record the task is still open; a later one was made when it was over.
+        if self.record == Some(*id) { record.events(id, &self.context) } else { record.events_but_trigger(id, &self.context) }
+    }
+    fn letter(&self, id: &RecordId, n: usize, _: &FollowUp) -> Letter {
+        Message::Follow { to: Address::of(self), record: *id, n }.letter()
+    }
+    fn wake_up(&self, at: Timestamp) -> (String, Letter) {
+        (format!("keelway-{}-{}", self.id, at.0), Message::Wake { to: Address::of(self), at }.letter())
+    }
+    fn keeps(&self) -> Vec<Key> {
+        let partition = keys::context_partition(&self.project, &self.context);
+        let answers = self.reactions.iter().filter(|reaction| reaction.has_data);
+        let mut kept: Vec<Key> =
+            answers.map(|answer| Key::new(partition.clone(), keys::event_sort(answer.at, answer.content))).collect();
+        kept.push(Key::new(partition, gathered(self)));
+        kept.push(keys::context(&self.project, &self.context));
+        kept
+    }
+    fn since(&self) -> Timestamp {
+        self.caused
+    }
+}
+
+/// Sort key of the item that holds what an execution has gathered.
+pub(super) fn gathered(x: &Execution) -> String {
+    match x.gathered() {
+        Gathered::Record(id) => keys::record_sort(&id),
+        Gathered::Payload(sort) => sort.to_owned(),
+    }
+}
+
+/// The place of an execution's present request in its lane's queue.
+pub(super) fn entry(x: &Execution) -> Key {
+    LaneKey::of(x).entry(x, x.ask)
+}
