@@ -209,7 +209,13 @@ impl Frame<'_> {
         let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
         let mut set: Attrs = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
         set.insert(Name::Borrowed("v"), Attr::N(old.version + 1));
-        Write::Update { key: keys::execution(&address(next)), condition: Condition::Version(old.version), set, remove }
+        Write::Update {
+            key: keys::execution(&address(next)),
+            condition: Condition::Version(old.version),
+            set,
+            remove,
+            raise: false,
+        }
     }
 }
 
@@ -370,5 +376,5 @@ pub fn update_context(key: crate::item::Key, old: &LoadedContext, flags: &Flags)
     put("es", (!flags.aborted_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.aborted_stages).to_string())));
     put("pa", flags.paused.then_some(Attr::Flag(true)));
     put("ps", (!flags.paused_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.paused_stages).to_string())));
-    Write::Update { key, condition: Condition::Version(old.version), set, remove }
+    Write::Update { key, condition: Condition::Version(old.version), set, remove, raise: false }
 }

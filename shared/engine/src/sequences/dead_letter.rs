@@ -80,7 +80,8 @@ impl<P: Ports> Engine<P> {
             let set = Attrs::from(
                 [("v", version + 1), ("rd", times + 1), ("nx", next.0)].map(|(name, n)| (Name::Borrowed(name), Attr::N(n))),
             );
-            let write = Write::Update { key: item.key.clone(), condition: Condition::Version(version), set, remove: vec![] };
+            let write =
+                Write::Update { key: item.key.clone(), condition: Condition::Version(version), set, remove: vec![], raise: false };
             // Counted before it is sent: one that is lost in between is sent with the next round.
             if self.ports.write(&write).await? == Written::Done {
                 let first = Timestamp(item.number("st").unwrap_or(now.0));

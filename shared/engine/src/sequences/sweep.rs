@@ -148,7 +148,7 @@ impl<P: Ports> Engine<P> {
         let stale = |item: &Item| item.number("ttl").is_some_and(|ttl| ttl < expires - self.limits.retention.0 / 2000);
         if self.read(std::slice::from_ref(&key)).await?.get(&key).is_some_and(stale) {
             let set = Attrs::from([(Name::Borrowed("ttl"), Attr::N(expires))]);
-            drop(self.ports.write(&Write::Update { key, condition: Condition::Always, set, remove: vec![] }).await?);
+            drop(self.ports.write(&Write::Update { key, condition: Condition::Always, set, remove: vec![], raise: false }).await?);
         }
         Ok(())
     }
