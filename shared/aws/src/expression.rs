@@ -19,25 +19,46 @@ pub(crate) struct Expressions {
 
 impl Expressions {
     /// Only a condition.
-    pub fn when(condition: Condition) -> Self {
+    pub fn when(condition: &Condition) -> Self {
         let mut expressions = Self::default();
         expressions.condition = match condition {
             Condition::Always => None,
             Condition::Absent => Some(format!("attribute_not_exists({PK})")),
             Condition::Version(version) => {
                 expressions.names.insert("#v".into(), "v".into());
-                expressions.values.insert(":v".into(), value(&Attr::N(version)));
+                expressions.values.insert(":v".into(), value(&Attr::N(*version)));
                 Some("#v = :v".into())
             }
+            Condition::Match { equal, absent } => expressions.matching(equal, absent),
         };
         expressions
     }
 
-    /// A condition and what to change. Nothing to change is no expression: the item is only created if need be.
-    pub fn update(condition: Condition, set: &Attrs, remove: &[Name]) -> Self {
+    /// What each of the attributes must be. Nothing to compare is no condition.
+    fn matching(&mut self, equal: &Attrs, absent: &[Name]) -> Option<String> {
+        let mut terms = Vec::with_capacity(equal.len() + absent.len());
+        for (i, (name, attr)) in equal.iter().enumerate() {
+            terms.push(format!("#m{i} = :m{i}"));
+            self.names.insert(format!("#m{i}"), name.to_string());
+            self.values.insert(format!(":m{i}"), value(attr));
+        }
+        for (i, name) in absent.iter().enumerate() {
+            terms.push(format!("attribute_not_exists(#a{i})"));
+            self.names.insert(format!("#a{i}"), name.to_string());
+        }
+        (!terms.is_empty()).then(|| terms.join(" AND "))
+    }
+
+    /// A condition and what to change, `raise` the version among it. Nothing to change is no expression: the item is only created if need be.
+    pub fn update(condition: &Condition, set: &Attrs, remove: &[Name], raise: bool) -> Self {
         let mut expressions = Self::when(condition);
         let mut clauses = Vec::new();
-        let mut sets = Vec::with_capacity(set.len());
+        let mut sets = Vec::with_capacity(set.len() + 1);
+        if raise {
+            sets.push("#v = #v + :one".to_owned());
+            expressions.names.insert("#v".into(), "v".into());
+            expressions.values.insert(":one".into(), value(&Attr::N(1)));
+        }
         for (i, (name, attr)) in set.iter().enumerate() {
             sets.push(format!("#s{i} = :s{i}"));
             expressions.names.insert(format!("#s{i}"), name.to_string());
@@ -115,28 +136,39 @@ mod tests {
 
     #[test]
     fn conditions_verbatim() {
-        assert_eq!(Expressions::when(Condition::Always), Expressions::default());
-        let absent = Expressions::when(Condition::Absent);
+        assert_eq!(Expressions::when(&Condition::Always), Expressions::default());
+        let absent = Expressions::when(&Condition::Absent);
         assert_eq!(absent.condition.as_deref(), Some("attribute_not_exists(pk)"));
         assert_eq!((absent.names(), absent.values()), (None, None));
-        let version = Expressions::when(Condition::Version(7));
+        let version = Expressions::when(&Condition::Version(7));
         assert_eq!(version.condition.as_deref(), Some("#v = :v"));
         assert_eq!(version.names().unwrap()["#v"], "v");
         assert_eq!(version.values().unwrap()[":v"], AttributeValue::N("7".into()));
+        let equal = Attrs::from([(Cow::Borrowed("k"), Attr::N(3)), (Cow::Borrowed("th"), Attr::B(vec![1]))]);
+        let matching = Expressions::when(&Condition::Match { equal, absent: vec!["en".into()] });
+        assert_eq!(matching.condition.as_deref(), Some("#m0 = :m0 AND #m1 = :m1 AND attribute_not_exists(#a0)"));
+        let names = matching.names().unwrap();
+        assert_eq!([&names["#m0"], &names["#m1"], &names["#a0"]], ["k", "th", "en"]);
+        assert_eq!(matching.values().unwrap()[":m0"], AttributeValue::N("3".into()));
+        assert_eq!(Expressions::when(&Condition::Match { equal: Attrs::new(), absent: vec![] }), Expressions::default());
     }
 
     #[test]
     fn an_update_names_what_it_sets_and_removes() {
         let set = Attrs::from([(Cow::Borrowed("v"), Attr::N(8)), (Cow::Borrowed("en"), Attr::S("pass".into()))]);
         let remove = [Cow::Borrowed("gp1"), Cow::Borrowed("gs1")];
-        let update = Expressions::update(Condition::Version(7), &set, &remove);
+        let update = Expressions::update(&Condition::Version(7), &set, &remove, false);
         assert_eq!(update.update.as_deref(), Some("SET #s0 = :s0, #s1 = :s1 REMOVE #r0, #r1"));
         let names = update.names().unwrap();
         assert_eq!([&names["#s0"], &names["#s1"], &names["#r0"], &names["#v"]], ["en", "v", "gp1", "v"]);
         assert_eq!(update.values().unwrap()[":s1"], AttributeValue::N("8".into()));
-        let nothing = Expressions::update(Condition::Absent, &Attrs::new(), &[]);
+        let nothing = Expressions::update(&Condition::Absent, &Attrs::new(), &[], false);
         assert_eq!((nothing.update, nothing.names), (None, HashMap::new()));
-        let only_remove = Expressions::update(Condition::Always, &Attrs::new(), &remove);
+        let raised = Expressions::update(&Condition::Version(7), &Attrs::new(), &remove, true);
+        assert_eq!(raised.update.as_deref(), Some("SET #v = #v + :one REMOVE #r0, #r1"));
+        let values = raised.values().unwrap();
+        assert_eq!([&values[":v"], &values[":one"]], [&AttributeValue::N("7".into()), &AttributeValue::N("1".into())]);
+        let only_remove = Expressions::update(&Condition::Always, &Attrs::new(), &remove, false);
         assert_eq!(only_remove.update.as_deref(), Some("REMOVE #r0, #r1"));
         assert_eq!(only_remove.values(), None);
     }

@@ -115,7 +115,7 @@ impl Store for Aws {
         match write {
             Write::Put(item, condition) => {
                 fits(PUT, item)?;
-                let when = Expressions::when(*condition);
+                let when = Expressions::when(condition);
                 let request = client.put_item().table_name(self.table()).set_item(Some(codec::raw(item)));
                 let request = request.set_condition_expression(when.condition.clone());
                 let request = request.set_expression_attribute_names(when.names()).set_expression_attribute_values(when.values());
@@ -134,8 +134,8 @@ impl Store for Aws {
                     },
                 )
             }
-            Write::Update { key, condition, set, remove } => {
-                let update = Expressions::update(*condition, set, remove);
+            Write::Update { key, condition, set, remove, raise } => {
+                let update = Expressions::update(condition, set, remove, *raise);
                 let request = client.update_item().table_name(self.table()).set_key(Some(codec::raw_key(key)));
                 let request =
                     request.set_condition_expression(update.condition.clone()).set_update_expression(update.update.clone());
@@ -157,7 +157,7 @@ impl Store for Aws {
                 )
             }
             Write::Delete(key, condition) => {
-                let when = Expressions::when(*condition);
+                let when = Expressions::when(condition);
                 let request = client.delete_item().table_name(self.table()).set_key(Some(codec::raw_key(key)));
                 let request = request.set_condition_expression(when.condition.clone());
                 let request = request.set_expression_attribute_names(when.names()).set_expression_attribute_values(when.values());
@@ -219,14 +219,14 @@ impl Aws {
         let item = match write {
             Write::Put(item, condition) => {
                 fits(TRANSACT, item)?;
-                let when = Expressions::when(*condition);
+                let when = Expressions::when(condition);
                 let put = Put::builder().table_name(table).set_item(Some(codec::raw(item)));
                 let put = put.set_condition_expression(when.condition.clone());
                 let put = put.set_expression_attribute_names(when.names()).set_expression_attribute_values(when.values());
                 builder.put(put.build().map_err(bad)?)
             }
-            Write::Update { key, condition, set, remove } => {
-                let expressions = Expressions::update(*condition, set, remove);
+            Write::Update { key, condition, set, remove, raise } => {
+                let expressions = Expressions::update(condition, set, remove, *raise);
                 let update = Update::builder().table_name(table).set_key(Some(codec::raw_key(key)));
                 let update = update.set_condition_expression(expressions.condition.clone());
                 let update = update.set_update_expression(expressions.update.clone());
@@ -235,7 +235,7 @@ impl Aws {
                 builder.update(update.build().map_err(bad)?)
             }
             Write::Delete(key, condition) => {
-                let when = Expressions::when(*condition);
+                let when = Expressions::when(condition);
                 let delete = Delete::builder().table_name(table).set_key(Some(codec::raw_key(key)));
                 let delete = delete.set_condition_expression(when.condition.clone());
                 let delete = delete.set_expression_attribute_names(when.names()).set_expression_attribute_values(when.values());
@@ -245,7 +245,7 @@ impl Aws {
                 return Err(refused(TRANSACT, format!("a check of {key} without a condition checks nothing: leave it out")));
             }
             Write::Check(key, condition) => {
-                let when = Expressions::when(*condition);
+                let when = Expressions::when(condition);
                 let check = ConditionCheck::builder().table_name(table).set_key(Some(codec::raw_key(key)));
                 let check = check.set_condition_expression(when.condition.clone());
                 let check = check.set_expression_attribute_names(when.names()).set_expression_attribute_values(when.values());

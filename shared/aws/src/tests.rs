@@ -55,7 +55,7 @@ fn key() -> Key {
 
 fn bump() -> Write {
     let set = Attrs::from([("v".into(), 8i64.into())]);
-    Write::Update { key: key(), condition: Condition::Version(7), set, remove: vec!["gp1".into()] }
+    Write::Update { key: key(), condition: Condition::Version(7), set, remove: vec!["gp1".into()], raise: false }
 }
 
 async fn got(status: u16, code: &str) -> PortError {

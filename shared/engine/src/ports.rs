@@ -28,7 +28,7 @@ pub enum PortError {
 }
 
 /// When a write may happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Always: only for records whose key ends in the hash of their content.
     Always,
@@ -36,6 +36,13 @@ pub enum Condition {
     Absent,
     /// The item's version is this one: `#v = :v`.
     Version(i64),
+    /// Attributes have these values, and others do not exist: for a writer who does not know the version, but what it decided from.
+    Match {
+        /// `#m = :m` for each. An item that is absent has none of them.
+        equal: Attrs,
+        /// `attribute_not_exists(#a)` for each.
+        absent: Vec<Name>,
+    },
 }
 
 /// One write, conditional or not.
@@ -53,6 +60,9 @@ pub enum Write {
         set: Attrs,
         /// Attributes to remove.
         remove: Vec<Name>,
+        /// Raises the version `v` by one, whatever it is: `SET v = v + :one`. The item must have one; neither `set` nor `remove`
+        /// may name it then.
+        raise: bool,
     },
     /// Deletes the item.
     Delete(Key, Condition),
@@ -69,10 +79,10 @@ impl Write {
         }
     }
     /// When it may happen.
-    pub fn condition(&self) -> Condition {
+    pub fn condition(&self) -> &Condition {
         match self {
-            Write::Put(_, condition) | Write::Update { condition, .. } => *condition,
-            Write::Delete(_, condition) | Write::Check(_, condition) => *condition,
+            Write::Put(_, condition) | Write::Update { condition, .. } => condition,
+            Write::Delete(_, condition) | Write::Check(_, condition) => condition,
         }
     }
 }

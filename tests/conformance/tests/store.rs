@@ -2,13 +2,18 @@
 
 use keelway_domain::time::Timestamp;
 use keelway_world::World;
-use keelway_world::contract::{self, PROPERTIES};
+use keelway_world::contract::{self, PROPERTIES, TWIN_ONLY};
 use keelway_world::core::{Fault, Method};
 use keelway_world::exec::block_on;
 
 fn holds(world: &World) {
     for (i, property) in PROPERTIES.iter().enumerate() {
         if let Err(e) = block_on(contract::check(&world.worker(0), i, "t#")) {
+            panic!("{property}: {e}");
+        }
+    }
+    for (i, (property, _)) in TWIN_ONLY.iter().enumerate() {
+        if let Err(e) = block_on(contract::check_twin(&world.worker(0), i, "t#")) {
             panic!("{property}: {e}");
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! Each property works in partitions that begin with the given prefix, so many may run in one table at the same time.
 
-use keelway_engine::item::{Attrs, Item, Key, MAX_ITEM_BYTES};
+use keelway_engine::item::{Attrs, Item, Key, MAX_ITEM_BYTES, Name};
 use keelway_engine::ports::{Condition, Cursor, Index, PortError, Query, Store, Transacted, Write, Written};
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &'static str, got: T, expected: T)
 }
 
 /// The properties' names, in the order of [`check`]'s numbers.
-pub const PROPERTIES: [&str; 9] = [
+pub const PROPERTIES: [&str; 10] = [
     "a failed condition returns the old item",
     "a version guards an item, and an item without one has none",
     "an update touches only what it names",
@@ -55,7 +55,17 @@ pub const PROPERTIES: [&str; 9] = [
     "batches write and read everything once leftovers are sent again",
     "an item that is too large is refused",
     "limits of batches and duplicate keys are refused",
+    "a write may compare attributes and raise the version",
 ];
+
+/// What DynamoDB keeps and the local cloud's emulator does not, and what that does instead: asked of the twin only.
+pub const TWIN_ONLY: [(&str, &str); 1] =
+    [("an update that names an attribute twice is refused", "the emulator carries out one clause after the other")];
+
+/// Checks one property by its place in [`TWIN_ONLY`].
+pub async fn check_twin(worker: &crate::worker::Worker, _property: usize, prefix: &str) -> Result<(), Broken> {
+    named_twice(worker, Key::new(format!("{prefix}twin"), "a")).await
+}
 
 /// Checks one property by its place in [`PROPERTIES`].
 pub async fn check<S: Store>(store: &S, property: usize, prefix: &str) -> Result<(), Broken> {
@@ -69,7 +79,8 @@ pub async fn check<S: Store>(store: &S, property: usize, prefix: &str) -> Result
         5 => index(store, &at("x").pk).await,
         6 => batches(store, &at("x").pk).await,
         7 => sizes(store, at("a")).await,
-        _ => limits(store, &at("x").pk).await,
+        8 => limits(store, &at("x").pk).await,
+        _ => matching(store, &at("x").pk).await,
     }
 }
 
@@ -90,12 +101,12 @@ async fn old_item<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
 
 fn bump(key: &Key, version: i64) -> Write {
     let set = Attrs::from([("v".into(), (version + 1).into())]);
-    Write::Update { key: key.clone(), condition: Condition::Version(version), set, remove: vec![] }
+    Write::Update { key: key.clone(), condition: Condition::Version(version), set, remove: vec![], raise: false }
 }
 
 async fn versions<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
     let set = Attrs::from([("v".into(), 1i64.into())]);
-    let create = Write::Update { key: key.clone(), condition: Condition::Absent, set, remove: vec![] };
+    let create = Write::Update { key: key.clone(), condition: Condition::Absent, set, remove: vec![], raise: false };
     same("an update creates an absent item", store.write(&create).await?, Written::Done)?;
     for version in 1..=20 {
         same("an update of the present version", store.write(&bump(&key, version)).await?, Written::Done)?;
@@ -116,8 +127,8 @@ async fn update<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
         .with("gone", "soon");
     store.write(&Write::Put(before.clone(), Condition::Absent)).await?;
     let set = Attrs::from([("v".into(), 2i64.into()), ("ttl".into(), 5i64.into()), ("size".into(), "a reserved word".into())]);
-    let write =
-        Write::Update { key: key.clone(), condition: Condition::Version(1), set, remove: vec!["gone".into(), "never".into()] };
+    let remove = vec!["gone".into(), "never".into()];
+    let write = Write::Update { key: key.clone(), condition: Condition::Version(1), set, remove, raise: false };
     same("the update", store.write(&write).await?, Written::Done)?;
     let mut after = before.with("v", 2i64).with("ttl", 5i64).with("size", "a reserved word");
     after.attrs.remove("gone");
@@ -208,7 +219,8 @@ async fn index<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {
     }
     let set = Attrs::from([("v".into(), 2i64.into())]);
     let key = Key::new(pk, "i2");
-    let leave = Write::Update { key, condition: Condition::Version(1), set, remove: vec!["gp1".into(), "gs1".into()] };
+    let leave =
+        Write::Update { key, condition: Condition::Version(1), set, remove: vec!["gp1".into(), "gs1".into()], raise: false };
     store.write(&leave).await?;
     for limit in [1, 2, 10] {
         let all = settled(store, Query::index(Index::ByWork, work.as_str(), limit), 6).await?;
@@ -288,7 +300,7 @@ async fn sizes<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
     refusal("one byte more, put", store.write(&Write::Put(more.clone(), Condition::Always)).await)?;
     refusal("one byte more, batch", store.put_batch(&[more], &[]).await)?;
     let set = Attrs::from([("w".into(), "x".into())]);
-    let write = Write::Update { key, condition: Condition::Version(1), set, remove: vec![] };
+    let write = Write::Update { key, condition: Condition::Version(1), set, remove: vec![], raise: false };
     refusal("grown by an update", store.write(&write).await)
 }
 
@@ -308,6 +320,55 @@ async fn limits<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {
     same("nothing of it happened", store.query(&Query::table(pk, 5)).await?.items, vec![])
 }
 
+async fn matching<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {
+    let key = Key::new(pk, "a");
+    let write = |k: i64, hash: Vec<u8>, set: Attrs, remove: Vec<Name>| {
+        let equal = Attrs::from([("k".into(), k.into()), ("th".into(), hash.into()), ("t".into(), "open".into())]);
+        let condition = Condition::Match { equal, absent: vec!["en".into(), "size".into()] };
+        Write::Update { key: key.clone(), condition, set, remove, raise: true }
+    };
+    let set = |name: &'static str| Attrs::from([(name.into(), "x".into())]);
+    let step = |k| write(k, vec![7, 0], set("r"), vec!["w".into()]);
+    let before = Item::new(key.clone()).with("k", 3i64).with("th", vec![7, 0]).with("t", "open").with("w", 5i64);
+    same("of an item that is absent", store.write(&step(3)).await?, Written::Conflict(None))?;
+    store.write(&Write::Put(before.clone(), Condition::Absent)).await?;
+    refusal("raising a version that is not there", store.write(&step(3)).await)?;
+    let before = before.with("v", 9i64);
+    store.write(&Write::Put(before.clone(), Condition::Always)).await?;
+    let conflict = Written::Conflict(Some(before.clone()));
+    same("with another number", store.write(&step(4)).await?, conflict.clone())?;
+    same("with other bytes", store.write(&write(3, vec![7], set("r"), vec![])).await?, conflict)?;
+    let mut after = before.with("v", 10i64).with("r", "x");
+    after.attrs.remove("w");
+    same("when all are equal", store.write(&step(3)).await?, Written::Done)?;
+    same("what it did", store.get(&key).await?, Some(after.clone()))?;
+    same("only the version", store.write(&write(3, vec![7, 0], Attrs::new(), vec![])).await?, Written::Done)?;
+    let both = [step(3), Write::Put(Item::new(Key::new(pk, "b")), Condition::Absent)];
+    same("in a transaction", store.transact(&both).await?, Transacted::Done)?;
+    same("three times raised", store.get(&key).await?.map(|item| item.version()), Some(12))?;
+    same("in a transaction that fails", store.transact(&both).await?, Transacted::Cancelled(vec![false, true]))?;
+    same("an end", store.write(&write(3, vec![7, 0], set("en"), vec![])).await?, Written::Done)?;
+    let ended = after.with("v", 13i64).with("en", "x");
+    same("once one that must be absent is there", store.write(&step(3)).await?, Written::Conflict(Some(ended.clone())))?;
+    let delete = |k: i64| {
+        let equal = Attrs::from([("k".into(), k.into())]);
+        Write::Delete(key.clone(), Condition::Match { equal, absent: vec!["none".into()] })
+    };
+    same("a delete with another number", store.write(&delete(2)).await?, Written::Conflict(Some(ended.clone())))?;
+    same("a delete when all are equal", store.write(&delete(3)).await?, Written::Done)
+}
+
+async fn named_twice<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
+    let before = Item::new(key.clone()).with("v", 1i64).with("t", "as it was");
+    store.write(&Write::Put(before.clone(), Condition::Absent)).await?;
+    let set = |name: &'static str| Attrs::from([(name.into(), "x".into())]);
+    let write = |set, remove, raise| Write::Update { key: key.clone(), condition: Condition::Always, set, remove, raise };
+    refusal("set and removed", store.write(&write(set("t"), vec!["t".into()], false)).await)?;
+    refusal("set and raised", store.write(&write(set("v"), vec![], true)).await)?;
+    refusal("removed and raised", store.write(&write(Attrs::new(), vec!["v".into()], true)).await)?;
+    same("nothing of it happened", store.get(&key).await?, Some(before))
+}
+
 /// What single writes cost, index entries included.
 pub async fn write_units<S: Store + Meter>(store: &S, prefix: &str) -> Result<(), Broken> {
     let key = Key::new(format!("{prefix}units"), "a");
@@ -317,7 +378,7 @@ pub async fn write_units<S: Store + Meter>(store: &S, prefix: &str) -> Result<()
     let put = |item: Item| Write::Put(item, Condition::Always);
     let set = |name: &'static str, value: &str| {
         let set = Attrs::from([(name.into(), value.into())]);
-        Write::Update { key: key.clone(), condition: Condition::Always, set, remove: vec![] }
+        Write::Update { key: key.clone(), condition: Condition::Always, set, remove: vec![], raise: false }
     };
     let steps: [(&'static str, Write, f64); 8] = [
         ("an item of 1 KB", put(item(900)), 1.0),

@@ -1,7 +1,7 @@
 //! The table's twin: DynamoDB's behaviour as far as the engines rely on it, executed one request at a time.
 
 use crate::units::{self, INDEXES, Units};
-use keelway_engine::item::{Item, Key, MAX_ITEM_BYTES};
+use keelway_engine::item::{Item, Key, MAX_ITEM_BYTES, Name};
 use keelway_engine::ports::{Condition, Cursor, Index, Leftover, Page, PortError, Query, Transacted, Write, Written};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -215,11 +215,12 @@ impl Table {
         if matches!(write, Write::Check(..)) {
             return refused("ConditionCheck", "only inside a transaction");
         }
-        let new = self.after(write)?;
+        well_formed(write)?;
         if !self.holds(write) {
             self.units.write += 1.0;
             return Ok(Written::Conflict(self.items.get(write.key()).map(|item| (**item).clone())));
         }
+        let new = self.after(write)?;
         self.units.write += self.put(write.key().clone(), new);
         Ok(Written::Done)
     }
@@ -233,8 +234,10 @@ impl Table {
         if writes.iter().map(Write::key).collect::<BTreeSet<_>>().len() < writes.len() {
             return refused(REQUEST, "the same key twice");
         }
-        let after = writes.iter().map(|write| self.after(write)).collect::<Result<Vec<_>, _>>()?;
+        writes.iter().try_for_each(well_formed)?;
         let failed: Vec<bool> = writes.iter().map(|write| !self.holds(write)).collect();
+        let after = |(write, failed): (&Write, &bool)| if *failed { Ok(None) } else { self.after(write) };
+        let after = writes.iter().zip(&failed).map(after).collect::<Result<Vec<_>, _>>()?;
         if busy || failed.contains(&true) {
             self.units.write += 2.0 * writes.len() as f64;
             return Ok(Transacted::Cancelled(failed));
@@ -256,35 +259,35 @@ impl Table {
         match write.condition() {
             Condition::Always => true,
             Condition::Absent => item.is_none(),
-            Condition::Version(version) => item.is_some_and(|item| item.number("v") == Some(version)),
+            Condition::Version(version) => item.is_some_and(|item| item.number("v") == Some(*version)),
+            Condition::Match { equal, absent } => {
+                let attr = |name: &Name| item.and_then(|item| item.attrs.get(name));
+                equal.iter().all(|(name, value)| attr(name) == Some(value)) && absent.iter().all(|name| attr(name).is_none())
+            }
         }
     }
 
-    /// The item as the write would leave it; refuses what DynamoDB refuses whatever the condition.
+    /// The item as the write would leave it, once its condition holds.
     fn after(&self, write: &Write) -> Result<Option<Item>, PortError> {
-        const REQUEST: &str = "UpdateItem";
         let old = self.items.get(write.key()).map(|item| (**item).clone());
-        let new = match write {
-            Write::Put(item, _) => Some(item.clone()),
-            Write::Delete(..) => None,
-            Write::Check(..) => return Ok(old),
-            Write::Update { key, set, remove, .. } => {
-                if let Some(name) = remove.iter().find(|name| set.contains_key(*name)) {
-                    return refused(REQUEST, format!("attribute {name} is both set and removed"));
-                }
-                if set.keys().chain(remove).any(|name| name == "pk" || name == "sk") {
-                    return refused(REQUEST, "the primary key cannot be updated");
-                }
-                let mut item = old.unwrap_or_else(|| Item::new(key.clone()));
-                item.attrs.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
-                item.attrs.retain(|name, _| !remove.contains(name));
-                Some(item)
-            }
+        let Write::Update { key, set, remove, raise, .. } = write else {
+            return Ok(match write {
+                Write::Put(item, _) => Some(item.clone()),
+                Write::Check(..) => old,
+                _ => None,
+            });
         };
-        if let Some(item) = &new {
-            fits(if matches!(write, Write::Put(..)) { "PutItem" } else { REQUEST }, item)?;
+        let mut item = old.unwrap_or_else(|| Item::new(key.clone()));
+        if *raise {
+            let Some(version) = item.number("v") else {
+                return refused("UpdateItem", format!("{key} has no version that could be raised"));
+            };
+            item.attrs.insert("v".into(), (version + 1).into());
         }
-        Ok(new)
+        item.attrs.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
+        item.attrs.retain(|name, _| !remove.contains(name));
+        fits("UpdateItem", &item)?;
+        Ok(Some(item))
     }
 
     /// Stores, feeds the indexes, and says what it costs.
@@ -309,6 +312,27 @@ impl Table {
         let cost = if self.metered { units::write(before, after) + units::indexes(before, after) } else { 0.0 };
         self.journal.push(Change { key, old, new });
         cost
+    }
+}
+
+/// What is refused whatever the item is.
+fn well_formed(write: &Write) -> Result<(), PortError> {
+    match write {
+        Write::Put(item, _) => fits("PutItem", item),
+        Write::Update { set, remove, raise, .. } => {
+            const REQUEST: &str = "UpdateItem";
+            let version: Option<Name> = raise.then(|| "v".into());
+            let named: Vec<&Name> = set.keys().chain(remove).chain(&version).collect();
+            if named.iter().collect::<BTreeSet<_>>().len() < named.len() {
+                return refused(REQUEST, format!("an attribute is named twice: {named:?}"));
+            }
+            if named.iter().any(|name| *name == "pk" || *name == "sk") {
+                return refused(REQUEST, "the primary key cannot be updated");
+            }
+            Ok(())
+        }
+        Write::Check(key, Condition::Always) => refused("ConditionCheck", format!("a check of {key} without a condition")),
+        Write::Delete(..) | Write::Check(..) => Ok(()),
     }
 }
 

@@ -66,7 +66,9 @@ fn describe(write: &Write) -> String {
     let condition = write.condition();
     match write {
         Write::Put(item, _) => format!("put {} if {condition:?} {:?}", item.key, item.attrs),
-        Write::Update { key, set, remove, .. } => format!("update {key} if {condition:?} set {set:?} remove {remove:?}"),
+        Write::Update { key, set, remove, raise, .. } => {
+            format!("update {key} if {condition:?} set {set:?} remove {remove:?}{}", if *raise { " raise v" } else { "" })
+        }
         Write::Delete(key, _) => format!("delete {key} if {condition:?}"),
         Write::Check(key, _) => format!("check {key} if {condition:?}"),
     }

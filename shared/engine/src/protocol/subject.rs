@@ -120,7 +120,7 @@ impl<S: Subject> Loaded<S> {
         let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
         let mut set: Attrs = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
         set.insert(Name::Borrowed("v"), (self.version + 1).into());
-        Write::Update { key: next.key(), condition: Condition::Version(self.version), set, remove }
+        Write::Update { key: next.key(), condition: Condition::Version(self.version), set, remove, raise: false }
     }
 }
 

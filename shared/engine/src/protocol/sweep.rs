@@ -118,7 +118,7 @@ async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestam
     let expires_soon = |item: &&Item| item.number("ttl").is_some_and(|ttl| ttl < (now + half).0 / 1000);
     for item in items.values().filter(expires_soon) {
         let set = Attrs::from([(Name::Borrowed("ttl"), Attr::N((now + retention).0 / 1000))]);
-        let write = Write::Update { key: item.key.clone(), condition: Condition::Always, set, remove: vec![] };
+        let write = Write::Update { key: item.key.clone(), condition: Condition::Always, set, remove: vec![], raise: false };
         drop(store.write(&write).await?);
     }
     Ok(())

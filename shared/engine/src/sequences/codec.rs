@@ -296,7 +296,7 @@ pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, ser
 /// The write that has a context expire later.
 pub fn prolong_context(key: Key, old: &LoadedContext, expires: Timestamp) -> Write {
     let set = Attrs::from([("v", old.version + 1), ("ttl", expires.0 / 1000)].map(|(name, n)| (Name::Borrowed(name), Attr::N(n))));
-    Write::Update { key, condition: Condition::Version(old.version), set, remove: vec![] }
+    Write::Update { key, condition: Condition::Version(old.version), set, remove: vec![], raise: false }
 }
 
 /// The write that changes a context's flags.
@@ -313,5 +313,5 @@ pub fn update_context(key: Key, old: &LoadedContext, flags: &Flags) -> Write {
     put("es", (!flags.aborted_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.aborted_stages).to_string())));
     put("pa", flags.paused.then_some(Attr::Flag(true)));
     put("ps", (!flags.paused_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.paused_stages).to_string())));
-    Write::Update { key, condition: Condition::Version(old.version), set, remove }
+    Write::Update { key, condition: Condition::Version(old.version), set, remove, raise: false }
 }

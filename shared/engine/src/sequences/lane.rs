@@ -66,7 +66,7 @@ pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution
     set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
     let remove = if holder.is_some() { vec![] } else { ["h", "q", "hc"].map(Name::Borrowed).to_vec() };
     let condition = if version == 0 { Condition::Absent } else { Condition::Version(version) };
-    Write::Update { key: lane.lock(), condition, set, remove }
+    Write::Update { key: lane.lock(), condition, set, remove, raise: false }
 }
 
 fn holder_attributes(x: &Execution) -> Attrs {

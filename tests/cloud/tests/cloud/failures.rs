@@ -84,7 +84,7 @@ fn open_task(second: &Second) -> Result<(Scope, Value, Key), Problem> {
 
 /// Changes an item as if time had gone by; not its version, so nobody loses a race to this.
 fn rewrite(stack: &Stack, key: &Key, set: Attrs) -> Outcome {
-    let write = Write::Update { key: key.clone(), condition: Condition::Always, set, remove: vec![] };
+    let write = Write::Update { key: key.clone(), condition: Condition::Always, set, remove: vec![], raise: false };
     stack.wait(stack.ports().write(&write)).map(drop).map_err(|error| Problem(error.to_string()))
 }
 

@@ -304,7 +304,7 @@ impl<P: Ports> Sequences<P> {
         set.insert(Name::Borrowed("v"), Attr::N(version + 1));
         set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
         let condition = if present.is_some() { Condition::Version(version) } else { Condition::Absent };
-        Ok(self.ports.write(&Write::Update { key: key.clone(), condition, set, remove }).await? == Written::Done)
+        Ok(self.ports.write(&Write::Update { key: key.clone(), condition, set, remove, raise: false }).await? == Written::Done)
     }
 
     fn revision_item(&self, project: &ProjectName, revision: &str, source: &str, shipyard: &Shipyard) -> Result<Item, Refusal> {
