@@ -28,9 +28,14 @@ pub fn records_of(subject: SubjectId) -> String {
     format!("T#{subject}#")
 }
 
+/// Where a subject's records with this number, and those with higher ones, begin.
+pub fn records_from(subject: SubjectId, number: u16) -> String {
+    format!("{}{number:04}#", records_of(subject))
+}
+
 /// The sort key of a transition record.
 pub fn record_sort(id: &RecordId) -> String {
-    format!("{}{:04}#{}", records_of(id.subject), id.number, id.hash)
+    format!("{}{}", records_from(id.subject, id.number), id.hash)
 }
 
 /// Back from the sort key of a transition record.

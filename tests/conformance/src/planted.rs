@@ -3,10 +3,10 @@
 
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Attr, Item, Key};
-use keelway_engine::message::{Body, Message};
 use keelway_engine::ports::{
     Bus, BusEntry, Clock, Condition, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
+use keelway_engine::sequences::{Body, Message};
 use keelway_world::worker::Worker;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -306,7 +306,7 @@ impl Bus for Planted {
 }
 
 impl Queue for Planted {
-    async fn send(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+    async fn send(&self, engine: &str, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
         let done = Ok(vec![None; bodies.len()]);
         let conforms = matches!(self.state().message, Some(Message::Conform { .. }));
         match self.plant {
@@ -314,16 +314,16 @@ impl Queue for Planted {
             Some(Plant::PauseNotRechecked) if !conforms && bodies.iter().all(|body| body.contains("\"obey\"")) => done,
             Some(Plant::AskNumberConstant) => {
                 let zero = |body: &String| match serde_json::from_str(body) {
-                    Ok(Message::Granted { to, .. }) => Message::Granted { to, ask: 0 }.to_body(),
+                    Ok(Message::Granted { to, payload, .. }) => Message::Granted { to, ask: 0, payload }.to_body(),
                     _ => body.clone(),
                 };
-                self.inner.send(&bodies.iter().map(zero).collect::<Vec<_>>()).await
+                self.inner.send(engine, &bodies.iter().map(zero).collect::<Vec<_>>()).await
             }
-            _ => self.inner.send(bodies).await,
+            _ => self.inner.send(engine, bodies).await,
         }
     }
 
-    async fn send_at(&self, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
+    async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
         let message = self.state().message.clone();
         match (self.plant, message) {
             (Some(Plant::EarlyWakeDropped), Some(Message::Wake { at: own, .. })) if self.settles() && own == at => Ok(()),
@@ -332,7 +332,7 @@ impl Queue for Planted {
             {
                 Ok(())
             }
-            _ => self.inner.send_at(name, body, at).await,
+            _ => self.inner.send_at(engine, name, body, at).await,
         }
     }
 }

@@ -1,16 +1,18 @@
-//! Dead letters: stored once, sent again by the sweep with growing pauses, taken out when they are handled.
+//! Dead letters: stored once, sent again with growing pauses, taken out when they are handled; the oldest due first, however many there are.
 
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::ports::{Limits, Query, Store};
-use keelway_engine::sequences::Engine;
-use keelway_engine::sequences::dead_letter::{self, DeadLetter, Redriven};
+use keelway_engine::keys;
+use keelway_engine::ports::{Query, Store};
+use keelway_engine::protocol::dead_letter::{self, DeadLetter, Redriven};
+use keelway_engine::sequences::NAME;
 use keelway_world::World;
 use keelway_world::exec::block_on;
 
-fn letter() -> DeadLetter {
+fn letter(n: usize) -> DeadLetter {
     DeadLetter {
-        queue: "sequences".into(),
-        message_id: "m-1".into(),
+        engine: NAME.into(),
+        queue: "sequences-dead-letters".into(),
+        message_id: format!("m-{n}"),
         sent: Timestamp(1_795_000_000_000),
         body: r#"{"detail-type":"x","source":"y","detail":{}}"#.into(),
         receives: 10,
@@ -18,37 +20,65 @@ fn letter() -> DeadLetter {
     }
 }
 
-fn stored(world: &World) -> Vec<(String, i64)> {
-    let page = block_on(world.worker(0).query(&Query::table("L", 10))).unwrap();
-    page.items.into_iter().map(|item| (item.key.sk.clone(), item.number("rd").unwrap_or(0))).collect()
+fn count(world: &World, partition: &str) -> usize {
+    block_on(world.worker(0).query(&Query::table(partition, 1000))).unwrap().items.len()
+}
+
+/// Sends everything again that is due after a while; the bodies.
+fn redrive(world: &World, pass: Span) -> Vec<Redriven> {
+    world.pass(pass);
+    while block_on(dead_letter::redrive(&world.worker(0))).unwrap() > 0 {}
+    let mut core = world.core();
+    let sent = std::mem::take(&mut core.queue.messages);
+    sent.values().map(|message| Redriven::parse(&message.parcel.text()).unwrap()).collect()
+}
+
+fn store(world: &World, n: usize) {
+    block_on(dead_letter::store(&world.worker(0), &letter(n))).unwrap();
 }
 
 #[test]
 fn a_letter_is_sent_again_until_it_is_handled() {
     let world = World::new(Timestamp(1_795_000_100_000));
-    let engine = Engine::new(world.worker(0), Limits::default());
-    for _ in 0..2 {
-        block_on(dead_letter::store(&world.worker(0), &letter())).unwrap();
-    }
-    let sweep = |pass: Span| {
-        world.pass(pass);
-        block_on(engine.sweep(100)).unwrap().sent
-    };
-    assert_eq!(stored(&world).len(), 1);
-    assert_eq!([sweep(Span(0)), sweep(Span::minutes(5)), sweep(Span::minutes(6)), sweep(Span::minutes(11))], [1, 0, 1, 0]);
-    let (key, times) = stored(&world).remove(0);
-    assert_eq!(times, 2);
+    store(&world, 1);
+    store(&world, 1);
+    assert_eq!(count(&world, keys::DEAD_LETTERS), 1);
+    let minutes = |n| redrive(&world, Span::minutes(n)).len();
+    assert_eq!([minutes(0), minutes(5), minutes(6), minutes(11), minutes(20)], [1, 0, 1, 0, 1]);
+    let again = redrive(&world, Span::minutes(90)).remove(0);
+    assert_eq!((again.sent, again.body.as_str()), (letter(1).sent, letter(1).body.as_str()));
     // It fails again: no letter about a letter.
-    let again = Redriven { letter: key.clone(), sent: letter().sent, body: letter().body };
-    let failed = DeadLetter { message_id: "m-2".into(), body: serde_json::to_string(&again).unwrap(), ..letter() };
-    assert_eq!(Redriven::parse(&failed.body), Some(again));
+    let failed = DeadLetter { message_id: "m-2".into(), body: again.to_body(), ..letter(1) };
     block_on(dead_letter::store(&world.worker(0), &failed)).unwrap();
-    assert_eq!(stored(&world).len(), 1);
+    assert_eq!(count(&world, keys::DEAD_LETTERS), 1);
     for _ in 0..10 {
-        world.pass(Span::minutes(24 * 60));
-        block_on(engine.sweep(100)).unwrap();
+        redrive(&world, Span::minutes(24 * 60));
     }
-    assert_eq!(stored(&world), [(key.clone(), 5)], "after five times it waits for a person");
-    block_on(dead_letter::handled(&world.worker(0), &key)).unwrap();
-    assert_eq!(stored(&world), []);
+    assert_eq!((count(&world, keys::DEAD_LETTERS), count(&world, keys::DUE_LETTERS)), (1, 0), "after five times it waits for a person");
+    block_on(dead_letter::handled(&world.worker(0), &again)).unwrap();
+    assert_eq!(count(&world, keys::DEAD_LETTERS), 0);
+}
+
+#[test]
+fn a_letter_that_was_handled_is_not_sent_again() {
+    let world = World::new(Timestamp(1_795_000_100_000));
+    store(&world, 1);
+    let again = redrive(&world, Span(0)).remove(0);
+    block_on(dead_letter::handled(&world.worker(0), &again)).unwrap();
+    assert_eq!((count(&world, keys::DEAD_LETTERS), count(&world, keys::DUE_LETTERS)), (0, 0));
+    assert_eq!(redrive(&world, Span::minutes(60 * 24)), []);
+}
+
+#[test]
+fn letters_that_nobody_can_handle_are_in_nobodys_way() {
+    let world = World::new(Timestamp(1_795_000_100_000));
+    for n in 0..200 {
+        store(&world, n);
+    }
+    for _ in 0..6 {
+        redrive(&world, Span::minutes(24 * 60));
+    }
+    assert_eq!((count(&world, keys::DEAD_LETTERS), count(&world, keys::DUE_LETTERS)), (200, 0));
+    store(&world, 1000);
+    assert_eq!(redrive(&world, Span(0)).len(), 1);
 }

@@ -1,15 +1,90 @@
 //! The queue's twin: visibility, delays, receive counts, dead letters, one-time schedules.
 
+use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::message::{Body, Delivery, Message};
 use keelway_engine::ports::PortError;
+use keelway_engine::protocol::dead_letter::{DeadLetter, Redriven};
+use keelway_engine::protocol::{Body, Delivery};
+use keelway_wire::cloudevent::from_bus_envelope;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// What lies in a queue, before an engine reads it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parcel {
+    /// An event the bus's rule put there.
+    Event(CloudEvent),
+    /// A message of an engine's own.
+    Own(String),
+    /// Neither.
+    Invalid {
+        /// Why.
+        reason: String,
+        /// As it arrived.
+        text: String,
+    },
+}
+
+impl Parcel {
+    /// As text, the way a queue holds it.
+    pub fn text(&self) -> String {
+        match self {
+            Parcel::Event(event) => {
+                json!({"source": event.source, "detail-type": event.ty, "detail": event.to_json()}).to_string()
+            }
+            Parcel::Own(text) | Parcel::Invalid { text, .. } => text.clone(),
+        }
+    }
+
+    fn of_text(text: &str, sent: Timestamp) -> Self {
+        let json: Value = serde_json::from_str(text).unwrap_or_default();
+        if json.get("keelway").is_some() {
+            return Parcel::Own(text.to_owned());
+        }
+        match from_bus_envelope(&json, sent) {
+            Ok(event) => Parcel::Event(event),
+            Err(e) => Parcel::Invalid { reason: e.to_string(), text: text.to_owned() },
+        }
+    }
+
+    /// As an engine with these messages reads it; `None`: a newer version must.
+    pub fn body<M: DeserializeOwned>(&self) -> Option<Body<M>> {
+        Some(match self {
+            Parcel::Event(event) => Body::Event(event.clone()),
+            Parcel::Own(text) => Body::Own(serde_json::from_str(text).ok()?),
+            Parcel::Invalid { reason, text } => Body::Invalid { reason: reason.clone(), text: text.clone() },
+        })
+    }
+}
+
+/// What a worker received: a message, and the dead letter it was, if it is one on its way again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Received {
+    /// When it was first sent.
+    pub sent: Timestamp,
+    /// What it says.
+    pub parcel: Parcel,
+    /// The letter to take out when it is handled.
+    pub letter: Option<Redriven>,
+}
+
+impl Received {
+    /// As an engine with these messages reads it; `None`: a newer version must.
+    pub fn delivery<M: DeserializeOwned>(&self) -> Option<Delivery<M>> {
+        Some(Delivery { sent: self.sent, body: self.parcel.body()? })
+    }
+}
 
 /// A message in the queue.
 #[derive(Debug, Clone)]
 pub struct Queued {
-    /// What every delivery of it says; `sent` stays the same.
-    pub delivery: Delivery,
+    /// The engine whose queue it is in.
+    pub engine: String,
+    /// When it was first sent; stays the same.
+    pub sent: Timestamp,
+    /// What every delivery of it says.
+    pub parcel: Parcel,
     /// Not received before.
     pub visible: Timestamp,
     /// How often it was received.
@@ -18,7 +93,7 @@ pub struct Queued {
     pub in_flight: bool,
 }
 
-/// The engine's queue and the schedules that end in it.
+/// The engines' queues and the schedules that end in them.
 #[derive(Debug)]
 pub struct QueueTwin {
     next: u64,
@@ -28,7 +103,7 @@ pub struct QueueTwin {
     pub dead: Vec<(u64, Queued)>,
     /// After so many receives a message is dead.
     pub max_receives: u32,
-    schedules: BTreeMap<String, (Timestamp, String)>,
+    schedules: BTreeMap<String, (Timestamp, String, String)>,
 }
 
 /// The longest delay SQS takes.
@@ -42,42 +117,40 @@ impl Default for QueueTwin {
     }
 }
 
-/// What the queue's reader makes of an own message's text.
-fn body(text: &str) -> Body {
-    match serde_json::from_str::<Message>(text) {
-        Ok(message) => Body::Own(message),
-        Err(e) => Body::Invalid { reason: e.to_string(), text: text.to_owned() },
-    }
-}
-
 impl QueueTwin {
-    /// Puts a message into the queue and returns its id.
-    pub fn push(&mut self, sent: Timestamp, body: Body, delay: Span) -> u64 {
+    /// Puts a message into an engine's queue and returns its id.
+    pub fn push(&mut self, sent: Timestamp, engine: &str, parcel: Parcel, delay: Span) -> u64 {
         self.next += 1;
-        let delivery = Delivery { sent, body };
-        self.messages.insert(self.next, Queued { delivery, visible: sent + delay, receives: 0, in_flight: false });
+        let engine = engine.to_owned();
+        self.messages.insert(self.next, Queued { engine, sent, parcel, visible: sent + delay, receives: 0, in_flight: false });
         self.next
     }
 
     /// `SendMessageBatch`; when `busy`, the last half of the entries fails.
-    pub fn send(&mut self, now: Timestamp, bodies: &[String], busy: bool) -> Result<Vec<Option<String>>, PortError> {
+    pub fn send(&mut self, now: Timestamp, engine: &str, bodies: &[String], busy: bool) -> Result<Vec<Option<String>>, PortError> {
         if bodies.is_empty() || bodies.len() > 10 || bodies.iter().map(String::len).sum::<usize>() > 1024 * 1024 {
             let reason = format!("{} messages: 1 to 10 of 1 MB together are allowed", bodies.len());
             return Err(PortError::Refused { request: "SendMessageBatch", reason });
         }
         let taken = if busy { bodies.len() / 2 } else { bodies.len() };
         for text in &bodies[..taken] {
-            self.push(now, body(text), Span(0));
+            self.push(now, engine, Parcel::Own(text.clone()), Span(0));
         }
         Ok((0..bodies.len()).map(|i| (i >= taken).then(|| "InternalError".to_owned())).collect())
     }
 
     /// A delayed message within 15 minutes; a one-time schedule, by name, beyond. The sender works out the delay by its own
     /// clock, which is `skew` ahead.
-    pub fn send_at(&mut self, now: Timestamp, skew: Span, name: &str, text: &str, at: Timestamp) -> Result<(), PortError> {
+    pub fn send_at(
+        &mut self,
+        (now, skew): (Timestamp, Span),
+        engine: &str,
+        (name, text): (&str, &str),
+        at: Timestamp,
+    ) -> Result<(), PortError> {
         let delay = at - (now + skew);
         if delay <= LONGEST_DELAY {
-            self.push(now, body(text), Span(delay.0.max(0)));
+            self.push(now, engine, Parcel::Own(text.to_owned()), Span(delay.0.max(0)));
             return Ok(());
         }
         if name.is_empty() || name.len() > 64 {
@@ -86,16 +159,16 @@ impl QueueTwin {
                 reason: format!("name {name:?} has not 1 to 64 characters"),
             });
         }
-        self.schedules.entry(name.to_owned()).or_insert_with(|| (at - SCHEDULE_LEAD, text.to_owned()));
+        self.schedules.entry(name.to_owned()).or_insert_with(|| (at - SCHEDULE_LEAD, engine.to_owned(), text.to_owned()));
         Ok(())
     }
 
     /// Lets every schedule that is due put its message into the queue.
     pub fn fire(&mut self, now: Timestamp) {
-        let due: Vec<String> = self.schedules.iter().filter(|(_, (at, _))| *at <= now).map(|(name, _)| name.clone()).collect();
+        let due: Vec<String> = self.schedules.iter().filter(|(_, (at, ..))| *at <= now).map(|(name, _)| name.clone()).collect();
         for name in due {
-            if let Some((_, text)) = self.schedules.remove(&name) {
-                self.push(now, body(&text), Span(0));
+            if let Some((_, engine, text)) = self.schedules.remove(&name) {
+                self.push(now, &engine, Parcel::Own(text), Span(0));
             }
         }
     }
@@ -108,11 +181,11 @@ impl QueueTwin {
     /// The next time anything becomes receivable.
     pub fn next_time(&self) -> Option<Timestamp> {
         let messages = self.messages.values().filter(|m| !m.in_flight).map(|m| m.visible);
-        messages.chain(self.schedules.values().map(|(at, _)| *at)).min()
+        messages.chain(self.schedules.values().map(|(at, ..)| *at)).min()
     }
 
     /// Hands the message to a worker, or moves it to the dead letters when it was received too often.
-    pub fn receive(&mut self, id: u64) -> Option<Delivery> {
+    pub fn receive(&mut self, id: u64) -> Option<Received> {
         let message = self.messages.get_mut(&id)?;
         if message.receives >= self.max_receives {
             let message = self.messages.remove(&id)?;
@@ -121,7 +194,14 @@ impl QueueTwin {
         }
         message.receives += 1;
         message.in_flight = true;
-        Some(message.delivery.clone())
+        let again = match &message.parcel {
+            Parcel::Own(text) => Redriven::parse(text),
+            Parcel::Event(_) | Parcel::Invalid { .. } => None,
+        };
+        Some(match again {
+            Some(again) => Received { sent: again.sent, parcel: Parcel::of_text(&again.body, again.sent), letter: Some(again) },
+            None => Received { sent: message.sent, parcel: message.parcel.clone(), letter: None },
+        })
     }
 
     /// Done with: deletes it, whoever else may have it.
@@ -140,5 +220,18 @@ impl QueueTwin {
     /// Moves a message to the dead letters at once, as if it had been received too often.
     pub fn bury(&mut self, id: u64) {
         self.dead.extend(self.messages.remove(&id).map(|message| (id, message)));
+    }
+
+    /// A dead message as the function on the dead-letter queue gets it.
+    pub fn letter(id: u64, message: &Queued) -> DeadLetter {
+        DeadLetter {
+            engine: message.engine.clone(),
+            queue: format!("{}-dead-letters", message.engine),
+            message_id: format!("message-{id}"),
+            sent: message.sent,
+            body: message.parcel.text(),
+            receives: i64::from(message.receives),
+            reason: None,
+        }
     }
 }

@@ -11,9 +11,10 @@ use keelway_domain::event::{EventType, TaskResult};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::message::{Body, Delivery, Handled};
-use keelway_engine::ports::{Limits, PortError};
-use keelway_engine::sequences::Engine;
+use crate::queue::{Parcel, Received};
+use keelway_engine::ports::PortError;
+use keelway_engine::protocol::{Engine, Handled, dead_letter};
+use keelway_engine::sequences::{self, Limits, Sequences};
 use keelway_engine::sequences::commands::{self, Approval, Preflight, Verdict};
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal, blob_id};
 use keelway_engine::sequences::views::WorkFilter;
@@ -24,6 +25,21 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
+
+/// Handles what a worker received, as the functions do: a dead letter on its way again is taken out when it is done.
+///
+/// # Errors
+/// What must come back; a message only newer code understands.
+pub async fn handle<E: Engine>(engine: &E, received: &Received) -> Result<Handled, PortError> {
+    let Some(delivery) = received.delivery() else {
+        return Err(PortError::Retry { request: "decode", reason: "a message of a newer version".into() });
+    };
+    let handled = engine.handle(&delivery).await?;
+    if let Some(letter) = &received.letter {
+        dead_letter::handled(engine.ports(), letter).await?;
+    }
+    Ok(handled)
+}
 
 /// What goes wrong while a story is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,14 +72,14 @@ const API: usize = 0;
 pub struct Story {
     /// The world it happens in.
     pub world: World,
-    engine: Arc<Engine<Worker>>,
-    api: Engine<Worker>,
+    engine: Arc<Sequences<Worker>>,
+    api: Sequences<Worker>,
     mode: Mode,
     /// The method of every request made while handling messages.
     pub calls: Vec<Method>,
     said: HashMap<u64, Handled>,
     late: BTreeSet<u64>,
-    history: Vec<Delivery>,
+    history: Vec<Received>,
     /// What was published so far, read.
     read: Vec<Value>,
     /// What must never happen, and did.
@@ -75,8 +91,8 @@ impl Story {
     pub fn new(mode: Mode) -> Self {
         let world = World::new(Timestamp(1_795_000_000_000));
         world.core().queue.max_receives = TRIES;
-        let engine = Arc::new(Engine::new(world.worker(HANDLER), Limits::default()));
-        let api = Engine::new(world.worker(API), Limits::default());
+        let engine = Arc::new(Sequences::new(world.worker(HANDLER), Limits::default()));
+        let api = Sequences::new(world.worker(API), Limits::default());
         let story = Self {
             world,
             engine,
@@ -147,16 +163,16 @@ impl Story {
                     self.late.insert(id);
                 }
                 // A new process: nothing is remembered.
-                self.engine = Arc::new(Engine::new(self.world.worker(HANDLER), Limits::default()));
+                self.engine = Arc::new(Sequences::new(self.world.worker(HANDLER), Limits::default()));
                 self.world.core().queue.give_back(id, now);
             }
         }
     }
 
     /// `None`: the worker stopped on the way.
-    fn handle(&mut self, delivery: &Delivery) -> Option<Result<Handled, PortError>> {
-        let (engine, delivery) = (self.engine.clone(), delivery.clone());
-        let mut task: Task<_> = Box::pin(async move { engine.handle(&delivery).await });
+    fn handle(&mut self, received: &Received) -> Option<Result<Handled, PortError>> {
+        let (engine, received) = (self.engine.clone(), received.clone());
+        let mut task: Task<_> = Box::pin(async move { handle(&*engine, &received).await });
         loop {
             let before = self.world.core().request_count();
             let polled = step(&mut task);
@@ -238,10 +254,10 @@ impl Story {
         }
         let envelope = json!({"source": source, "detail-type": ty, "detail": event});
         let body = match from_bus_envelope(&envelope, self.world.now()) {
-            Ok(event) => Body::Event(event),
-            Err(e) => Body::Invalid { reason: e.to_string(), text: envelope.to_string() },
+            Ok(event) => Parcel::Event(event),
+            Err(e) => Parcel::Invalid { reason: e.to_string(), text: envelope.to_string() },
         };
-        let id = self.world.enqueue(body);
+        let id = self.world.enqueue(sequences::NAME, body);
         self.deliver_all();
         match (self.mode, self.said.get(&id)) {
             (Mode::Clean, Some(handled)) => Answer::handled(*handled),

@@ -5,8 +5,9 @@ use crate::core::Core;
 use crate::worker::{Worker, lock};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::message::Body;
+use crate::queue::Parcel;
 use keelway_engine::ports::BusEntry;
+use keelway_engine::sequences;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Twins of everything, and the clock.
@@ -43,16 +44,16 @@ impl World {
         let now = core.now;
         core.queue.fire(now);
     }
-    /// Somebody else's event on the bus: into the engine's queue, if the rule takes it.
+    /// Somebody else's event on the bus: into the sequences engine's queue, if the rule takes it.
     pub fn emit(&self, event: CloudEvent) -> Option<u64> {
         let taken = rule_takes(&event.source, &event.ty);
-        taken.then(|| self.enqueue(Body::Event(event)))
+        taken.then(|| self.enqueue(sequences::NAME, Parcel::Event(event)))
     }
-    /// A message straight into the engine's queue.
-    pub fn enqueue(&self, body: Body) -> u64 {
+    /// A message straight into an engine's queue.
+    pub fn enqueue(&self, engine: &str, parcel: Parcel) -> u64 {
         let mut core = self.core();
         let now = core.now;
-        core.queue.push(now, body, Span(0))
+        core.queue.push(now, engine, parcel, Span(0))
     }
     /// What has been published, first publications in order.
     pub fn outgoing(&self) -> Vec<Arc<BusEntry>> {

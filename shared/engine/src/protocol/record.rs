@@ -100,6 +100,6 @@ pub async fn follower<S: Subject>(store: &impl Store, x: &S, id: RecordId) -> Re
 /// The records of a subject with a higher number than `id`.
 fn after(x: &impl Subject, id: &RecordId) -> Query {
     let mut query = Query::table(x.key().pk, FOLLOWERS).prefix(&keys::records_of(id.subject));
-    query.from = keys::record_sort(&RecordId { number: id.number + 1, ..*id });
+    query.from = keys::records_from(id.subject, id.number + 1);
     query
 }

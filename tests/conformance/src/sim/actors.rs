@@ -8,11 +8,12 @@ use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
 use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::message::{Address, Body, Handled, Message};
-use keelway_engine::sequences::Engine;
-use keelway_engine::sequences::codec;
+use keelway_engine::protocol::{Engine, Handled, dead_letter};
+use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
+use keelway_world::queue::{Parcel, Received};
 use keelway_world::bus::Publication;
 use serde_json::{Value, json};
 
@@ -95,14 +96,14 @@ impl Sim {
             }
             Action::Decide(to, trigger, event) => {
                 let message = Message::Decide { to: to.clone(), trigger: *trigger, event: event.to_json() };
-                let id = self.world.enqueue(Body::Own(message));
+                let id = self.world.enqueue(NAME, Parcel::Own(message.to_body()));
                 self.tags.insert(id, Tag::Person);
             }
             Action::Order(n, order, stage) => {
                 let (n, order, stage) = (*n, *order, *stage);
                 self.work(action, |engine| Box::pin(async move { tell(&engine, &context(n), order, stage).await }));
             }
-            Action::Sweep => self.work(action, |engine| Box::pin(async move { engine.sweep(50).await.map(|_| None) })),
+            Action::Sweep => self.work(action, |engine| Box::pin(async move { swept(&engine).await })),
         }
     }
 
@@ -219,7 +220,7 @@ impl Sim {
             0 => event.context = context(77),
             1 => {
                 let other = honest.triggered_id.as_deref().and_then(RecordId::from_uuid);
-                event.triggered_id = other.map(|id| RecordId { task: id.task + 1, ..id }.uuid().to_string());
+                event.triggered_id = other.map(|id| RecordId { number: id.number + 1, ..id }.uuid().to_string());
             }
             2 => event.triggered_id = Some("unknown".into()),
             3 => event.source = keelway_domain::event::SOURCE.into(),
@@ -239,7 +240,7 @@ impl Sim {
             event.data.insert("result".into(), if approves { "pass" } else { "fail" }.into());
             event.data.insert("status".into(), "succeeded".into());
             let at = self.world.now() + self.a_while(150);
-            let to = Address { project: project(), context: context.clone(), execution: record.execution };
+            let to = Address { project: project(), context: context.clone(), execution: record.subject };
             self.agenda.push((at, Action::Decide(to, record, Box::new(event.clone()))));
             if self.rng.chance(self.plan.forged) {
                 // An approval from the bus counts for nothing.
@@ -249,7 +250,7 @@ impl Sim {
         }
     }
 
-    pub(super) fn on_acknowledged(&mut self, id: u64, body: Body, handled: Handled) -> Result<(), String> {
+    pub(super) fn on_acknowledged(&mut self, id: u64, received: Received, handled: Handled) -> Result<(), String> {
         let Some(tag) = self.tags.get(&id).copied() else { return Ok(()) };
         self.stats.count(match handled {
             Handled::Committed => "inputs committed",
@@ -259,21 +260,21 @@ impl Sim {
             Handled::Recorded => "inputs recorded",
         });
         if let (Tag::Honest | Tag::Trigger | Tag::Person, Handled::Invalid) = (tag, handled) {
-            return Err(format!("#{id}, a good input, was recorded as invalid: {body:?}"));
+            return Err(format!("#{id}, a good input, was recorded as invalid: {received:?}"));
         }
-        if let (Body::Event(event), Handled::Committed, true) = (&body, handled, self.faults && self.rng.chance(self.plan.forged)) {
+        if let (Parcel::Event(event), Handled::Committed, true) = (&received.parcel, handled, self.faults && self.rng.chance(self.plan.forged)) {
             // The same identity with another content: the first one stands.
             let mut other = event.clone();
             other.data.insert("other".into(), json!({"x": 1}));
             self.agenda.push((self.world.now(), Action::Emit(Box::new(other), Tag::Forged)));
         }
-        self.acknowledged.push((tag, body, handled));
+        self.acknowledged.push((tag, received, handled));
         Ok(())
     }
 }
 
 /// Through the API's own command.
-async fn tell(engine: &Engine<Planted>, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
+async fn tell(engine: &Sequences<Planted>, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
     let what = match order {
         Order::Pause => Control::Pause,
         Order::Resume => Control::Resume,
@@ -284,4 +285,12 @@ async fn tell(engine: &Engine<Planted>, context: &Context, order: Order, stage: 
         // A context nothing has happened in yet, or a stage of one that is paused as a whole.
         Ok(()) | Err(_) => Ok(None),
     }
+}
+
+/// A tick of the sweep, to its end.
+async fn swept(engine: &Sequences<Planted>) -> Outcome {
+    while dead_letter::redrive(engine.ports()).await? > 0 {}
+    let mut tick = Tick::default();
+    while !sweep::page(engine, &mut tick).await?.finished {}
+    Ok(None)
 }

@@ -3,9 +3,8 @@
 use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Class, End, Execution, Lane};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::keys::{self, LaneKey};
-use keelway_engine::message::Address;
-use keelway_engine::sequences::codec;
+use keelway_engine::sequences::keys::{self, LaneKey};
+use keelway_engine::sequences::{Address, Loaded, codec};
 use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub struct Watch {
 
 /// The execution in an item.
 pub fn decode(item: &Item) -> Result<Execution, String> {
-    codec::execution(item).map(|loaded| loaded.x).map_err(|e| e.to_string())
+    Loaded::read(item).map(|loaded| loaded.x).map_err(|e| e.to_string())
 }
 
 impl Watch {
@@ -205,12 +204,12 @@ pub fn follow_ups(x: &Execution, table: &Table) -> Vec<Address> {
         context: x.context.clone(),
         execution: follow_up.execution,
     };
-    record.follow_ups.iter().map(to).collect()
+    record.sends.iter().map(to).collect()
 }
 
 fn child_stage(x: &Execution, child: &Address, table: &Table) -> Option<String> {
     let record = record(x, table)?;
-    record.follow_ups.iter().find(|f| f.execution == child.execution).map(|f| f.stage.to_string())
+    record.sends.iter().find(|f| f.execution == child.execution).map(|f| f.stage.to_string())
 }
 
 /// The project of all simulations.

@@ -8,9 +8,11 @@ use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::sequences::{End, Execution, Record, content, domain_event_starts};
 use keelway_domain::time::Span;
-use keelway_engine::keys;
-use keelway_engine::message::{Address, Body, Handled};
-use keelway_engine::sequences::codec;
+use keelway_engine::protocol::Handled;
+use keelway_engine::sequences::{Address, NAME, codec, keys};
+use keelway_engine::protocol::dead_letter;
+use keelway_world::exec::block_on;
+use keelway_world::queue::{Parcel, QueueTwin};
 use keelway_world::table::Table;
 use std::collections::{HashMap, HashSet};
 
@@ -32,9 +34,8 @@ impl Sim {
     pub(super) fn come_to_an_end(&mut self) -> Result<(), String> {
         self.world.core().table.stale_indexes = false;
         self.world.core().table.catch_up(usize::MAX);
-        let redrive = self.plan.redrive_first && !self.order_lost;
-        let lost = self.order_lost || (!redrive && !self.world.core().queue.dead.is_empty());
-        if redrive {
+        let lost = self.order_lost || !self.world.core().queue.dead.is_empty();
+        if self.plan.redrive_first && !self.order_lost {
             self.redrive()?;
         } else if lost {
             self.note("sweeping");
@@ -86,16 +87,20 @@ impl Sim {
     }
 
     fn redrive(&mut self) -> Result<(), String> {
+        self.store_letters()?;
+        let now = self.world.now();
+        self.agenda.push((now, Action::Sweep));
+        self.rest(60_000)
+    }
+
+    /// What the function on the dead-letter queues does.
+    fn store_letters(&mut self) -> Result<(), String> {
         let dead = std::mem::take(&mut self.world.core().queue.dead);
         for (id, message) in dead {
-            // Redriven by hand: a new message with a new time.
-            let new = self.world.enqueue(message.delivery.body);
-            if let Some(tag) = self.tags.get(&id).copied() {
-                self.tags.insert(new, tag);
-            }
-            self.stats.count("redriven");
+            let letter = QueueTwin::letter(id, &message);
+            block_on(dead_letter::store(&self.world.worker(0), &letter)).map_err(|e| e.to_string())?;
         }
-        self.rest(60_000)
+        Ok(())
     }
 
     fn sweep_until_still(&mut self) -> Result<(), String> {
@@ -121,18 +126,13 @@ impl Sim {
     /// Everybody who was asked says yes.
     fn approve(&mut self, open: &[Execution]) -> usize {
         let waiting: Vec<(Execution, RecordId)> = {
-            let core = self.world.core();
-            let gate = |x: &Execution| {
-                let key = keys::execution(&codec::address(x));
-                core.table.peek(&key).is_some_and(|item| codec::waits_for_approval(item))
-            };
-            open.iter().filter(|x| gate(x)).filter_map(|x| Some((x.clone(), x.record?))).collect()
+            open.iter().filter(|x| x.waits_for_approval()).filter_map(|x| Some((x.clone(), x.record?))).collect()
         };
         for (x, trigger) in &waiting {
             let mut event = self.person("late-person", x, trigger);
             event.data.insert("result".into(), "pass".into());
             event.data.insert("status".into(), "succeeded".into());
-            let to = codec::address(x);
+            let to = Address::of(x);
             let now = self.world.now();
             self.agenda.push((now, Action::Decide(to, *trigger, Box::new(event))));
         }
@@ -215,8 +215,8 @@ impl Sim {
             }
             lost_and_found |= item.key.pk.starts_with("B#");
         }
-        for (tag, body, handled) in &self.acknowledged {
-            let Body::Event(event) = body else { continue };
+        for (tag, received, handled) in &self.acknowledged {
+            let Parcel::Event(event) = &received.parcel else { continue };
             let place = keys::context_partition(&super::check::project(), &event.context);
             let hash = content(event);
             let kept = recorded.contains(&(place.clone(), hash)) || (*tag == Tag::Forged && lost_and_found);
@@ -246,9 +246,9 @@ impl Sim {
         if expired {
             self.expire();
         }
-        for (tag, body, _) in std::mem::take(&mut self.acknowledged) {
-            if let (Body::Event(_), Tag::Trigger | Tag::Honest) = (&body, tag) {
-                let id = self.world.enqueue(body);
+        for (tag, received, _) in std::mem::take(&mut self.acknowledged) {
+            if let (Parcel::Event(_), Tag::Trigger | Tag::Honest) = (&received.parcel, tag) {
+                let id = self.world.enqueue(NAME, received.parcel);
                 self.tags.insert(id, Tag::Forged);
             }
         }

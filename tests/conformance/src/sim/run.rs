@@ -6,14 +6,15 @@ use super::plan::{PROJECT, Plan, REVISION, shipyard};
 use crate::planted::{Plant, Planted};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::keys;
-use keelway_engine::message::{Body, Handled};
-use keelway_engine::ports::{Condition, Limits, PortError, Store, Write};
-use keelway_engine::sequences::Engine;
+use keelway_engine::ports::{Condition, PortError, Store, Write};
+use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::sequences::{Limits, NAME, Sequences, keys};
 use keelway_world::World;
 use keelway_world::core::Fault;
 use keelway_world::exec::{Task, block_on, step};
+use keelway_world::queue::Received;
 use keelway_world::rng::Rng;
+use keelway_world::story::handle;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::task::Poll;
@@ -78,17 +79,19 @@ pub(super) struct Sim {
     /// Triggers that were answered twice.
     pub twice: HashSet<String>,
     /// Inputs that were acknowledged, and what the engine said.
-    pub acknowledged: Vec<(Tag, Body, Handled)>,
+    pub acknowledged: Vec<(Tag, Received, Handled)>,
     pub stats: Stats,
     pub faults: bool,
     /// Somebody's order was lost on the way in; only the sweep can repair that.
     pub order_lost: bool,
     pub steps: u64,
     plant: Option<Plant>,
-    slots: Vec<Option<Arc<Engine<Planted>>>>,
+    slots: Vec<Option<Arc<Sequences<Planted>>>>,
     running: Vec<Running>,
     published: usize,
     copies: HashSet<u64>,
+    /// What was delivered and is not done with.
+    received: HashMap<u64, Received>,
 }
 
 /// Runs one seed.
@@ -135,6 +138,7 @@ impl Sim {
             running: vec![],
             published: 0,
             copies: HashSet::new(),
+            received: HashMap::new(),
         }
     }
 
@@ -220,16 +224,16 @@ impl Sim {
         true
     }
 
-    fn engine(&mut self, slot: usize, body: Option<&Body>) -> Arc<Engine<Planted>> {
+    fn engine(&mut self, slot: usize, received: Option<&Received>) -> Arc<Sequences<Planted>> {
         if self.slots[slot].is_none() {
             let skew = self.plan.skew.0;
             let skew = if skew == 0 { 0 } else { self.rng.below(2 * skew as usize + 1) as i64 - skew };
             let ports = Planted::new(self.world.skewed(slot, Span(skew)), self.plant);
-            self.slots[slot] = Some(Arc::new(Engine::new(ports, Limits::default())));
+            self.slots[slot] = Some(Arc::new(Sequences::new(ports, Limits::default())));
         }
         #[expect(clippy::unwrap_used, reason = "set above")]
         let engine = self.slots[slot].clone().unwrap();
-        engine.ports().begin(body);
+        engine.ports().begin(received.and_then(Received::delivery).map(|delivery| delivery.body).as_ref());
         engine
     }
 
@@ -239,25 +243,34 @@ impl Sim {
 
     fn deliver(&mut self, id: u64) {
         let slot = self.free_slot();
-        let delivery = self.world.core().queue.receive(id);
-        let Some(delivery) = delivery else { return };
+        let received = self.world.core().queue.receive(id);
+        let Some(received) = received else { return };
+        if let Some(letter) = &received.letter {
+            // The same input as the message that died.
+            let dead = letter.letter.rsplit_once("message-").and_then(|(_, id)| id.parse().ok());
+            if let Some(tag) = dead.and_then(|dead: u64| self.tags.get(&dead).copied()) {
+                self.tags.insert(id, tag);
+            }
+            self.stats.count("redriven");
+        }
         if self.faults && !self.copies.contains(&id) && self.rng.chance(self.plan.duplicate) {
-            let copy = self.world.core().queue.push(delivery.sent, delivery.body.clone(), Span(0));
+            let copy = self.world.core().queue.push(received.sent, NAME, received.parcel.clone(), Span(0));
             // Once: copies of copies would never come to rest.
             self.copies.extend([id, copy]);
             if let Some(tag) = self.tags.get(&id).copied() {
                 self.tags.insert(copy, tag);
             }
         }
-        let engine = self.engine(slot, Some(&delivery.body));
-        self.world.core().note(|| format!("          w{slot} begins #{id} {:?}", delivery.body));
-        let task: Task<Outcome> = Box::pin(async move { engine.handle(&delivery).await.map(Some) });
+        let engine = self.engine(slot, Some(&received));
+        self.received.insert(id, received.clone());
+        self.world.core().note(|| format!("          w{slot} begins #{id} {:?}", received.parcel));
+        let task: Task<Outcome> = Box::pin(async move { handle(&*engine, &received).await.map(Some) });
         self.running.push(Running { slot, task, job: Job::Message(id) });
         self.stats.count("deliveries");
     }
 
     /// Starts something a worker does on its own account.
-    pub(super) fn work(&mut self, action: Action, task: impl FnOnce(Arc<Engine<Planted>>) -> Task<Outcome>) {
+    pub(super) fn work(&mut self, action: Action, task: impl FnOnce(Arc<Sequences<Planted>>) -> Task<Outcome>) {
         let slot = self.free_slot();
         let engine = self.engine(slot, None);
         self.world.core().note(|| format!("          w{slot} begins {action:?}"));
@@ -367,11 +380,11 @@ impl Sim {
         };
         match outcome {
             Ok(handled) => {
-                let message = self.world.core().queue.messages.get(&id).cloned();
+                let received = self.received.remove(&id);
                 self.world.core().queue.acknowledge(id);
                 self.world.core().note(|| format!("          w{} acknowledges #{id} as {handled:?}", running.slot));
-                if let (Some(message), Some(handled)) = (message, handled) {
-                    self.on_acknowledged(id, message.delivery.body, handled)?;
+                if let (Some(received), Some(handled)) = (received, handled) {
+                    self.on_acknowledged(id, received, handled)?;
                 }
                 Ok(())
             }

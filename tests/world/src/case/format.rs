@@ -1,6 +1,6 @@
 //! The format of cases, as types.
 
-use keelway_engine::message::Handled;
+use keelway_engine::protocol::Handled;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::Control;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::message::Handled;
+use keelway_engine::protocol::Handled;
 use serde::Deserialize;
 use serde_json::Value;
 
