@@ -19,7 +19,14 @@ digests() {
     fi
 }
 
+# A stack's name may have 128 characters. The table's needs 3, a function's may have 64, and the longest is <stack>-dead-letters.
+check_name() {
+    [ ${#stack} -ge 3 ] && [ ${#stack} -le 51 ] ||
+        fail "the stack name $stack has ${#stack} characters: choose one of 3 to 51, so that AWS takes the names made of it"
+}
+
 deploy() {
+    check_name
     [ -f "${CARGO_TARGET_DIR:-target}/lambda/keelway-api/bootstrap.zip" ] || fail "nothing is packaged: run make package ARCH=$ARCH first"
     # The template names the packages in target/; another target directory is not its place.
     [ -z "${CARGO_TARGET_DIR:-}" ] || fail "unset CARGO_TARGET_DIR and package again: the template takes packages from target/lambda"

@@ -8,8 +8,8 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let config = keelway_lambda::start_with_table()?;
+    let ports = aws::connect_table(&config).await;
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let ports = ports.clone();
         async move {

@@ -1,7 +1,7 @@
 //! The ports as configured, and what a message used of them.
 
 use crate::batch::{NotDone, Record};
-use crate::config::Config;
+use crate::config::{Config, TableConfig};
 use crate::delivery::About;
 use keelway_aws::meter::Meter;
 use keelway_aws::{Aws, Names};
@@ -20,6 +20,11 @@ pub async fn connect(config: &Config) -> Aws {
         scheduler_dead_letters_arn: config.scheduler_dead_letters_arn.clone(),
     };
     Aws::connect(names).await
+}
+
+/// The table alone, for a function that only stores: every other port is without a name, and AWS refuses what is asked of it.
+pub async fn connect_table(config: &TableConfig) -> Aws {
+    Aws::connect(Names { table: config.table.clone(), ..Names::default() }).await
 }
 
 /// Has messages that failed come back soon, instead of after the queue's visibility timeout. If that fails, they come back then.

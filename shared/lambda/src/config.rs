@@ -1,4 +1,5 @@
-//! A function's configuration, from environment variables. The template sets all of them.
+//! A function's configuration, from environment variables. The template sets all of them, and takes only parameters that are understood
+//! here: `tests/template.rs` compares the two.
 
 use keelway_domain::time::Span;
 use keelway_engine::ports::Limits;
@@ -27,9 +28,20 @@ pub struct Config {
     pub limits: Limits,
     /// `KEELWAY_MAX_RECEIVES` (10): how often the queue hands out a message before it becomes a dead letter.
     pub max_receives: u32,
-    /// `KEELWAY_TOKEN_SHA256`, optional: the API token's SHA-256 in hexadecimal. Only the API needs it.
+    /// `KEELWAY_TOKEN_SHA256`, optional: the SHA-256 of each accepted API token in hexadecimal, with commas between. Only the API
+    /// needs it.
     pub token_sha256: Option<String>,
     /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
+    pub log: Level,
+}
+
+/// What the function on the dead-letter queues is told by its environment. It reads nothing else: when a wrong setting keeps the other
+/// functions from starting, somebody has to store what they cannot handle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableConfig {
+    /// `KEELWAY_TABLE`
+    pub table: String,
+    /// `KEELWAY_LOG`; info if it is not understood.
     pub log: Level,
 }
 
@@ -47,7 +59,7 @@ impl Config {
     /// # Errors
     /// As [`Config::read`].
     pub fn from_env() -> Result<Self, ConfigError> {
-        Self::read(|name| std::env::var(name).ok())
+        Self::read(environment)
     }
 
     /// From anything that knows variables. An empty one counts as absent, as templates set them.
@@ -55,7 +67,7 @@ impl Config {
     /// # Errors
     /// Every variable at fault.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let mut env = Env { variable: &variable, problems: vec![] };
+        let mut env = Env::new(&variable);
         let default = Limits::default();
         let config = Self {
             table: env.required("KEELWAY_TABLE", "keelway"),
@@ -68,15 +80,40 @@ impl Config {
             limits: Limits {
                 start_deadline: env.span("KEELWAY_START_DEADLINE", default.start_deadline, "10m", Span::seconds(1)),
                 task_timeout: env.span("KEELWAY_TASK_TIMEOUT", default.task_timeout, "24h", Span(0)),
-                retention: Span::minutes(24 * 60 * env.number("KEELWAY_RETENTION_DAYS", 90, (1, 3650))),
-                max_event_bytes: env.number("KEELWAY_MAX_EVENT_BYTES", default.max_event_bytes, (1024, 256 * 1024)),
+                retention: Span::minutes(24 * 60 * i64::from(env.number("KEELWAY_RETENTION_DAYS", 90, (1, 3650)))),
+                max_event_bytes: env.number("KEELWAY_MAX_EVENT_BYTES", 240 * 1024, (1024, 256 * 1024)) as usize,
             },
             max_receives: env.number("KEELWAY_MAX_RECEIVES", 10, (1, 1000)),
-            token_sha256: env.hash("KEELWAY_TOKEN_SHA256"),
+            token_sha256: env.hashes("KEELWAY_TOKEN_SHA256"),
             log: env.level("KEELWAY_LOG", Level::INFO),
         };
-        if env.problems.is_empty() { Ok(config) } else { Err(ConfigError { problems: env.problems }) }
+        env.done(config)
     }
+}
+
+impl TableConfig {
+    /// From the process's environment.
+    ///
+    /// # Errors
+    /// As [`TableConfig::read`].
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::read(environment)
+    }
+
+    /// From anything that knows variables.
+    ///
+    /// # Errors
+    /// When there is no table.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let log = Env::new(&variable).level("KEELWAY_LOG", Level::INFO);
+        let mut env = Env::new(&variable);
+        let table = env.required("KEELWAY_TABLE", "keelway");
+        env.done(Self { table, log })
+    }
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 struct Env<'a> {
@@ -84,7 +121,13 @@ struct Env<'a> {
     problems: Vec<String>,
 }
 
-impl Env<'_> {
+impl<'a> Env<'a> {
+    fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Self { variable, problems: vec![] }
+    }
+    fn done<T>(self, config: T) -> Result<T, ConfigError> {
+        if self.problems.is_empty() { Ok(config) } else { Err(ConfigError { problems: self.problems }) }
+    }
     fn optional(&self, name: &str) -> Option<String> {
         (self.variable)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
@@ -105,21 +148,27 @@ impl Env<'_> {
     fn span(&mut self, name: &str, default: Span, example: &str, least: Span) -> Span {
         self.parsed(name, default, example, |given| Span::parse(given).ok().filter(|span| *span >= least))
     }
-    fn number<T: FromStr + PartialOrd + Copy + std::fmt::Display>(&mut self, name: &str, default: T, (least, most): (T, T)) -> T {
+    /// A `Number` of the template may also be written `7.5` or `1e3`; a fraction is cut off.
+    fn number(&mut self, name: &str, default: u32, (least, most): (u32, u32)) -> u32 {
         let example = format!("{default}, a number from {least} to {most}");
-        self.parsed(name, default, &example, |given| given.parse().ok().filter(|number| (least..=most).contains(number)))
+        let range = f64::from(least)..=f64::from(most);
+        self.parsed(name, default, &example, |given| {
+            given.parse::<f64>().ok().filter(|number| range.contains(number)).map(|number| number as u32)
+        })
     }
     fn level(&mut self, name: &str, default: Level) -> Level {
         self.parsed(name, default, "info, one of error, warn, info, debug and trace", |given| Level::from_str(given).ok())
     }
     /// Never repeats what it was given: it might be the token itself.
-    fn hash(&mut self, name: &str) -> Option<String> {
+    fn hashes(&mut self, name: &str) -> Option<String> {
         let given = self.optional(name)?.to_ascii_lowercase();
-        if given.len() == 64 && given.bytes().all(|b| b.is_ascii_hexdigit()) {
+        let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        if given.split(',').map(str::trim).all(is_hash) {
             return Some(given);
         }
         self.problems.push(format!(
-            "{name} is not a SHA-256: write its 64 hexadecimal digits, as `printf %s \"$TOKEN\" | sha256sum` prints"
+            "{name} is not a SHA-256: write its 64 hexadecimal digits, as `printf %s \"$TOKEN\" | sha256sum` prints; several with \
+             commas between"
         ));
         None
     }
@@ -171,11 +220,33 @@ mod tests {
     }
 
     #[test]
+    fn tokens_are_rotated_with_several_hashes() {
+        let (one, two) = ("a1".repeat(32), "B2".repeat(32));
+        let with =
+            |hashes: &str| Config::read(|name| if name == "KEELWAY_TOKEN_SHA256" { Some(hashes.into()) } else { complete(name) });
+        let config = with(&format!("{one},{two}")).unwrap();
+        assert_eq!(config.token_sha256, Some(format!("{one},{}", two.to_lowercase())));
+        assert!(with(&format!("{one},s3cret")).is_err_and(|error| !error.to_string().contains("s3cret")));
+        assert!(with(&format!("{one},")).is_err());
+    }
+
+    #[test]
+    fn dead_letters_are_stored_whatever_else_is_wrong() {
+        let wrong = |name: &str| Some(if name == "KEELWAY_TABLE" { "keelway" } else { "wrong" }.to_owned());
+        assert!(Config::read(wrong).is_err());
+        assert_eq!(TableConfig::read(wrong), Ok(TableConfig { table: "keelway".into(), log: Level::INFO }));
+        let told = |name: &str| Some(if name == "KEELWAY_LOG" { "debug" } else { "keelway" }.to_owned());
+        assert_eq!(TableConfig::read(told).map(|config| config.log), Ok(Level::DEBUG));
+        let none = TableConfig::read(|_| None).unwrap_err();
+        assert_eq!(none.problems, ["KEELWAY_TABLE is not set: set it, for example KEELWAY_TABLE=keelway"]);
+    }
+
+    #[test]
     fn what_an_operator_tunes() {
         let given = |name: &str| match name {
             "KEELWAY_START_DEADLINE" => Some("90s".into()),
             "KEELWAY_TASK_TIMEOUT" => Some("0".into()),
-            "KEELWAY_RETENTION_DAYS" => Some("7".into()),
+            "KEELWAY_RETENTION_DAYS" => Some("7.0".into()),
             "KEELWAY_LOG" => Some("DEBUG".into()),
             name => complete(name),
         };

@@ -8,15 +8,27 @@ pub mod config;
 pub mod delivery;
 pub mod telemetry;
 
-use config::{Config, ConfigError};
+use config::{Config, ConfigError, TableConfig};
+use tracing::Level;
 
-/// First thing in every function: the configuration, and telemetry as it wants it.
+/// First thing in every function but the one on the dead-letter queues: the configuration, and telemetry as it wants it.
 ///
 /// # Errors
 /// Every variable that is missing or not understood; logged as well, because nobody reads what a function returns at start.
 pub fn start() -> Result<Config, ConfigError> {
-    let config = Config::from_env();
-    telemetry::init(config.as_ref().map_or(tracing::Level::INFO, |config| config.log));
+    started(Config::from_env(), |config| config.log)
+}
+
+/// The same for the function on the dead-letter queues.
+///
+/// # Errors
+/// When there is no table; logged as well.
+pub fn start_with_table() -> Result<TableConfig, ConfigError> {
+    started(TableConfig::from_env(), |config| config.log)
+}
+
+fn started<T>(config: Result<T, ConfigError>, log: impl Fn(&T) -> Level) -> Result<T, ConfigError> {
+    telemetry::init(config.as_ref().map_or(Level::INFO, log));
     if let Err(error) = &config {
         tracing::error!(%error, "the function cannot start");
     }
