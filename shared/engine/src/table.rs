@@ -1,8 +1,8 @@
 //! Loops over single requests: leftovers of batches, pages of queries, chunks of what is sent. All bounded.
 
 use crate::item::{Item, Key};
-use crate::protocol::Letter;
 use crate::ports::{Bus, BusEntry, Leftover, PortError, Query, Queue, Store};
+use crate::protocol::Letter;
 use keelway_domain::event::CloudEvent;
 use std::collections::HashMap;
 

@@ -54,7 +54,11 @@ fn a_letter_is_sent_again_until_it_is_handled() {
     for _ in 0..10 {
         redrive(&world, Span::minutes(24 * 60));
     }
-    assert_eq!((count(&world, keys::DEAD_LETTERS), count(&world, keys::DUE_LETTERS)), (1, 0), "after five times it waits for a person");
+    assert_eq!(
+        (count(&world, keys::DEAD_LETTERS), count(&world, keys::DUE_LETTERS)),
+        (1, 0),
+        "after five times it waits for a person"
+    );
     block_on(dead_letter::handled(&world.worker(0), &again)).unwrap();
     assert_eq!(count(&world, keys::DEAD_LETTERS), 0);
 }

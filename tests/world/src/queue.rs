@@ -30,9 +30,7 @@ impl Parcel {
     /// As text, the way a queue holds it.
     pub fn text(&self) -> String {
         match self {
-            Parcel::Event(event) => {
-                json!({"source": event.source, "detail-type": event.ty, "detail": event.to_json()}).to_string()
-            }
+            Parcel::Event(event) => json!({"source": event.source, "detail-type": event.ty, "detail": event.to_json()}).to_string(),
             Parcel::Own(text) | Parcel::Invalid { text, .. } => text.clone(),
         }
     }

@@ -108,13 +108,7 @@ impl Queue for Worker {
     fn send(&self, engine: &str, bodies: &[String]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send {
         self.request(Method::Send, move || bodies.join(", "), move |core, busy| core.queue.send(core.now, engine, bodies, busy))
     }
-    fn send_at(
-        &self,
-        engine: &str,
-        name: &str,
-        body: &str,
-        at: Timestamp,
-    ) -> impl Future<Output = Result<(), PortError>> + Send {
+    fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send {
         let skew = self.skew;
         let act = move |core: &mut Core, _: bool| core.queue.send_at((core.now, skew), engine, (name, body), at);
         self.request(Method::SendAt, move || format!("{body} at {}", at.0), act)

@@ -2,10 +2,10 @@
 
 use crate::bus::rule_takes;
 use crate::core::Core;
+use crate::queue::Parcel;
 use crate::worker::{Worker, lock};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
-use crate::queue::Parcel;
 use keelway_engine::ports::BusEntry;
 use keelway_engine::sequences;
 use std::sync::{Arc, Mutex, MutexGuard};

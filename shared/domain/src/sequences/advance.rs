@@ -1,14 +1,14 @@
 //! Building the next state: sending the next task, ending the execution, and the record of what is published.
 
+use super::Record;
 use super::approval;
 use super::decide::{Decision, Facts, Transition, arm};
 use super::follow;
-use super::Record;
-use crate::record::{Answers, Draft};
 use super::state::{End, EventRef, Execution, Lane, Outcome};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
+use crate::record::{Answers, Draft};
 use crate::shipyard::{APPROVAL, EVALUATION, Task};
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The one entry point: an input meets an execution.
 
+use super::Record;
 use super::advance::Step;
 use super::react;
-use super::Record;
 use super::state::{End, Execution, Flags, Lane, Outcome, ReactionKind};
 use crate::cause::Cause;
 use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
@@ -192,10 +192,14 @@ pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<T
     }
     let of_task = match (x.is_open(), x.sent) {
         (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
-        (true, Some(sent)) if !x.waits_for_approval() => match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
-            None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
-            Some(started) => Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span),
-        },
+        (true, Some(sent)) if !x.waits_for_approval() => {
+            match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
+                None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
+                Some(started) => {
+                    Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span)
+                }
+            }
+        }
         (true, _) => None,
     };
     let of_sequence = match (sequence.timeout, x.began) {

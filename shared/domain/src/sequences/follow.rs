@@ -2,12 +2,12 @@
 
 use super::advance::Step;
 use super::state::Execution;
-use crate::record::{Answers, Draft};
-use serde::{Deserialize, Serialize};
 use crate::event::{Kind, Object, SOURCE, TaskResult};
 use crate::ids::{ExecutionId, event_id};
 use crate::names::{SequenceName, StageName};
+use crate::record::{Answers, Draft};
 use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// An execution that a commit sets off.

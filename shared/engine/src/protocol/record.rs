@@ -45,11 +45,7 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
 ///
 /// # Errors
 /// Of the ports.
-pub async fn made_by<S: Subject>(
-    store: &impl Store,
-    x: &S,
-    cause: Cause,
-) -> Result<Option<(RecordId, RecordOf<S>)>, PortError> {
+pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Result<Option<(RecordId, RecordOf<S>)>, PortError> {
     let mut next = x.record();
     while let Some(id) = next {
         let Some(record) = read(store, x, &id).await? else { break };

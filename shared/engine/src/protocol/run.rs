@@ -101,11 +101,7 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
 ///
 /// # Errors
 /// Of the ports.
-pub async fn commit<E: Engine>(
-    engine: &E,
-    found: Option<&Loaded<E::State>>,
-    change: &Change<E::State>,
-) -> Result<bool, PortError> {
+pub async fn commit<E: Engine>(engine: &E, found: Option<&Loaded<E::State>>, change: &Change<E::State>) -> Result<bool, PortError> {
     let next = &change.next;
     let expires = engine.ports().now() + engine.retention();
     let mut items = change.items.clone();

@@ -99,12 +99,7 @@ impl<P: Ports> Handler<Sequences<P>> for Answer<'_> {
         wanted
     }
 
-    async fn decide(
-        &self,
-        engine: &Sequences<P>,
-        found: Option<&Loaded>,
-        items: &Items,
-    ) -> Result<Verdict<Execution>, PortError> {
+    async fn decide(&self, engine: &Sequences<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Execution>, PortError> {
         let Some(loaded) = found else { return self.to_nobody(engine).await.map(Verdict::Done) };
         let x = &loaded.x;
         let mut reading = Reading::of(engine, x, items).await?;

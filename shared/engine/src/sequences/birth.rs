@@ -62,12 +62,7 @@ impl<P: Ports> Handler<Sequences<P>> for Start<'_> {
         ]
     }
 
-    async fn decide(
-        &self,
-        engine: &Sequences<P>,
-        found: Option<&Loaded>,
-        items: &Items,
-    ) -> Result<Verdict<Execution>, PortError> {
+    async fn decide(&self, engine: &Sequences<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Execution>, PortError> {
         let (project, id) = (&self.to.project, self.to.execution);
         if let Some(loaded) = found {
             return self.again(engine, &loaded.x).await;
@@ -212,7 +207,9 @@ fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span
             let item = codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted);
             Write::Put(item.with("ttl", expires.0 / 1000), Condition::Absent)
         }
-        context if context.expires.is_none_or(|at| at < now + Span(retention.0 / 2)) => codec::prolong_context(key, context, expires),
+        context if context.expires.is_none_or(|at| at < now + Span(retention.0 / 2)) => {
+            codec::prolong_context(key, context, expires)
+        }
         context => Write::Check(key, Condition::Version(context.version)),
     }
 }
@@ -227,7 +224,10 @@ fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence,
         return Err(because(format!("project {} has no shipyard", birth.project)));
     }
     if birth.depth > MAX_DEPTH {
-        return Err(because(format!("it would be follow-up number {} in a row, {MAX_DEPTH} are allowed: triggeredOn forms a loop", birth.depth)));
+        return Err(because(format!(
+            "it would be follow-up number {} in a row, {MAX_DEPTH} are allowed: triggeredOn forms a loop",
+            birth.depth
+        )));
     }
     let stage = shipyard.stage(&birth.stage);
     let stage = stage.ok_or_else(|| because(format!("no stage with name {} found", birth.stage)))?;

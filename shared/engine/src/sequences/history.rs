@@ -4,8 +4,8 @@
 use super::{Limits, Sequences, keys};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports};
-use crate::protocol::invalid::{self, short};
 use crate::protocol::Handled;
+use crate::protocol::invalid::{self, short};
 use crate::table;
 use keelway_domain::event::{CloudEvent, Kind, Object};
 use keelway_domain::names::{Context, ProjectName};

@@ -44,12 +44,7 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
         wanted
     }
 
-    async fn decide(
-        &self,
-        engine: &Sequences<P>,
-        found: Option<&Loaded>,
-        items: &Items,
-    ) -> Result<Verdict<Execution>, PortError> {
+    async fn decide(&self, engine: &Sequences<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Execution>, PortError> {
         // Expired, or a message that outran its reason.
         let Some(loaded) = found else { return Ok(Verdict::Done(Handled::Stale)) };
         let x = &loaded.x;

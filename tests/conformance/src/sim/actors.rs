@@ -8,13 +8,13 @@ use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
 use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::protocol::{Engine, Handled, dead_letter};
 use keelway_engine::protocol::sweep::{self, Tick};
+use keelway_engine::protocol::{Engine, Handled, dead_letter};
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
-use keelway_world::queue::{Parcel, Received};
 use keelway_world::bus::Publication;
+use keelway_world::queue::{Parcel, Received};
 use serde_json::{Value, json};
 
 /// What somebody does at some time.
@@ -262,7 +262,9 @@ impl Sim {
         if let (Tag::Honest | Tag::Trigger | Tag::Person, Handled::Invalid) = (tag, handled) {
             return Err(format!("#{id}, a good input, was recorded as invalid: {received:?}"));
         }
-        if let (Parcel::Event(event), Handled::Committed, true) = (&received.parcel, handled, self.faults && self.rng.chance(self.plan.forged)) {
+        if let (Parcel::Event(event), Handled::Committed, true) =
+            (&received.parcel, handled, self.faults && self.rng.chance(self.plan.forged))
+        {
             // The same identity with another content: the first one stands.
             let mut other = event.clone();
             other.data.insert("other".into(), json!({"x": 1}));

@@ -10,8 +10,8 @@ pub use refusal::Refusal;
 
 use super::{Sequences, codec, keys};
 use crate::item::{Attr, Attrs, Item, Key, MAX_ITEM_BYTES, Name};
-use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::shipyard::Shipyard;

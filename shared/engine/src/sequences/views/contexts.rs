@@ -2,11 +2,11 @@
 
 use super::{MAX_PAGE, Page, Position, Window};
 use crate::item::{Item, Key};
-use crate::protocol::record;
 use crate::ports::{PortError, Ports, Query};
+use crate::protocol::record;
 use crate::sequences::Sequences;
-use crate::sequences::{Loaded, keys};
 use crate::sequences::definitions::Refusal;
+use crate::sequences::{Loaded, keys};
 use keelway_domain::event::PREFIX;
 use keelway_domain::ids::{ExecutionId, event_id};
 use keelway_domain::names::{Context, ProjectName};

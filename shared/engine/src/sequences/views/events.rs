@@ -6,9 +6,9 @@
 use super::contexts::Shown;
 use super::{MAX_PAGE, Page, Position, Window, place, split};
 use crate::item::Item;
+use crate::ports::{Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::record;
-use crate::ports::{Ports, Query};
 use crate::sequences::Sequences;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::{history, keys};

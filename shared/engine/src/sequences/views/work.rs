@@ -2,12 +2,12 @@
 
 use super::MAX_PAGE;
 use crate::item::{Item, Key};
+use crate::ports::{Index, PortError, Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::record;
-use crate::ports::{Index, PortError, Ports, Query};
 use crate::sequences::Sequences;
-use crate::sequences::{Loaded, keys};
 use crate::sequences::definitions::Refusal;
+use crate::sequences::{Loaded, keys};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{ProjectName, TaskName};
 use keelway_domain::sequences::Execution;
