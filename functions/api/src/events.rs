@@ -11,6 +11,7 @@ use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, TaskName};
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::Engine;
 use keelway_engine::sequences::MAX_DECISION_BYTES;
 use keelway_engine::sequences::commands::Preflight;
 use keelway_engine::sequences::views::{EventFilter, WorkFilter, WorkPage};

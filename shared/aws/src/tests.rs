@@ -28,8 +28,7 @@ fn names() -> Names {
     Names {
         table: "table".into(),
         bus: "bus".into(),
-        queue_url: "https://queue".into(),
-        queue_arn: "arn:queue".into(),
+        queues: [("sequences".to_owned(), crate::QueueName { url: "https://queue".into(), arn: "arn:queue".into() })].into(),
         scheduler_group: "group".into(),
         scheduler_role_arn: "arn:role".into(),
         scheduler_dead_letters_arn: Some("arn:dead".into()),
@@ -216,7 +215,7 @@ async fn each_body_has_its_own_outcome_and_silence_is_no_success() {
         let failed = BatchResultErrorEntry::builder().id("0").code("InternalError").sender_fault(false);
         SendMessageBatchOutput::builder().successful(sent.build().unwrap()).failed(failed.build().unwrap()).build().unwrap()
     });
-    let outcomes = aws(&rule).send(&["a".into(), "b".into(), "c".into()]).await.unwrap();
+    let outcomes = aws(&rule).send("sequences", &["a".into(), "b".into(), "c".into()]).await.unwrap();
     assert_eq!(outcomes, [Some("InternalError: no message".into()), None, Some("not answered".into())]);
 }
 
@@ -235,9 +234,9 @@ async fn a_schedule_that_exists_is_the_same_one() {
         });
     let aws = aws(&rule);
     let at = aws.now() + Span::minutes(60);
-    assert_eq!(aws.send_at("x-1", "{}", at).await, Ok(()));
+    assert_eq!(aws.send_at("sequences", "x-1", "{}", at).await, Ok(()));
     assert_eq!(rule.num_calls(), 1);
-    assert!(matches!(aws.send_at(&"n".repeat(65), "{}", at).await, Err(PortError::Refused { .. })));
+    assert!(matches!(aws.send_at("sequences", &"n".repeat(65), "{}", at).await, Err(PortError::Refused { .. })));
 }
 
 #[tokio::test]
@@ -247,6 +246,6 @@ async fn nothing_too_large_leaves_the_process() {
     let large = Item::new(key()).with("b", vec![0u8; 400 * 1024]);
     assert!(matches!(aws.write(&Write::Put(large.clone(), Condition::Always)).await, Err(PortError::Refused { .. })));
     assert!(matches!(aws.put_batch(&[large], &[]).await, Err(PortError::Refused { .. })));
-    assert!(matches!(aws.send(&["x".repeat(1024 * 1024 + 1)]).await, Err(PortError::Refused { .. })));
+    assert!(matches!(aws.send("sequences", &["x".repeat(1024 * 1024 + 1)]).await, Err(PortError::Refused { .. })));
     assert_eq!(rule.num_calls(), 0);
 }

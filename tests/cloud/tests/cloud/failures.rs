@@ -11,8 +11,8 @@ use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::item::{Attrs, Item, Key};
 use keelway_engine::keys;
-use keelway_engine::message::Address;
 use keelway_engine::ports::{Condition, Store, Write};
+use keelway_engine::sequences::{self, Address};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::process::Command;
@@ -74,12 +74,12 @@ fn open_task(second: &Second) -> Result<(Scope, Value, Key), Problem> {
     let to = Address {
         project: ProjectName::new(project.as_str()).map_err(wrong)?,
         context: Context::new(context.as_str()).map_err(wrong)?,
-        execution: record.execution,
+        execution: record.subject,
     };
     // The handler has yet to arm the wake-up after it has published.
     observer
         .wait("the trigger's handling", Duration::from_secs(20), |observer| (!observer.lines(&context).is_empty()).then_some(()))?;
-    Ok((scope, trigger.event.clone(), keys::execution(&to)))
+    Ok((scope, trigger.event.clone(), sequences::keys::execution(&to)))
 }
 
 /// Changes an item as if time had gone by; not its version, so nobody loses a race to this.
