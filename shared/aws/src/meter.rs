@@ -1,9 +1,9 @@
 //! What handling one message cost: requests, DynamoDB's units, events. Counted in production, not only in tests, so that a bench,
 //! an alarm and an invoice speak of the same numbers.
 //!
-//! Write units are what DynamoDB reports; a failed condition, of which it reports nothing, counts as the item it was tested
-//! against. Read units are computed from bytes: 4 KB each, half of that for the indexes, which are not read consistently. Attempts
-//! that the client repeated by itself count once.
+//! Write units are what DynamoDB reports; a failed condition, of which it reports nothing, counts as the larger of the item it was
+//! tested against and the item that was meant. Read units are computed from bytes: 4 KB each, half of that for the indexes, which
+//! are not read consistently. Attempts that the client repeated by itself count once.
 
 use keelway_engine::item::Item;
 use std::collections::BTreeMap;
@@ -69,9 +69,10 @@ pub(crate) fn wrote(units: impl IntoIterator<Item = f64>) {
     add(|usage| usage.write_units += units.into_iter().sum::<f64>());
 }
 
-/// Units a write of an item of so many bytes uses, for what DynamoDB does not report.
-pub(crate) fn write_units(bytes: usize) -> f64 {
-    units(bytes, 1024)
+/// Units a write uses, for what DynamoDB does not report: by the larger of the item there and the item meant.
+pub(crate) fn write_units(present: Option<&Item>, meant: Option<&Item>) -> f64 {
+    let size = |item: Option<&Item>| item.map_or(0, Item::size);
+    units(size(present).max(size(meant)), 1024)
 }
 
 /// Items read by key, consistently: each by itself, and one unit for each that does not exist.

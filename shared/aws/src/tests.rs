@@ -5,9 +5,9 @@ use crate::{Aws, Names};
 use aws_config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemOutput;
-use aws_sdk_dynamodb::operation::put_item::PutItemOutput;
+use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::error::{ConditionalCheckFailedException, TransactionCanceledException};
 use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, ConsumedCapacity, PutRequest, ReturnValuesOnConditionCheckFailure, WriteRequest,
@@ -133,6 +133,36 @@ async fn a_failed_condition_brings_the_old_item_and_costs_its_size() {
 }
 
 #[tokio::test]
+async fn a_failed_condition_costs_the_larger_of_what_is_there_and_what_was_meant() {
+    let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_error(|| {
+        let failed = ConditionalCheckFailedException::builder()
+            .item("pk", AttributeValue::S("C#shop#1".into()))
+            .item("sk", AttributeValue::S("X#1".into()));
+        PutItemError::ConditionalCheckFailedException(failed.build())
+    });
+    let meter = Meter::default();
+    let write = Write::Put(Item::new(key()).with("big", "x".repeat(2500)), Condition::Absent);
+    assert_eq!(meter.around(aws(&rule).write(&write)).await, Ok(Written::Conflict(Some(Item::new(key())))));
+    assert_eq!(meter.usage().write_units, 3.0);
+}
+
+#[tokio::test]
+async fn a_write_compares_attributes_and_raises_the_version() {
+    let rule = mock!(aws_sdk_dynamodb::Client::update_item)
+        .match_requests(|request| {
+            assert_eq!(request.condition_expression(), Some("#m0 = :m0 AND attribute_not_exists(#a0)"));
+            assert_eq!(request.update_expression(), Some("SET #v = #v + :one, #s0 = :s0"));
+            assert_eq!(request.return_values_on_condition_check_failure(), Some(&ReturnValuesOnConditionCheckFailure::AllOld));
+            true
+        })
+        .then_output(|| UpdateItemOutput::builder().build());
+    let condition = Condition::Match { equal: Attrs::from([("k".into(), 3i64.into())]), absent: vec!["en".into()] };
+    let set = Attrs::from([("r".into(), "x".into())]);
+    let write = Write::Update { key: key(), condition, set, remove: vec![], raise: true };
+    assert_eq!(aws(&rule).write(&write).await, Ok(Written::Done));
+}
+
+#[tokio::test]
 async fn a_write_that_happened_costs_what_the_service_says() {
     let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_output(|| {
         PutItemOutput::builder().consumed_capacity(ConsumedCapacity::builder().capacity_units(3.0).build()).build()
@@ -153,6 +183,15 @@ async fn writers_that_meet_are_tried_again_at_once() {
         .build();
     assert_eq!(aws(&rule).write(&bump()).await, Ok(Written::Done));
     assert_eq!(rule.num_calls(), 2);
+}
+
+#[tokio::test]
+async fn writers_that_keep_meeting_come_back_later() {
+    let body = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"ongoing"}"#;
+    let rule = mock!(aws_sdk_dynamodb::Client::update_item).sequence().http_status(400, Some(body.into())).repeatedly().build();
+    let Err(PortError::Retry { reason, .. }) = aws(&rule).write(&bump()).await else { panic!("no error that passes") };
+    assert!(reason.starts_with("TransactionConflict"), "{reason}");
+    assert_eq!(rule.num_calls(), 3);
 }
 
 async fn transacted(codes: &'static [&'static str]) -> Result<Transacted, PortError> {

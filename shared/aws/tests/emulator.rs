@@ -173,6 +173,9 @@ async fn the_store_keeps_its_contract() {
             Err(error) => broken.push(format!("{name}: {error}")),
         }
     }
+    for (name, instead) in contract::TWIN_ONLY {
+        println!("of the twin only: {name}: {instead}");
+    }
     if let Err(error) = contract::write_units(&Metered(&cloud.aws, Meter::default()), "U#").await {
         broken.push(format!("write units: {error}"));
     }
