@@ -31,6 +31,8 @@ pub struct Usage {
     pub read_units: f64,
     /// Events the bus took.
     pub events: u64,
+    /// Messages the queue took, by the id it gave them, and after how many seconds it hands them out: what one message set off.
+    pub sent: BTreeMap<String, i32>,
 }
 
 impl Usage {
@@ -92,6 +94,11 @@ pub(crate) fn published(events: usize) {
     add(|usage| usage.events += events as u64);
 }
 
+/// A message the queue took.
+pub(crate) fn sent(id: Option<&str>, delay_seconds: i32) {
+    add(|usage| usage.sent.extend(id.map(|id| (id.to_owned(), delay_seconds))));
+}
+
 fn units(bytes: usize, each: usize) -> f64 {
     bytes.div_ceil(each).max(1) as f64
 }
@@ -110,6 +117,7 @@ mod tests {
                 request("dynamodb.GetItem");
                 wrote([2.0, 1.0]);
                 published(2);
+                sent(Some("m-1"), 3);
                 let item = Item::new(Key::new("a", "b")).with("x", "y".repeat(5000));
                 read_by_key([&item], 2);
                 read_page(&[item], false);
@@ -118,5 +126,6 @@ mod tests {
         let usage = meter.usage();
         assert_eq!(usage.requests, BTreeMap::from([("dynamodb.GetItem", 1)]));
         assert_eq!((usage.write_units, usage.read_units, usage.events), (3.0, 5.0, 2));
+        assert_eq!(usage.sent, BTreeMap::from([("m-1".to_owned(), 3)]));
     }
 }

@@ -66,7 +66,9 @@ impl Aws {
         meter::request(SEND);
         let request = self.inner.sqs.send_message().queue_url(&queue.url).message_body(acceptable(body));
         let request = request.set_delay_seconds((delay_seconds > 0).then_some(delay_seconds));
-        request.send().await.map(|_| ()).map_err(|error| port_error(SEND, error))
+        let answer = request.send().await.map_err(|error| port_error(SEND, error))?;
+        meter::sent(answer.message_id(), delay_seconds);
+        Ok(())
     }
 
     async fn send_batch(&self, queue: &QueueName, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
@@ -87,6 +89,7 @@ impl Aws {
             }
         };
         for sent in answer.successful() {
+            meter::sent(Some(sent.message_id()), 0);
             set(sent.id(), None);
         }
         for failed in answer.failed() {

@@ -69,6 +69,7 @@ impl Drop for Line<'_> {
         let usage = self.meter.usage();
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let requests = serde_json::to_string(&usage.requests).unwrap_or_default();
+        let sent = serde_json::to_string(&usage.sent).unwrap_or_default();
         tracing::info!(
             message.kind = self.about.kind,
             context = self.about.context,
@@ -79,6 +80,7 @@ impl Drop for Line<'_> {
             dynamodb.read_units = usage.read_units,
             events.published = usage.events,
             requests,
+            sent,
             "handled"
         );
     }

@@ -76,7 +76,7 @@ impl Bed {
                 let before = self.outside(context);
                 self.stack.put_event(&answer(&trigger.event, kind, "executor", data))?;
                 let handled = |_: &Observer| (self.outside(context) > before).then_some(());
-                self.observer.wait("the answer's handling", Duration::from_secs(20), handled)?;
+                self.observer.wait("the answer's handling", handled)?;
             }
         }
         self.observer.event(context, &format!("sh.keptn.event.{STAGE}.run{tasks}.finished"), 0).map(drop)
