@@ -10,6 +10,7 @@ pub mod events;
 pub mod executor;
 pub mod observer;
 pub mod problem;
+pub mod processes;
 pub mod raw;
 pub mod runner;
 pub mod stack;

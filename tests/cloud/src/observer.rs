@@ -59,6 +59,7 @@ struct Books {
     lines: Vec<Arc<Line>>,
     by_context: HashMap<String, Vec<usize>>,
     streams: HashSet<String>,
+    log_reads: usize,
     trouble: Option<String>,
 }
 
@@ -137,6 +138,11 @@ impl Observer {
     /// How many `handled` lines there are in all.
     pub fn line_count(&self) -> usize {
         lock(&self.books).lines.len()
+    }
+
+    /// How often the logs were read. What was logged before is known when this has grown by two: one reading may be under way.
+    pub fn log_reads(&self) -> usize {
+        lock(&self.books).log_reads
     }
 
     /// Waits until `found` finds what it looks for.
@@ -255,6 +261,7 @@ async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> R
         }
     }
     books.streams.extend(fresh);
+    books.log_reads += 1;
     // Lines bear the time their call ended, and calls end side by side.
     let newest = events.iter().filter_map(|event| event["timestamp"].as_i64()).max();
     Ok(newest.map_or(from, |newest| newest - 2000).max(from))
