@@ -12,7 +12,7 @@ pub fn finished(bed: &Bed, copies: usize) -> Result<(), Problem> {
     let scope = Scope::new(PROJECT, STAGE, "past");
     let context = bed.trigger(&scope, 2)?;
     bed.play(&scope, &context, 2)?;
-    bed.quiet(&context);
+    bed.quiet(&context)?;
     let items = bed.stack.items(&format!("C#{PROJECT}#{context}"), "")?;
     let execution = execution(&items)?;
     let mut all = items;

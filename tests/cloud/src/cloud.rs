@@ -194,8 +194,16 @@ impl Cloud {
     /// # Errors
     /// In the words of the script.
     pub fn deploy(&self, name: &str, parameters: &[(&str, &str)]) -> Result<(Stack, String), Problem> {
+        self.deploy_build(&binaries()?, name, parameters)
+    }
+
+    /// The same with the functions of another build: a directory of binaries.
+    ///
+    /// # Errors
+    /// In the words of the script.
+    pub fn deploy_build(&self, build: &Path, name: &str, parameters: &[(&str, &str)]) -> Result<(Stack, String), Problem> {
         let mut command = script();
-        command.args(["deploy", "--stack", name]).arg("--state").arg(&self.state).arg("--functions").arg(binaries()?);
+        command.args(["deploy", "--stack", name]).arg("--state").arg(&self.state).arg("--functions").arg(build);
         match &self.place {
             Place::Own => {}
             Place::Given { url, remote } => {

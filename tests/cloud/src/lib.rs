@@ -12,6 +12,7 @@ pub mod line;
 pub mod observer;
 pub mod patience;
 pub mod problem;
+pub mod processes;
 pub mod raw;
 pub mod runner;
 pub mod stack;

@@ -41,6 +41,7 @@ struct Books {
     lines: Vec<Arc<Line>>,
     by_context: HashMap<String, Vec<usize>>,
     read: HashSet<String>,
+    log_reads: usize,
     trouble: Option<String>,
 }
 
@@ -135,6 +136,11 @@ impl Observer {
     /// How many `handled` lines there are in all.
     pub fn line_count(&self) -> usize {
         lock(&self.books).lines.len()
+    }
+
+    /// How often the logs were read. What was logged before is known when this has grown by two: one reading may be under way.
+    pub fn log_reads(&self) -> usize {
+        lock(&self.books).log_reads
     }
 
     /// Waits until `found` finds what it looks for.
@@ -261,5 +267,6 @@ async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> R
             books.lines.push(Arc::new(Line { json, at: Instant::now() }));
         }
     }
+    books.log_reads += 1;
     Ok(events.iter().filter_map(|event| event["timestamp"].as_i64()).max())
 }

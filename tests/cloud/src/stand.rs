@@ -19,7 +19,7 @@ use keelway_domain::ids::context_of;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::keys::{self, LaneKey};
+use keelway_engine::sequences::keys::LaneKey;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::bus::rule_takes;
 use keelway_world::case::{Answer, Control, Entrance, LaneView, Said, Stand};
@@ -137,7 +137,7 @@ impl<'a> CloudStand<'a> {
     fn recorded_as_invalid(&self, event: &Value) -> Result<(), Problem> {
         let context = text(&event["shkeptncontext"]);
         let find = || {
-            let day = keys::invalid(self.now(), 0).pk;
+            let day = keelway_engine::keys::invalid(self.now(), 0).pk;
             let items = self.stack.items(&day, "")?;
             let is_it = |body: &str| !context.is_empty() && body.contains(&context);
             Ok(items.iter().any(|item| item.text("b").is_some_and(is_it)).then_some(()))

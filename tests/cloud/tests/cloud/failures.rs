@@ -8,7 +8,7 @@ use keelway_cloud_tests::observer::Root;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
-use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
+use keelway_cloud_tests::{Ability, Outcome, Problem, Stack, processes};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::item::{Attrs, Item, Key};
@@ -167,13 +167,6 @@ fn crash(bed: &Bed) -> Outcome {
 
 /// Ends the processes that run this function, as a crash would; how many.
 fn kill_functions(function: &str) -> usize {
-    let wanted = format!("AWS_LAMBDA_FUNCTION_NAME={function}");
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let of_function = |pid: &u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-    };
     let kill = |pid: u32| Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|status| status.success());
-    pids.filter(of_function).filter(|pid| kill(*pid)).count()
+    processes::of_function(function).into_iter().filter(|pid| kill(*pid)).count()
 }
