@@ -150,8 +150,11 @@ impl<S> Record<S> {
     }
 
     fn event(&self, draft: &Draft, id: &RecordId, context: &Context) -> CloudEvent {
-        let taken = |name: &str| (draft.with_base || draft.with.iter().any(|with| with == name)) && !draft.without.iter().any(|w| w == name);
-        let mut data: Object = self.base.iter().filter(|(name, _)| taken(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let taken = |name: &str| {
+            (draft.with_base || draft.with.iter().any(|with| with == name)) && !draft.without.iter().any(|w| w == name)
+        };
+        let mut data: Object =
+            self.base.iter().filter(|(name, _)| taken(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
         // Merged here and not stored merged: a record never holds a large member twice.
         merge(&mut data, &draft.data);
         CloudEvent {

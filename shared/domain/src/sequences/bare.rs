@@ -38,10 +38,15 @@ pub struct Bare {
 impl Bare {
     /// The short form of a `.started` of this task, if it has nothing that a payload takes over and is short.
     pub fn of(event: &CloudEvent, task: &TaskName, at: Timestamp) -> Option<Self> {
-        let data: Object =
-            event.data.iter().filter(|(name, _)| !SCOPE.contains(&name.as_str())).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let data: Object = event
+            .data
+            .iter()
+            .filter(|(name, _)| !SCOPE.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         let merges = Reaction::of(event, ReactionKind::Started, task.as_str(), at).has_data;
-        let short = event.source.len() + event.id.len() <= MAX_NAME_BYTES && Value::Object(data.clone()).to_string().len() <= MAX_DATA_BYTES;
+        let short = event.source.len() + event.id.len() <= MAX_NAME_BYTES
+            && Value::Object(data.clone()).to_string().len() <= MAX_DATA_BYTES;
         let bare = Self { source: event.source.clone(), id: event.id.clone(), time: event.time, at, data };
         (short && !merges && event.git_commit_id.is_none()).then_some(bare)
     }

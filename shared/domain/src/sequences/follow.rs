@@ -56,7 +56,9 @@ fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
         .collect();
     for (stage, sequence) in chosen {
         if step.record.sends.len() >= MAX_FOLLOW_UPS {
-            step.record.notes.push(format!("more than {MAX_FOLLOW_UPS} sequences are triggered on this: the others were not started"));
+            step.record
+                .notes
+                .push(format!("more than {MAX_FOLLOW_UPS} sequences are triggered on this: the others were not started"));
             return;
         }
         let execution = ExecutionId::of_follow_up(step.next.id, cause, &stage.name, &sequence.name);

@@ -1,7 +1,7 @@
 //! The state of one execution of a sequence, and of the context it belongs to.
 
-use crate::event::{CloudEvent, Kind, Status, TaskResult};
 use super::Bare;
+use crate::event::{CloudEvent, Kind, Status, TaskResult};
 use crate::ids::{ExecutionId, RecordId, hash64};
 use crate::json::canonical;
 use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};

@@ -71,13 +71,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Absorbs the first `.started` of an open task in one write, if it says nothing else. `false`: decide about it.
-    async fn first_started(
-        &self,
-        to: &Address,
-        trigger: &RecordId,
-        event: &CloudEvent,
-        at: Timestamp,
-    ) -> Result<bool, PortError> {
+    async fn first_started(&self, to: &Address, trigger: &RecordId, event: &CloudEvent, at: Timestamp) -> Result<bool, PortError> {
         let EventType::Task(task, _) = EventType::parse(&event.ty) else { return Ok(false) };
         let (Some(stage), Some(service)) = (event.text("stage"), event.text("service")) else { return Ok(false) };
         let Some(first) = First::of(event, &task, at) else { return Ok(false) };

@@ -115,7 +115,9 @@ impl<P: Ports> Sequences<P> {
         }
         let labels = event.data.get("labels").map_or(0, |labels| labels.to_string().len());
         (labels > MAX_LABELS_BYTES).then(|| {
-            format!("data.labels has {labels} bytes, {MAX_LABELS_BYTES} are allowed: hand on what is no label under a name of its own")
+            format!(
+                "data.labels has {labels} bytes, {MAX_LABELS_BYTES} are allowed: hand on what is no label under a name of its own"
+            )
         })
     }
 

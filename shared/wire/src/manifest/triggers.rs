@@ -323,7 +323,8 @@ fn crowded(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
         // The same event may be named with or without the common prefix.
         let all = everywhere.entry(edge.event.strip_prefix(PREFIX).unwrap_or(edge.event)).or_default();
         if all.insert(edge.listener) && all.len() == MAX_FOLLOW_UPS + 1 {
-            let message = format!("is one sequence too many: at most {MAX_FOLLOW_UPS} sequences may be triggered on {:?}", edge.event);
+            let message =
+                format!("is one sequence too many: at most {MAX_FOLLOW_UPS} sequences may be triggered on {:?}", edge.event);
             report.error(edge.node, edge.path.clone(), message);
         }
         let stage = outlines[edge.listener].stage.as_str();

@@ -18,7 +18,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::keys;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run, woken};
+use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run};
 use keelway_engine::table::Items;
 use keelway_world::Tested;
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,9 @@ impl<P: Ports> Engine for Counters<P> {
     fn retention(&self) -> Span {
         Span::minutes(90 * 24 * 60)
     }
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. })
+    }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let n = event.data.get("n").and_then(serde_json::Value::as_i64);
         let (Some(to), Some(n @ 1..), ADD) = (event.text("counter"), n, event.ty.as_str()) else {
@@ -123,10 +126,7 @@ impl<P: Ports> Handler<Counters<P>> for Turn<'_> {
         found: Option<&Loaded<Counter>>,
         _: &Items,
     ) -> Result<Verdict<Counter>, PortError> {
-        let now = match self.input {
-            Input::Wake(at) => woken(at, engine.ports.now()),
-            Input::Add { .. } => engine.ports.now(),
-        };
+        let now = engine.ports.now();
         let old = found.map(|loaded| &loaded.x);
         let x = match (old, self.input) {
             (Some(x), _) => x.clone(),
