@@ -7,7 +7,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
+use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, TaskName};
 use keelway_engine::item::MAX_SORT_BYTES;

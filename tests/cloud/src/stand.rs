@@ -8,7 +8,7 @@
 use crate::api::{Api, Reply, project_manifest};
 use crate::cloud::now_millis;
 use crate::events::{fresh, history, mark};
-use crate::line::{Line, Root, under_way};
+use crate::line::{Line, Root, Sent, under_way};
 use crate::observer::{Observer, Seen};
 use crate::patience::until;
 use crate::problem::Problem;
@@ -89,7 +89,7 @@ impl<'a> CloudStand<'a> {
 
     /// Waits until nothing is under way any more.
     fn settle(&self) -> Result<(), Problem> {
-        let left = || under_way(self.lines().iter().map(Arc::as_ref), self.horizon);
+        let left = || -> Vec<Sent> { under_way(self.lines().iter().map(Arc::as_ref), self.horizon).into_iter().cloned().collect() };
         let so_far = || format!("not handled: {:?}\n    {}", left(), self.story());
         until("the handling of all messages", || Ok(left().is_empty().then_some(())), so_far)?;
         self.mark()

@@ -76,9 +76,14 @@ fn logs(bed: &Bed) -> Outcome {
         for field in ["duration_ms", "aws.requests", "dynamodb.write_units", "dynamodb.read_units"] {
             ensure(json[field].is_number(), || format!("no {field} in {json}"))?;
         }
+        ensure(!line.id().is_empty(), || format!("no message.id in {}", line.json))?;
         same("the span's context", json["span"]["context"].as_str(), Some(context.as_str()))?;
         same("the span's project", json["span"]["project"].as_str(), Some(project.as_str()))?;
     }
+    // What follows from a message can be followed: here the timer of the first task's start deadline.
+    let triggered = lines.iter().find(|line| line.text("message.kind") == "sequence.triggered");
+    let timers = triggered.map(|line| line.sent.iter().filter(|sent| !sent.at_once).count());
+    same("timers set when the sequence began", timers, Some(1))?;
     // Everything any function has said, whatever the context.
     for function in ["ApiFunctionName", "SequencesFunctionName"] {
         let group = format!("/aws/lambda/{}", bed.stack.output(function));
