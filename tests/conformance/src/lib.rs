@@ -2,3 +2,4 @@
 
 pub mod planted;
 pub mod sim;
+pub mod stand;
