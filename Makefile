@@ -43,8 +43,9 @@ env: ## Print shell exports of the running stack, keelway on PATH included: eval
 logs: ## Print what the functions logged in the last hour
 	@$(CLOUD) logs --state "$(KEELWAY_STATE)" --stack "$(KEELWAY_STACK)"
 
-bench: ## Count requests, units and latency on a stack of its own; writes target/bench/*.json
+bench: ## Measure release builds on a stack of its own: requests, units, CPU, memory, start, latency; writes target/bench/*.json
 	@$(PYTHON) infra/local/run.py build
+	@$(PYTHON) infra/local/run.py release
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
 		"$(TARGET)/debug/keelway-bench"
 

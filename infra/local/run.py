@@ -35,17 +35,27 @@ def target():
     return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve() / "debug"
 
 
-def build():
-    """One selection of targets for run and test, so that neither builds anew what the other built."""
+def cargo_build(what, *selection):
     cargo = shutil.which(os.environ.get("CARGO") or "cargo")
     if not cargo:
         raise Problem("there is no cargo: install Rust as https://rustup.rs says, open a new shell and run this again")
-    say("building (the first time takes minutes; cargo shows how far it is) ...")
+    say(f"building {what} (the first time takes minutes; cargo shows how far it is) ...")
     began = time.monotonic()
-    built = subprocess.run([cargo, "build", "--workspace", "--all-targets"], cwd=ROOT)
+    built = subprocess.run([cargo, "build", *selection], cwd=ROOT)
     if built.returncode:
         raise Problem("the build failed: the reason is above; mend it and run this again")
-    say(f"building: {time.monotonic() - began:.1f} s")
+    say(f"building {what}: {time.monotonic() - began:.1f} s")
+
+
+def build():
+    """One selection of targets for run and test, so that neither builds anew what the other built."""
+    cargo_build("everything, for debugging", "--workspace", "--all-targets")
+
+
+def build_release():
+    """The functions as they go to AWS, and the empty one the bench compares them with."""
+    packages = ("api", "sequences", "sweep", "dead-letters", "empty")
+    cargo_build("the functions in release", "--release", *(f"--package=keelway-{name}" for name in packages))
 
 
 def start_and_build(state):
@@ -220,7 +230,7 @@ def down(state):
 
 
 def main():
-    verbs = {"run": run, "up": up, "down": down, "build": lambda _: build()}
+    verbs = {"run": run, "up": up, "down": down, "build": lambda _: build(), "release": lambda _: build_release()}
     if len(sys.argv) != 2 or sys.argv[1] not in verbs:
         sys.exit(f"usage: run.py {'|'.join(verbs)}")
     state = State(os.environ.get("KEELWAY_STATE") or ROOT / ".keelway" / "run")

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal, blob_id};
 use keelway_wire::http::{Applied, AppliedDocument};
 use keelway_wire::manifest::{self, Document, ProjectManifest, ShipyardManifest};
@@ -54,7 +54,7 @@ pub async fn apply<P: Ports + 'static>(
 }
 
 /// Which project each document is for.
-async fn plan<P: Ports>(engine: &Engine<P>, named: Option<&str>, documents: Vec<Document>) -> Answer<Vec<Planned>> {
+async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: Vec<Document>) -> Answer<Vec<Planned>> {
     let declared: Vec<ProjectName> = documents
         .iter()
         .filter_map(|document| match document {
@@ -86,7 +86,7 @@ fn settings(project: ProjectManifest) -> ProjectSettings {
 
 /// The query's project, else the annotation's, else the one `metadata.name` names, with or without `shipyard-`, if it exists.
 async fn project_of<P: Ports>(
-    engine: &Engine<P>,
+    engine: &Sequences<P>,
     named: Option<&str>,
     declared: &[ProjectName],
     manifest: &ShipyardManifest,
@@ -118,7 +118,7 @@ async fn project_of<P: Ports>(
 }
 
 /// Everything that would be refused, before anything is written.
-async fn check<P: Ports>(engine: &Engine<P>, planned: &[Planned]) -> Answer<()> {
+async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<()> {
     let mut seen: Vec<(&str, &str)> = vec![];
     for document in planned {
         let one = match document {
@@ -135,7 +135,7 @@ async fn check<P: Ports>(engine: &Engine<P>, planned: &[Planned]) -> Answer<()> 
     }
     for document in planned {
         match document {
-            Planned::Project(settings) => Engine::<P>::check_project(settings)?,
+            Planned::Project(settings) => Sequences::<P>::check_project(settings)?,
             Planned::Shipyard { project, revision, manifest } => {
                 let declared = seen.contains(&("Project", project.as_str()));
                 engine.check_shipyard((project, declared), revision, &manifest.source, &manifest.shipyard).await?;
@@ -146,7 +146,7 @@ async fn check<P: Ports>(engine: &Engine<P>, planned: &[Planned]) -> Answer<()> 
 }
 
 /// Projects first, since shipyards need them; told in the order of the text.
-async fn store<P: Ports>(engine: &Engine<P>, planned: &[Planned]) -> Answer<Vec<AppliedDocument>> {
+async fn store<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<Vec<AppliedDocument>> {
     let mut applied: Vec<(usize, AppliedDocument)> = vec![];
     for (i, document) in planned.iter().enumerate() {
         if let Planned::Project(settings) = document {

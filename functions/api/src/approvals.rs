@@ -1,6 +1,7 @@
 //! Decisions on approvals. They are handed in, and the answer is read from the state.
 
 use crate::Api;
+use crate::hand_in;
 use crate::input::{Json, context, note};
 use crate::problem::{Answer, Refused};
 use axum::extract::{Path, State};
@@ -9,17 +10,11 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{CloudEvent, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::sequences::Execution;
-use keelway_engine::message::Address;
 use keelway_engine::ports::Ports;
+use keelway_engine::sequences::Address;
 use keelway_engine::sequences::commands::{Approval, Verdict, approval_address};
 use keelway_wire::http::Decided;
 use serde::Deserialize;
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
-
-/// How often the state is looked at while waiting for an outcome.
-const LOOK: Duration = Duration::from_millis(60);
-const LOOK_AT_MOST: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,15 +63,13 @@ pub async fn settle<P: Ports + 'static>(
         over => return outcome(to, wanted, over),
     };
     api.engine().decide(&x, trigger, &event(&x)).await?;
-    let until = Instant::now() + api.settings().patience;
-    let mut pause = LOOK;
-    loop {
-        match api.engine().approval(to, trigger).await? {
-            Approval::Open(_) if Instant::now() >= until => return Ok(under_way(to)),
-            Approval::Open(_) => sleep(pause.min(until - Instant::now())).await,
-            over => return outcome(to, wanted, over),
-        }
-        pause = (pause * 2).min(LOOK_AT_MOST);
+    let look = || async {
+        let now = api.engine().approval(to, trigger).await?;
+        Ok::<_, Refused>((!matches!(now, Approval::Open(_))).then_some(now))
+    };
+    match hand_in::outcome(api.settings().patience, look).await? {
+        Some(over) => outcome(to, wanted, over),
+        None => Ok(under_way(to)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Api;
 use crate::approvals;
-use crate::input::{Json, Params, context, given, page_size, position, project, window};
+use crate::input::{Json, Params, context, given, no_page_key, page_size, position, project, window};
 use crate::problem::{Answer, Refused};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -10,7 +10,9 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, TaskName};
+use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::Engine;
 use keelway_engine::sequences::MAX_DECISION_BYTES;
 use keelway_engine::sequences::commands::Preflight;
 use keelway_engine::sequences::views::{EventFilter, WorkFilter, WorkPage};
@@ -140,12 +142,16 @@ pub async fn triggered<P: Ports + 'static>(
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let filter = WorkFilter { project, stage: own(&wanted.stage), service: own(&wanted.service), id };
     let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
-    if let Some(after) = after.filter(|after| !after.contains('~')) {
-        let message = format!("{after:?} is not a key of this list: send the one the page before ended with");
-        return Err(Refused::field("nextPageKey", message));
+    if let Some(after) = after.filter(|after| !is_work_key(after)) {
+        return Err(no_page_key(after));
     }
     let WorkPage { events, next } = api.engine().open_triggers(&task, &filter, size, after).await?;
     Ok(event_page(events, size, next))
+}
+
+/// Whether a page of open triggers may have ended with it: a project, and a place in the index.
+fn is_work_key(key: &str) -> bool {
+    key.split_once('~').is_some_and(|(of, sort)| project(of).is_some() && sort.len() <= MAX_SORT_BYTES)
 }
 
 /// The task a full type or a task's name means.

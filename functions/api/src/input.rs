@@ -108,9 +108,13 @@ pub fn page_size(text: Option<&String>) -> Answer<usize> {
 /// A place in a list by time.
 pub fn position(text: Option<&String>) -> Answer<Position> {
     let Some(text) = given(text) else { return Ok(0) };
-    let wrong =
-        || Refused::field("nextPageKey", format!("{text:?} is not a key of this list: send the one the page before ended with"));
-    text.parse().ok().filter(|position| *position >= 0).ok_or_else(wrong)
+    text.parse().ok().filter(|position| *position >= 0).ok_or_else(|| no_page_key(text))
+}
+
+/// What is said of a key that no page of a list ends with.
+pub fn no_page_key(text: &str) -> Refused {
+    let shown: String = text.chars().take(100).collect();
+    Refused::field("nextPageKey", format!("{shown:?} is not a key of this list: send the one the page before ended with"))
 }
 
 /// `fromTime` and `beforeTime`.

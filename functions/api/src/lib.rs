@@ -9,6 +9,7 @@ mod approvals;
 mod auth;
 mod events;
 mod fence;
+mod hand_in;
 mod input;
 mod metadata;
 mod problem;
@@ -23,7 +24,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::Sequences;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub struct Api<P> {
 }
 
 struct Inner<P> {
-    engine: Engine<P>,
+    engine: Sequences<P>,
     settings: Settings,
 }
 
@@ -56,10 +57,10 @@ impl<P> Clone for Api<P> {
 
 impl<P: Ports> Api<P> {
     /// An API on this engine.
-    pub fn new(engine: Engine<P>, settings: Settings) -> Self {
+    pub fn new(engine: Sequences<P>, settings: Settings) -> Self {
         Self { inner: Arc::new(Inner { engine, settings }) }
     }
-    fn engine(&self) -> &Engine<P> {
+    fn engine(&self) -> &Sequences<P> {
         &self.inner.engine
     }
     fn settings(&self) -> &Settings {

@@ -1,7 +1,7 @@
 //! The function behind the API's URL. Wires; the routes are in the library.
 
 use keelway_api::{Api, Settings, Tokens, router, without_prefix};
-use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::Sequences;
 use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
 use lambda_http::http::StatusCode;
@@ -25,12 +25,12 @@ async fn main() -> Result<(), Error> {
         patience: PATIENCE,
         stack: std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default(),
     };
-    let api = Api::new(Engine::new(ports, config.limits), settings);
+    let api = Api::new(Sequences::new(ports, config.limits), settings);
     let app = router(api);
     run(service_fn(move |request: Request| {
         let answer = app.clone().oneshot(without_prefix(request));
         async move {
-            let about = About { kind: "http", project: None, context: None, execution: None };
+            let about = About { kind: "http", project: None, context: None, subject: None };
             aws::accounted(&about, |response| outcome(response.status()).to_owned(), answer).await
         }
     }))

@@ -1,12 +1,13 @@
 //! Projects, their stages and services, in Keptn's shapes.
 
 use crate::Api;
-use crate::input::{Params, given, page_size};
+use crate::input::{Params, given, no_page_key, page_size};
 use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::{Project, Refusal};
@@ -30,15 +31,18 @@ impl Paging {
     fn size(&self) -> Answer<u32> {
         page_size(self.page_size.as_ref()).map(|size| u32::try_from(size).unwrap_or(SHOWN))
     }
-    /// The name the page before ended with.
-    fn after(&self) -> Option<&str> {
-        given(self.next_page_key.as_ref()).filter(|key| *key != "0")
+    /// The name the page before ended with; anything that cannot be such a name is refused.
+    fn after<N, E>(&self, name: impl Fn(String) -> Result<N, E>) -> Answer<Option<&str>> {
+        match given(self.next_page_key.as_ref()).filter(|key| *key != "0") {
+            Some(key) if name(key.to_owned()).is_err() => Err(no_page_key(key)),
+            key => Ok(key),
+        }
     }
 }
 
 /// `GET /v1/project`
 pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<ProjectPage>> {
-    let (found, more) = api.engine().list_projects(paging.after(), paging.size()?).await?;
+    let (found, more) = api.engine().list_projects(paging.after(ProjectName::new)?, paging.size()?).await?;
     let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| last.settings.name.to_string());
     let mut projects = vec![];
     for project in &found {
@@ -121,7 +125,12 @@ pub async fn service<P: Ports + 'static>(
 ) -> Answer<Json<ProjectService>> {
     let project = api.engine().find_project(&name).await?;
     check_stage(&project, &stage)?;
-    match api.engine().get_service(&project.settings.name, &service).await? {
+    // What breaks the rule for names is no service's, and may be longer than any key of the table.
+    let found = match ServiceName::new(service.as_str()) {
+        Ok(_) => api.engine().get_service(&project.settings.name, &service).await?,
+        Err(_) => None,
+    };
+    match found {
         Some(at) => Ok(Json(info(service, at))),
         None => {
             let (known, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
@@ -138,7 +147,7 @@ fn check_stage(project: &Project, stage: &str) -> Answer<()> {
 }
 
 async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
-    let (found, more) = api.engine().list_services(&project.settings.name, paging.after(), paging.size()?).await?;
+    let (found, more) = api.engine().list_services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
     let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |(last, _)| last.clone());
     let services: Vec<ProjectService> = found.into_iter().map(|(name, at)| info(name, at)).collect();
     let (size, n) = (u64::from(paging.size()?), services.len() as u64);

@@ -3,9 +3,10 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use keelway_aws::Aws;
 use keelway_engine::ports::PortError;
-use keelway_engine::sequences::dead_letter::{self, DeadLetter};
+use keelway_engine::protocol::dead_letter::{self, DeadLetter};
 use keelway_lambda::aws;
 use keelway_lambda::batch::{self, Job, NotDone, Record};
+use keelway_lambda::config::ENGINES;
 use keelway_lambda::delivery::About;
 use tokio::time::Instant;
 
@@ -18,6 +19,7 @@ pub async fn batch(ports: &Aws, messages: Vec<SqsMessage>, until: Instant) -> Ve
 
 fn letter(record: &Record) -> DeadLetter {
     DeadLetter {
+        engine: engine_of(record),
         queue: record.queue.clone(),
         message_id: record.id.clone(),
         sent: record.sent,
@@ -25,6 +27,15 @@ fn letter(record: &Record) -> DeadLetter {
         receives: i64::from(record.receives),
         reason: record.error.clone(),
     }
+}
+
+/// Whose message it was. Rules and schedules say which queue they meant; an engine's own dead-letter queue is named after the engine:
+/// `<stack>-<engine>` and `<stack>-<engine>-dead-letters`.
+fn engine_of(record: &Record) -> String {
+    let meant = record.target.as_deref().unwrap_or_else(|| record.queue.trim_end_matches("-dead-letters"));
+    let named = ENGINES.into_iter().find(|engine| meant.ends_with(&format!("-{engine}")));
+    // Every rule and schedule names its target; whatever does not is an event for the first engine.
+    named.unwrap_or(ENGINES[0]).to_owned()
 }
 
 async fn one(ports: Aws, letter: DeadLetter) -> Result<(), NotDone> {
@@ -48,8 +59,10 @@ mod tests {
             receives: 11,
             queue: "keelway-dead".into(),
             error: Some("NO_PERMISSIONS: no message".into()),
+            target: Some("arn:aws:sqs:eu-central-1:1:keelway-sequences".into()),
         };
         let expected = DeadLetter {
+            engine: "sequences".into(),
             queue: "keelway-dead".into(),
             message_id: "m".into(),
             sent: Timestamp(7),

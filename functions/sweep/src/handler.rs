@@ -1,31 +1,58 @@
-//! One tick, as many pages of open executions as time allows. The sweep remembers where it stopped, so the next one goes on there.
+//! One tick: due dead letters first, then as many pages of every engine's open work as time allows. The sweep remembers where it stopped, so
+//! the next one goes on there.
 
 use keelway_aws::Aws;
 use keelway_engine::ports::PortError;
-use keelway_engine::sequences::{Engine, Swept};
+use keelway_engine::protocol::sweep::{self, Swept, Tick};
+use keelway_engine::protocol::{Engine, dead_letter};
+use keelway_engine::sequences::Sequences;
 use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many open executions are looked at before the clock is.
-const PAGE: usize = 100;
-/// How long a page may take, with requests that are slow or repeated.
-const PAGE_TIME: Duration = Duration::from_secs(3);
+/// How long a page, or a few letters, may take, with requests that are slow or repeated.
+const PAGE_TIME: Duration = Duration::from_secs(5);
 
-/// Sweeps until all was seen or the time is up.
-///
-/// # Errors
-/// What the engine could not do. The next tick does it again.
-pub async fn sweep(engine: &Engine<Aws>, until: Instant) -> Result<(), PortError> {
-    let about = About { kind: "sweep", ..About::default() };
-    aws::accounted(&about, outcome, pages(engine, until)).await.map(|_| ())
+/// What a tick did.
+#[derive(Default)]
+struct Done {
+    letters: usize,
+    swept: Swept,
 }
 
-async fn pages(engine: &Engine<Aws>, until: Instant) -> Result<Swept, PortError> {
+/// Sweeps until all was seen or the time is up. Letters get half of the time, so that many of them do not keep open work waiting.
+///
+/// # Errors
+/// What the engines could not do. The next tick does it again.
+pub async fn sweep(engine: &Sequences<Aws>, until: Instant) -> Result<(), PortError> {
+    let about = About { kind: "sweep", ..About::default() };
+    let now = Instant::now();
+    let half = now + until.saturating_duration_since(now) / 2;
+    let work = async {
+        let letters = letters(engine.ports(), half).await?;
+        let swept = pages(engine, until).await?;
+        Ok::<_, PortError>(Done { letters, swept })
+    };
+    aws::accounted(&about, outcome, work).await.map(|_| ())
+}
+
+async fn letters(ports: &Aws, until: Instant) -> Result<usize, PortError> {
+    let mut sent = 0;
+    loop {
+        let some = dead_letter::redrive(ports).await?;
+        sent += some;
+        if some == 0 || Instant::now() + PAGE_TIME > until {
+            return Ok(sent);
+        }
+    }
+}
+
+async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError> {
+    let mut tick = Tick::default();
     let mut all = Swept::default();
     loop {
-        let page = engine.sweep(PAGE).await?;
+        let page = sweep::page(engine, &mut tick).await?;
         all = Swept { seen: all.seen + page.seen, sent: all.sent + page.sent, finished: page.finished };
         if all.finished || Instant::now() + PAGE_TIME > until {
             return Ok(all);
@@ -33,7 +60,8 @@ async fn pages(engine: &Engine<Aws>, until: Instant) -> Result<Swept, PortError>
     }
 }
 
-fn outcome(swept: &Swept) -> String {
-    let Swept { seen, sent, finished } = swept;
-    format!("{seen} open executions seen, {sent} messages sent, {}", if *finished { "all seen" } else { "to be continued" })
+fn outcome(done: &Done) -> String {
+    let Swept { seen, sent, finished } = done.swept;
+    let rest = if finished { "all seen" } else { "to be continued" };
+    format!("{} dead letters looked at, {seen} open executions seen, {sent} messages sent, {rest}", done.letters)
 }

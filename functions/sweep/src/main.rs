@@ -2,14 +2,14 @@
 
 mod handler;
 
-use keelway_engine::sequences::Engine;
+use keelway_engine::sequences::Sequences;
 use keelway_lambda::{aws, batch};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let engine = Engine::new(aws::connect(&config).await, config.limits);
+    let engine = Sequences::new(aws::connect(&config).await, config.limits);
     let engine = &engine;
     lambda_runtime::run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {
         handler::sweep(engine, batch::until(event.context.deadline)).await.map_err(Error::from)

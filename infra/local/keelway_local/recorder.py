@@ -4,6 +4,7 @@ The emulator checks every signed request in one function. It is wrapped here, at
 the installed package is not changed. On top of what it checks:
 
 * numbers from parameters are numbers, and a new schedule is checked as one of its own group;
+* an invocation's log lines are logged with that invocation, however busy the machine is;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
   messages, the function's log lines, iam:PassRole of a schedule's role, the scheduler's sending. AWS refuses these
@@ -13,6 +14,7 @@ the installed package is not changed. On top of what it checks:
 import json
 import os
 import re
+import select
 import threading
 import time
 
@@ -185,6 +187,65 @@ def _wrap_scheduler(recorder):
     scheduler._create_schedule, eventbridge._invoke_target = create_schedule, invoke_target
 
 
+class _Output:
+    """What a function's process prints, as lines: read by the thread that keeps its pipe from filling, and at its answers."""
+
+    def __init__(self, stream, lines):
+        self._stream, self._lines, self._rest, self._lock = stream, lines, b"", threading.Lock()
+
+    def read(self, wait_millis):
+        """Queues the lines that are there; whether to go on reading."""
+        ready = select.poll()
+        ready.register(self._stream, select.POLLIN)
+        if wait_millis and not ready.poll(wait_millis):
+            return True
+        with self._lock:
+            # The other reader may have been first; then all it has read is queued by now.
+            if not ready.poll(0):
+                return wait_millis > 0
+            chunk = os.read(self._stream.fileno(), 65536)
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            for line in whole:
+                if not self._lines.full():
+                    self._lines.put_nowait(line.decode(errors="replace"))
+            return bool(chunk)
+
+
+def _mend_logs():
+    """The emulator waits 5 to 50 ms for an invocation's lines; later ones went with the next invocation, or with none.
+
+    A function has printed its lines when it answers, so at the answer they are in its pipe and need no waiting.
+    """
+    from ministack.core import lambda_runtime
+
+    making = threading.Lock()
+
+    def output(stream, lines):
+        with making:
+            if not hasattr(lines, "keelway_output"):
+                lines.keelway_output = _Output(stream, lines)
+            return lines.keelway_output
+
+    def pump(_, stream, lines):
+        try:
+            while output(stream, lines).read(wait_millis=1000):
+                pass
+        finally:
+            stream.close()
+
+    def drain(worker, **_):
+        try:
+            while worker._proc and output(worker._proc.stdout, worker._stderr_queue).read(wait_millis=0):
+                pass
+        except (OSError, ValueError):
+            # The process has ended, and its output with it; what was read is in the queue.
+            pass
+        return worker._drain_stderr()
+
+    lambda_runtime.ProvidedWorker._pump_output = pump
+    lambda_runtime.ProvidedWorker._drain_stderr_bounded = drain
+
+
 def install(path):
     """Begins to record into the file at `path`."""
     recorder = Recorder(path)
@@ -193,6 +254,7 @@ def install(path):
     _wrap_scheduler(recorder)
     _mend_schedule_group()
     _mend_numbers()
+    _mend_logs()
 
 
 def summary(rows, stack=None):

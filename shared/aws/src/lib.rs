@@ -17,6 +17,7 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::Key;
 use keelway_engine::ports::{Clock, Store};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,16 +28,23 @@ pub struct Names {
     pub table: String,
     /// The event bus.
     pub bus: String,
-    /// The engine's queue, as SQS addresses it.
-    pub queue_url: String,
-    /// The same queue, as Scheduler addresses it.
-    pub queue_arn: String,
+    /// The engines' queues, by the engines' names.
+    pub queues: BTreeMap<String, QueueName>,
     /// The group that holds this stack's schedules.
     pub scheduler_group: String,
     /// The role Scheduler takes to put messages into the queue.
     pub scheduler_role_arn: String,
     /// Where Scheduler puts what it could not deliver; `None` = nowhere, the sweep makes good for it.
     pub scheduler_dead_letters_arn: Option<String>,
+}
+
+/// One engine's queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueName {
+    /// As SQS addresses it.
+    pub url: String,
+    /// As Scheduler addresses it.
+    pub arn: String,
 }
 
 /// All ports on AWS. A clone is the same connections.

@@ -1,9 +1,9 @@
 //! What handling one message cost: requests, DynamoDB's units, events. Counted in production, not only in tests, so that a bench,
 //! an alarm and an invoice speak of the same numbers.
 //!
-//! Write units are what DynamoDB reports; a failed condition, of which it reports nothing, counts as the item it was tested
-//! against. Read units are computed from bytes: 4 KB each, half of that for the indexes, which are not read consistently. Attempts
-//! that the client repeated by itself count once.
+//! Write units are what DynamoDB reports; a failed condition, of which it reports nothing, counts as the larger of the item it was
+//! tested against and the item that was meant. Read units are computed from bytes: 4 KB each, half of that for the indexes, which
+//! are not read consistently. Attempts that the client repeated by itself count once.
 
 use keelway_engine::item::Item;
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub struct Usage {
     pub read_units: f64,
     /// Events the bus took.
     pub events: u64,
+    /// Messages the queue took, by the id it gave them, and after how many seconds it hands them out: what one message set off.
+    pub sent: BTreeMap<String, i32>,
 }
 
 impl Usage {
@@ -69,9 +71,10 @@ pub(crate) fn wrote(units: impl IntoIterator<Item = f64>) {
     add(|usage| usage.write_units += units.into_iter().sum::<f64>());
 }
 
-/// Units a write of an item of so many bytes uses, for what DynamoDB does not report.
-pub(crate) fn write_units(bytes: usize) -> f64 {
-    units(bytes, 1024)
+/// Units a write uses, for what DynamoDB does not report: by the larger of the item there and the item meant.
+pub(crate) fn write_units(present: Option<&Item>, meant: Option<&Item>) -> f64 {
+    let size = |item: Option<&Item>| item.map_or(0, Item::size);
+    units(size(present).max(size(meant)), 1024)
 }
 
 /// Items read by key, consistently: each by itself, and one unit for each that does not exist.
@@ -89,6 +92,11 @@ pub(crate) fn read_page(items: &[Item], consistent: bool) {
 /// Events the bus took.
 pub(crate) fn published(events: usize) {
     add(|usage| usage.events += events as u64);
+}
+
+/// A message the queue took.
+pub(crate) fn sent(id: Option<&str>, delay_seconds: i32) {
+    add(|usage| usage.sent.extend(id.map(|id| (id.to_owned(), delay_seconds))));
 }
 
 fn units(bytes: usize, each: usize) -> f64 {
@@ -109,6 +117,7 @@ mod tests {
                 request("dynamodb.GetItem");
                 wrote([2.0, 1.0]);
                 published(2);
+                sent(Some("m-1"), 3);
                 let item = Item::new(Key::new("a", "b")).with("x", "y".repeat(5000));
                 read_by_key([&item], 2);
                 read_page(&[item], false);
@@ -117,5 +126,6 @@ mod tests {
         let usage = meter.usage();
         assert_eq!(usage.requests, BTreeMap::from([("dynamodb.GetItem", 1)]));
         assert_eq!((usage.write_units, usage.read_units, usage.events), (3.0, 5.0, 2));
+        assert_eq!(usage.sent, BTreeMap::from([("m-1".to_owned(), 3)]));
     }
 }

@@ -1,7 +1,7 @@
-//! The engine's queue on SQS, and its timers: SQS delays up to 15 minutes, one-time schedules beyond.
+//! The engines' queues on SQS, and their timers: SQS delays up to 15 minutes, one-time schedules beyond.
 
 use crate::error::{port_error, refused};
-use crate::{Aws, meter};
+use crate::{Aws, QueueName, meter};
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, ScheduleState, Target,
@@ -28,40 +28,50 @@ const SOONEST: Span = Span::minutes(15);
 const MAX_NAME: usize = 64;
 
 impl Queue for Aws {
-    async fn send(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+    async fn send(&self, engine: &str, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+        let queue = self.queue(engine)?;
         match bodies {
             [] => Ok(Vec::new()),
-            [body] => self.send_one(body, 0).await.map(|()| vec![None]),
-            _ => self.send_batch(bodies).await,
+            [body] => self.send_one(queue, body, 0).await.map(|()| vec![None]),
+            _ => self.send_batch(queue, bodies).await,
         }
     }
 
-    async fn send_at(&self, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
+    async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
+        let queue = self.queue(engine)?;
         match plan(self.now(), at) {
-            Plan::Delay(seconds) => self.send_one(body, seconds).await,
-            Plan::Schedule(when) => self.schedule(name, body, when).await,
+            Plan::Delay(seconds) => self.send_one(queue, body, seconds).await,
+            Plan::Schedule(when) => self.schedule(queue, name, body, when).await,
         }
     }
 }
 
 impl Aws {
-    /// Has a received message come back after so many seconds instead of the queue's visibility timeout.
-    pub async fn come_back_in(&self, receipt: &str, seconds: i32) -> Result<(), PortError> {
+    fn queue(&self, engine: &str) -> Result<&QueueName, PortError> {
+        let missing = || refused(SEND, format!("this function knows no queue of an engine {engine:?}"));
+        self.inner.names.queues.get(engine).ok_or_else(missing)
+    }
+
+    /// Has a message received from an engine's queue come back after so many seconds instead of the queue's visibility timeout.
+    pub async fn come_back_in(&self, engine: &str, receipt: &str, seconds: i32) -> Result<(), PortError> {
+        let queue = self.queue(engine)?;
         meter::request(CHANGE_VISIBILITY);
-        let request = self.inner.sqs.change_message_visibility().queue_url(&self.inner.names.queue_url);
+        let request = self.inner.sqs.change_message_visibility().queue_url(&queue.url);
         let request = request.receipt_handle(receipt).visibility_timeout(seconds);
         request.send().await.map(|_| ()).map_err(|error| port_error(CHANGE_VISIBILITY, error))
     }
 
-    async fn send_one(&self, body: &str, delay_seconds: i32) -> Result<(), PortError> {
+    async fn send_one(&self, queue: &QueueName, body: &str, delay_seconds: i32) -> Result<(), PortError> {
         check(SEND, [body])?;
         meter::request(SEND);
-        let request = self.inner.sqs.send_message().queue_url(&self.inner.names.queue_url).message_body(acceptable(body));
+        let request = self.inner.sqs.send_message().queue_url(&queue.url).message_body(acceptable(body));
         let request = request.set_delay_seconds((delay_seconds > 0).then_some(delay_seconds));
-        request.send().await.map(|_| ()).map_err(|error| port_error(SEND, error))
+        let answer = request.send().await.map_err(|error| port_error(SEND, error))?;
+        meter::sent(answer.message_id(), delay_seconds);
+        Ok(())
     }
 
-    async fn send_batch(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+    async fn send_batch(&self, queue: &QueueName, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
         check(SEND_BATCH, bodies.iter().map(String::as_str))?;
         let entries = bodies.iter().enumerate().map(|(i, body)| {
             let entry = SendMessageBatchRequestEntry::builder().id(i.to_string()).message_body(acceptable(body));
@@ -69,7 +79,7 @@ impl Aws {
         });
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         meter::request(SEND_BATCH);
-        let request = self.inner.sqs.send_message_batch().queue_url(&self.inner.names.queue_url).set_entries(Some(entries));
+        let request = self.inner.sqs.send_message_batch().queue_url(&queue.url).set_entries(Some(entries));
         let answer = request.send().await.map_err(|error| port_error(SEND_BATCH, error))?;
         // Only what is said to be sent is sent.
         let mut outcomes = vec![Some("not answered".to_owned()); bodies.len()];
@@ -79,6 +89,7 @@ impl Aws {
             }
         };
         for sent in answer.successful() {
+            meter::sent(Some(sent.message_id()), 0);
             set(sent.id(), None);
         }
         for failed in answer.failed() {
@@ -87,7 +98,7 @@ impl Aws {
         Ok(outcomes)
     }
 
-    async fn schedule(&self, name: &str, body: &str, when: String) -> Result<(), PortError> {
+    async fn schedule(&self, queue: &QueueName, name: &str, body: &str, when: String) -> Result<(), PortError> {
         check(CREATE_SCHEDULE, [body])?;
         if name.is_empty() || name.len() > MAX_NAME {
             let reason = format!("schedule name {name:?} has {} characters, 1 to {MAX_NAME} are allowed", name.len());
@@ -97,7 +108,7 @@ impl Aws {
         let names = &self.inner.names;
         let dead_letters = names.scheduler_dead_letters_arn.as_ref().map(|arn| DeadLetterConfig::builder().arn(arn).build());
         let target = Target::builder()
-            .arn(&names.queue_arn)
+            .arn(&queue.arn)
             .role_arn(&names.scheduler_role_arn)
             .input(acceptable(body))
             .set_dead_letter_config(dead_letters)

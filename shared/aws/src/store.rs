@@ -123,7 +123,7 @@ impl Store for Aws {
                 meter::request(PUT);
                 let answer = request.send().await;
                 written(
-                    PUT,
+                    write,
                     answer,
                     |answer| answer.consumed_capacity(),
                     |error| match error {
@@ -145,7 +145,7 @@ impl Store for Aws {
                 meter::request(UPDATE);
                 let answer = request.send().await;
                 written(
-                    UPDATE,
+                    write,
                     answer,
                     |answer| answer.consumed_capacity(),
                     |error| match error {
@@ -165,7 +165,7 @@ impl Store for Aws {
                 meter::request(DELETE);
                 let answer = request.send().await;
                 written(
-                    DELETE,
+                    write,
                     answer,
                     |answer| answer.consumed_capacity(),
                     |error| match error {
@@ -197,8 +197,8 @@ impl Store for Aws {
         };
         match error.as_service_error() {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                // Both phases of a transaction are billed, also when it is cancelled.
-                meter::wrote(writes.iter().map(|write| 2.0 * meter::write_units(size(write))));
+                // Both phases of a transaction are billed, also when it is cancelled. What was there is not known here.
+                meter::wrote(writes.iter().map(|write| 2.0 * meter::write_units(None, write.result(None).as_ref())));
                 why_cancelled(cancelled, writes.len())
             }
             _ => Err(port_error(TRANSACT, error)),
@@ -258,7 +258,7 @@ impl Aws {
 
 /// What a conditional write came to.
 fn written<O, E>(
-    request: &'static str,
+    write: &Write,
     answer: Result<O, SdkError<E, HttpResponse>>,
     used: impl Fn(&O) -> Option<&ConsumedCapacity>,
     conflict: impl Fn(&E) -> Option<&ConditionalCheckFailedException>,
@@ -266,6 +266,7 @@ fn written<O, E>(
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
 {
+    let request = name(write);
     let error = match answer {
         Ok(answer) => {
             count(used(&answer));
@@ -276,10 +277,18 @@ where
     match error.as_service_error().and_then(conflict) {
         Some(failed) => {
             let item = failed.item().map(|raw| readable(request, raw.clone())).transpose()?;
-            meter::wrote([meter::write_units(item.as_ref().map_or(0, Item::size))]);
+            meter::wrote([meter::write_units(item.as_ref(), write.result(item.as_ref()).as_ref())]);
             Ok(Written::Conflict(item))
         }
         None => Err(port_error(request, error)),
+    }
+}
+
+fn name(write: &Write) -> &'static str {
+    match write {
+        Write::Put(..) => PUT,
+        Write::Update { .. } | Write::Check(..) => UPDATE,
+        Write::Delete(..) => DELETE,
     }
 }
 
@@ -323,13 +332,6 @@ fn fits(request: &'static str, item: &Item) -> Result<(), PortError> {
     match item.size() {
         size if size <= MAX_ITEM_BYTES => Ok(()),
         size => Err(refused(request, format!("item {} has {size} bytes, at most {MAX_ITEM_BYTES} are allowed", item.key))),
-    }
-}
-
-fn size(write: &Write) -> usize {
-    match write {
-        Write::Put(item, _) => item.size(),
-        _ => 0,
     }
 }
 

@@ -5,9 +5,9 @@ use crate::{Aws, Names};
 use aws_config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemOutput;
-use aws_sdk_dynamodb::operation::put_item::PutItemOutput;
+use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::error::{ConditionalCheckFailedException, TransactionCanceledException};
 use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, ConsumedCapacity, PutRequest, ReturnValuesOnConditionCheckFailure, WriteRequest,
@@ -28,8 +28,7 @@ fn names() -> Names {
     Names {
         table: "table".into(),
         bus: "bus".into(),
-        queue_url: "https://queue".into(),
-        queue_arn: "arn:queue".into(),
+        queues: [("sequences".to_owned(), crate::QueueName { url: "https://queue".into(), arn: "arn:queue".into() })].into(),
         scheduler_group: "group".into(),
         scheduler_role_arn: "arn:role".into(),
         scheduler_dead_letters_arn: Some("arn:dead".into()),
@@ -134,6 +133,36 @@ async fn a_failed_condition_brings_the_old_item_and_costs_its_size() {
 }
 
 #[tokio::test]
+async fn a_failed_condition_costs_the_larger_of_what_is_there_and_what_was_meant() {
+    let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_error(|| {
+        let failed = ConditionalCheckFailedException::builder()
+            .item("pk", AttributeValue::S("C#shop#1".into()))
+            .item("sk", AttributeValue::S("X#1".into()));
+        PutItemError::ConditionalCheckFailedException(failed.build())
+    });
+    let meter = Meter::default();
+    let write = Write::Put(Item::new(key()).with("big", "x".repeat(2500)), Condition::Absent);
+    assert_eq!(meter.around(aws(&rule).write(&write)).await, Ok(Written::Conflict(Some(Item::new(key())))));
+    assert_eq!(meter.usage().write_units, 3.0);
+}
+
+#[tokio::test]
+async fn a_write_compares_attributes_and_raises_the_version() {
+    let rule = mock!(aws_sdk_dynamodb::Client::update_item)
+        .match_requests(|request| {
+            assert_eq!(request.condition_expression(), Some("#m0 = :m0 AND attribute_not_exists(#a0)"));
+            assert_eq!(request.update_expression(), Some("SET #v = #v + :one, #s0 = :s0"));
+            assert_eq!(request.return_values_on_condition_check_failure(), Some(&ReturnValuesOnConditionCheckFailure::AllOld));
+            true
+        })
+        .then_output(|| UpdateItemOutput::builder().build());
+    let condition = Condition::Match { equal: Attrs::from([("k".into(), 3i64.into())]), absent: vec!["en".into()] };
+    let set = Attrs::from([("r".into(), "x".into())]);
+    let write = Write::Update { key: key(), condition, set, remove: vec![], raise: true };
+    assert_eq!(aws(&rule).write(&write).await, Ok(Written::Done));
+}
+
+#[tokio::test]
 async fn a_write_that_happened_costs_what_the_service_says() {
     let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_output(|| {
         PutItemOutput::builder().consumed_capacity(ConsumedCapacity::builder().capacity_units(3.0).build()).build()
@@ -154,6 +183,15 @@ async fn writers_that_meet_are_tried_again_at_once() {
         .build();
     assert_eq!(aws(&rule).write(&bump()).await, Ok(Written::Done));
     assert_eq!(rule.num_calls(), 2);
+}
+
+#[tokio::test]
+async fn writers_that_keep_meeting_come_back_later() {
+    let body = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"ongoing"}"#;
+    let rule = mock!(aws_sdk_dynamodb::Client::update_item).sequence().http_status(400, Some(body.into())).repeatedly().build();
+    let Err(PortError::Retry { reason, .. }) = aws(&rule).write(&bump()).await else { panic!("no error that passes") };
+    assert!(reason.starts_with("TransactionConflict"), "{reason}");
+    assert_eq!(rule.num_calls(), 3);
 }
 
 async fn transacted(codes: &'static [&'static str]) -> Result<Transacted, PortError> {
@@ -216,7 +254,7 @@ async fn each_body_has_its_own_outcome_and_silence_is_no_success() {
         let failed = BatchResultErrorEntry::builder().id("0").code("InternalError").sender_fault(false);
         SendMessageBatchOutput::builder().successful(sent.build().unwrap()).failed(failed.build().unwrap()).build().unwrap()
     });
-    let outcomes = aws(&rule).send(&["a".into(), "b".into(), "c".into()]).await.unwrap();
+    let outcomes = aws(&rule).send("sequences", &["a".into(), "b".into(), "c".into()]).await.unwrap();
     assert_eq!(outcomes, [Some("InternalError: no message".into()), None, Some("not answered".into())]);
 }
 
@@ -235,9 +273,9 @@ async fn a_schedule_that_exists_is_the_same_one() {
         });
     let aws = aws(&rule);
     let at = aws.now() + Span::minutes(60);
-    assert_eq!(aws.send_at("x-1", "{}", at).await, Ok(()));
+    assert_eq!(aws.send_at("sequences", "x-1", "{}", at).await, Ok(()));
     assert_eq!(rule.num_calls(), 1);
-    assert!(matches!(aws.send_at(&"n".repeat(65), "{}", at).await, Err(PortError::Refused { .. })));
+    assert!(matches!(aws.send_at("sequences", &"n".repeat(65), "{}", at).await, Err(PortError::Refused { .. })));
 }
 
 #[tokio::test]
@@ -247,6 +285,6 @@ async fn nothing_too_large_leaves_the_process() {
     let large = Item::new(key()).with("b", vec![0u8; 400 * 1024]);
     assert!(matches!(aws.write(&Write::Put(large.clone(), Condition::Always)).await, Err(PortError::Refused { .. })));
     assert!(matches!(aws.put_batch(&[large], &[]).await, Err(PortError::Refused { .. })));
-    assert!(matches!(aws.send(&["x".repeat(1024 * 1024 + 1)]).await, Err(PortError::Refused { .. })));
+    assert!(matches!(aws.send("sequences", &["x".repeat(1024 * 1024 + 1)]).await, Err(PortError::Refused { .. })));
     assert_eq!(rule.num_calls(), 0);
 }

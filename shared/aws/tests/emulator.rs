@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_eventbridge::types::Target;
 use keelway_aws::meter::Meter;
-use keelway_aws::{Aws, Names};
+use keelway_aws::{Aws, Names, QueueName};
 use keelway_domain::time::Span;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{
@@ -22,6 +22,9 @@ use keelway_world::contract;
 use std::io::Write as _;
 use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime};
+
+/// The engine whose queue the tests use.
+const ENGINE: &str = "sequences";
 
 struct Cloud {
     config: SdkConfig,
@@ -66,8 +69,11 @@ async fn cloud(test: &str) -> Option<Cloud> {
     let names = Names {
         table: name.clone(),
         bus: name.clone(),
-        queue_url: queue_url.clone(),
-        queue_arn: format!("arn:aws:sqs:eu-central-1:000000000000:{name}"),
+        queues: [(
+            ENGINE.to_owned(),
+            QueueName { url: queue_url.clone(), arn: format!("arn:aws:sqs:eu-central-1:000000000000:{name}") },
+        )]
+        .into(),
         scheduler_group: name.clone(),
         scheduler_role_arn: "arn:aws:iam::000000000000:role/scheduler".into(),
         scheduler_dead_letters_arn: None,
@@ -167,6 +173,9 @@ async fn the_store_keeps_its_contract() {
             Err(error) => broken.push(format!("{name}: {error}")),
         }
     }
+    for (name, instead) in contract::TWIN_ONLY {
+        println!("of the twin only: {name}: {instead}");
+    }
     if let Err(error) = contract::write_units(&Metered(&cloud.aws, Meter::default()), "U#").await {
         broken.push(format!("write units: {error}"));
     }
@@ -200,19 +209,19 @@ async fn events_reach_a_rules_target() {
 async fn messages_arrive_at_once_or_later_or_by_schedule() {
     let Some(cloud) = cloud("queue").await else { return };
     let aws = &cloud.aws;
-    assert_eq!(aws.send(&["one".into()]).await, Ok(vec![None]));
+    assert_eq!(aws.send(ENGINE, &["one".into()]).await, Ok(vec![None]));
     let many: Vec<String> = (0..10).map(|i| format!("many {i}")).collect();
-    assert_eq!(aws.send(&many).await, Ok(vec![None; 10]));
+    assert_eq!(aws.send(ENGINE, &many).await, Ok(vec![None; 10]));
     assert_eq!(cloud.receive(11, Duration::from_secs(10)).await.len(), 11);
 
     let at = aws.now() + Span::seconds(2);
-    aws.send_at("soon", "soon", at).await.unwrap();
+    aws.send_at(ENGINE, "soon", "soon", at).await.unwrap();
     assert_eq!(cloud.receive(1, Duration::from_secs(10)).await, ["soon"]);
     assert!(aws.now() >= at, "it came {} early", at - aws.now());
 
     let at = aws.now() + Span::minutes(60);
-    aws.send_at("later", "later", at).await.unwrap();
-    aws.send_at("later", "later", at).await.unwrap();
+    aws.send_at(ENGINE, "later", "later", at).await.unwrap();
+    aws.send_at(ENGINE, "later", "later", at).await.unwrap();
     let schedules = aws_sdk_scheduler::Client::new(&cloud.config);
     let schedule = schedules.get_schedule().group_name(&cloud.name).name("later").send().await.unwrap();
     let wanted = (at - Span::minutes(10)).rfc3339();
@@ -224,11 +233,11 @@ async fn messages_arrive_at_once_or_later_or_by_schedule() {
 #[tokio::test]
 async fn a_message_that_failed_comes_back_soon() {
     let Some(cloud) = cloud("back").await else { return };
-    cloud.aws.send(&["again".into()]).await.unwrap();
+    cloud.aws.send(ENGINE, &["again".into()]).await.unwrap();
     let sqs = aws_sdk_sqs::Client::new(&cloud.config);
     let first = sqs.receive_message().queue_url(&cloud.queue_url).visibility_timeout(60).send().await.unwrap();
     let receipt = first.messages()[0].receipt_handle().unwrap();
-    cloud.aws.come_back_in(receipt, 1).await.unwrap();
+    cloud.aws.come_back_in(ENGINE, receipt, 1).await.unwrap();
     assert_eq!(cloud.receive(1, Duration::from_secs(5)).await, ["again"]);
     cloud.remove().await;
 }
@@ -236,15 +245,7 @@ async fn a_message_that_failed_comes_back_soon() {
 #[tokio::test]
 async fn a_table_that_is_not_there_is_no_empty_one() {
     let Some(cloud) = cloud("none").await else { return };
-    let names = Names {
-        table: "keelway-no-such-table".into(),
-        bus: String::new(),
-        queue_url: String::new(),
-        queue_arn: String::new(),
-        scheduler_group: String::new(),
-        scheduler_role_arn: String::new(),
-        scheduler_dead_letters_arn: None,
-    };
+    let names = Names { table: "keelway-no-such-table".into(), ..Names::default() };
     let error = Aws::new(&cloud.config, names).get(&Key::new("a", "b")).await.unwrap_err();
     assert!(matches!(error, PortError::Refused { .. }), "{error:?}");
     cloud.remove().await;

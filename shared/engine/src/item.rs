@@ -10,6 +10,10 @@ pub type Name = Cow<'static, str>;
 
 /// The largest item DynamoDB takes, in bytes.
 pub const MAX_ITEM_BYTES: usize = 400 * 1024;
+/// The longest partition key DynamoDB takes, of the table and of an index, in bytes.
+pub const MAX_PARTITION_BYTES: usize = 2048;
+/// The longest sort key DynamoDB takes, of the table and of an index, in bytes.
+pub const MAX_SORT_BYTES: usize = 1024;
 
 /// The primary key of an item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -85,6 +85,24 @@ impl Write {
             Write::Delete(_, condition) | Write::Check(_, condition) => condition,
         }
     }
+    /// What it makes of the item as it is, its condition aside. An item without a version counts as version 0 here.
+    pub fn result(&self, present: Option<&Item>) -> Option<Item> {
+        match self {
+            Write::Put(item, _) => Some(item.clone()),
+            Write::Delete(..) => None,
+            Write::Check(..) => present.cloned(),
+            Write::Update { key, set, remove, raise, .. } => {
+                let mut item = present.cloned().unwrap_or_else(|| Item::new(key.clone()));
+                if *raise {
+                    let next = item.version() + 1;
+                    item.attrs.insert("v".into(), next.into());
+                }
+                item.attrs.extend(set.iter().map(|(name, value)| (name.clone(), value.clone())));
+                item.attrs.retain(|name, _| !remove.contains(name));
+                Some(item)
+            }
+        }
+    }
 }
 
 /// What became of a conditional write.

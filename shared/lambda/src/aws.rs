@@ -4,7 +4,7 @@ use crate::batch::{NotDone, Record};
 use crate::config::{Config, TableConfig};
 use crate::delivery::About;
 use keelway_aws::meter::Meter;
-use keelway_aws::{Aws, Names};
+use keelway_aws::{Aws, Names, QueueName};
 use std::future::Future;
 use std::time::Instant;
 
@@ -13,8 +13,11 @@ pub async fn connect(config: &Config) -> Aws {
     let names = Names {
         table: config.table.clone(),
         bus: config.bus.clone(),
-        queue_url: config.queue_url.clone(),
-        queue_arn: config.queue_arn.clone(),
+        queues: config
+            .queues
+            .iter()
+            .map(|(engine, (url, arn))| (engine.clone(), QueueName { url: url.clone(), arn: arn.clone() }))
+            .collect(),
         scheduler_group: config.scheduler_group.clone(),
         scheduler_role_arn: config.scheduler_role_arn.clone(),
         scheduler_dead_letters_arn: config.scheduler_dead_letters_arn.clone(),
@@ -28,10 +31,10 @@ pub async fn connect_table(config: &TableConfig) -> Aws {
 }
 
 /// Has messages that failed come back soon, instead of after the queue's visibility timeout. If that fails, they come back then.
-pub async fn bring_back_soon(aws: &Aws, not_done: &[(Record, NotDone)]) {
+pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDone)]) {
     for (record, _) in not_done {
         let seconds = record.comes_back_in();
-        if let Err(error) = aws.come_back_in(&record.receipt, seconds).await {
+        if let Err(error) = aws.come_back_in(engine, &record.receipt, seconds).await {
             tracing::warn!(message.id = record.id, %error, "a message that failed comes back only after the visibility timeout");
         }
     }
@@ -66,6 +69,7 @@ impl Drop for Line<'_> {
         let usage = self.meter.usage();
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let requests = serde_json::to_string(&usage.requests).unwrap_or_default();
+        let sent = serde_json::to_string(&usage.sent).unwrap_or_default();
         tracing::info!(
             message.kind = self.about.kind,
             context = self.about.context,
@@ -76,6 +80,7 @@ impl Drop for Line<'_> {
             dynamodb.read_units = usage.read_units,
             events.published = usage.events,
             requests,
+            sent,
             "handled"
         );
     }

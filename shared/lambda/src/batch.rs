@@ -15,8 +15,9 @@ const AT_ONCE: usize = 10;
 const TO_ANSWER: Duration = Duration::from_secs(1);
 /// A function gets at least this, even if its deadline looks past already: clocks differ.
 const AT_LEAST: Duration = Duration::from_secs(2);
-/// A message that failed comes back after this many seconds at most.
-const MOST_SECONDS: u64 = 20;
+/// A message that failed comes back after this many seconds at most: soon at first, and for so long in all that an outage of some minutes
+/// makes few dead letters.
+const MOST_SECONDS: u64 = 300;
 
 /// One message as the queue hands it over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Record {
     pub queue: String,
     /// Why a service put it into a dead-letter queue, if one says so.
     pub error: Option<String>,
+    /// The ARN of the queue it was meant for, if a service put it into a dead-letter queue.
+    pub target: Option<String>,
 }
 
 impl From<SqsMessage> for Record {
@@ -51,6 +54,7 @@ impl From<SqsMessage> for Record {
             receives: number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
             queue: arn.rsplit(':').next().unwrap_or_default().to_owned(),
             error,
+            target: text("TARGET_ARN"),
             id: message.message_id.unwrap_or_default(),
             receipt: message.receipt_handle.unwrap_or_default(),
             body: message.body.unwrap_or_default(),
@@ -60,7 +64,7 @@ impl From<SqsMessage> for Record {
 
 impl Record {
     /// After how many seconds it should come back when it failed: soon at first, later and more scattered each time, and never the
-    /// same for all that failed together. 1 to 20.
+    /// same for all that failed together. 1 to 300.
     pub fn comes_back_in(&self) -> i32 {
         let most = 2u64.saturating_pow(self.receives).min(MOST_SECONDS);
         let scattered = hash64(&[self.id.as_bytes(), &self.receives.to_be_bytes()]) % most;
@@ -198,6 +202,7 @@ mod tests {
             receives: 1,
             queue: "q".into(),
             error: None,
+            target: None,
         }
     }
 
@@ -273,9 +278,11 @@ mod tests {
     fn failures_come_back_soon_and_scattered() {
         let seconds = |id: usize, receives: u32| Record { receives, ..record(&id.to_string()) }.comes_back_in();
         assert!((0..100).all(|id| (1..=2).contains(&seconds(id, 1))));
-        assert!((1..100).all(|receives| (1..=20).contains(&seconds(7, receives))));
+        assert!((1..100).all(|receives| (1..=300).contains(&seconds(7, receives))));
         let late: std::collections::BTreeSet<i32> = (0..200).map(|id| seconds(id, 9)).collect();
-        assert_eq!(late.len(), 20);
+        assert!(late.len() > 100, "scattered: {}", late.len());
+        let patience: i32 = (1..10).map(|receives| seconds(11, receives)).sum();
+        assert!(patience > 120, "ten receives outlast an outage of two minutes: {patience} s");
         assert_eq!(seconds(3, 4), seconds(3, 4));
     }
 
@@ -284,7 +291,10 @@ mod tests {
         let json = serde_json::json!({
             "messageId": "m", "receiptHandle": "r", "body": "{}",
             "attributes": {"SentTimestamp": "1795222266686", "ApproximateReceiveCount": "3"},
-            "messageAttributes": {"ERROR_CODE": {"stringValue": "NO_PERMISSIONS", "dataType": "String"}},
+            "messageAttributes": {
+                "ERROR_CODE": {"stringValue": "NO_PERMISSIONS", "dataType": "String"},
+                "TARGET_ARN": {"stringValue": "arn:aws:sqs:eu-central-1:1:keelway-sequences", "dataType": "String"},
+            },
             "eventSourceARN": "arn:aws:sqs:eu-central-1:1:keelway-rule-dead-letters",
         });
         let message: SqsMessage = serde_json::from_value(json).unwrap();
@@ -292,5 +302,6 @@ mod tests {
         assert_eq!((record.sent, record.receives), (Timestamp(1_795_222_266_686), 3));
         assert_eq!(record.queue, "keelway-rule-dead-letters");
         assert_eq!(record.error.as_deref(), Some("NO_PERMISSIONS: no message"));
+        assert_eq!(record.target.as_deref(), Some("arn:aws:sqs:eu-central-1:1:keelway-sequences"));
     }
 }

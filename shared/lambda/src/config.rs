@@ -2,9 +2,13 @@
 //! here: `tests/template.rs` compares the two.
 
 use keelway_domain::time::Span;
-use keelway_engine::ports::Limits;
+use keelway_engine::sequences::{self, Limits};
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use tracing::Level;
+
+/// The engines. Every function can send to each of them.
+pub const ENGINES: [&str; 1] = [sequences::NAME];
 
 /// What a function is told by its environment.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,10 +17,8 @@ pub struct Config {
     pub table: String,
     /// `KEELWAY_BUS`
     pub bus: String,
-    /// `KEELWAY_QUEUE_URL`
-    pub queue_url: String,
-    /// `KEELWAY_QUEUE_ARN`
-    pub queue_arn: String,
+    /// URL and ARN of each engine's queue: `KEELWAY_SEQUENCES_QUEUE_URL`, `KEELWAY_SEQUENCES_QUEUE_ARN`.
+    pub queues: BTreeMap<String, (String, String)>,
     /// `KEELWAY_SCHEDULER_GROUP`
     pub scheduler_group: String,
     /// `KEELWAY_SCHEDULER_ROLE_ARN`
@@ -72,8 +74,7 @@ impl Config {
         let config = Self {
             table: env.required("KEELWAY_TABLE", "keelway"),
             bus: env.required("KEELWAY_BUS", "keelway"),
-            queue_url: env.required("KEELWAY_QUEUE_URL", "https://sqs.eu-central-1.amazonaws.com/123456789012/keelway-sequences"),
-            queue_arn: env.required("KEELWAY_QUEUE_ARN", "arn:aws:sqs:eu-central-1:123456789012:keelway-sequences"),
+            queues: ENGINES.into_iter().map(|engine| (engine.to_owned(), env.queue(engine))).collect(),
             scheduler_group: env.required("KEELWAY_SCHEDULER_GROUP", "keelway"),
             scheduler_role_arn: env.required("KEELWAY_SCHEDULER_ROLE_ARN", "arn:aws:iam::123456789012:role/keelway-scheduler"),
             scheduler_dead_letters_arn: env.optional("KEELWAY_SCHEDULER_DLQ_ARN"),
@@ -131,6 +132,13 @@ impl<'a> Env<'a> {
     fn optional(&self, name: &str) -> Option<String> {
         (self.variable)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
+    /// URL and ARN of an engine's queue.
+    fn queue(&mut self, engine: &str) -> (String, String) {
+        let name = |what: &str| format!("KEELWAY_{}_QUEUE_{what}", engine.to_ascii_uppercase());
+        let url = self.required(&name("URL"), &format!("https://sqs.eu-central-1.amazonaws.com/123456789012/keelway-{engine}"));
+        let arn = self.required(&name("ARN"), &format!("arn:aws:sqs:eu-central-1:123456789012:keelway-{engine}"));
+        (url, arn)
+    }
     fn required(&mut self, name: &str, example: &str) -> String {
         self.optional(name).unwrap_or_else(|| {
             self.problems.push(format!("{name} is not set: set it, for example {name}={example}"));
@@ -181,8 +189,8 @@ mod tests {
     fn complete(name: &str) -> Option<String> {
         match name {
             "KEELWAY_TABLE" | "KEELWAY_BUS" | "KEELWAY_SCHEDULER_GROUP" => Some("keelway".into()),
-            "KEELWAY_QUEUE_URL" => Some("https://sqs/1/q".into()),
-            "KEELWAY_QUEUE_ARN" => Some("arn:aws:sqs:r:1:q".into()),
+            "KEELWAY_SEQUENCES_QUEUE_URL" => Some("https://sqs/1/q".into()),
+            "KEELWAY_SEQUENCES_QUEUE_ARN" => Some("arn:aws:sqs:r:1:q".into()),
             "KEELWAY_SCHEDULER_ROLE_ARN" => Some("arn:aws:iam::1:role/r".into()),
             "KEELWAY_SCHEDULER_DLQ_ARN" => Some(String::new()),
             _ => None,

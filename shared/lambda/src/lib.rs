@@ -6,6 +6,8 @@ pub mod aws;
 pub mod batch;
 pub mod config;
 pub mod delivery;
+#[cfg(feature = "aws")]
+pub mod messages;
 pub mod telemetry;
 
 use config::{Config, ConfigError, TableConfig};

@@ -63,7 +63,7 @@ fn starts(variable: &str, value: &str) -> bool {
 }
 
 fn required(name: &str) -> Option<&str> {
-    let names = ["TABLE", "BUS", "QUEUE_URL", "QUEUE_ARN", "SCHEDULER_GROUP", "SCHEDULER_ROLE_ARN"];
+    let names = ["TABLE", "BUS", "SEQUENCES_QUEUE_URL", "SEQUENCES_QUEUE_ARN", "SCHEDULER_GROUP", "SCHEDULER_ROLE_ARN"];
     name.strip_prefix("KEELWAY_").filter(|rest| names.contains(rest))
 }
 

@@ -1,10 +1,11 @@
 //! A cloud, a stack, a project.
 
 use keelway_cloud_tests::cloud::binaries;
-use keelway_cloud_tests::events::{Scope, answer, fresh};
-use keelway_cloud_tests::observer::{Line, Observer};
+use keelway_cloud_tests::events::{Scope, answer, fresh, is_task_trigger};
+use keelway_cloud_tests::observer::{Line, Observer, Seen};
 use keelway_cloud_tests::{Cloud, Problem, Stack};
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,14 +14,24 @@ use std::time::{Duration, Instant};
 pub const PROJECT: &str = "bench";
 /// Its one stage.
 pub const STAGE: &str = "dev";
-/// How long nothing must happen for a sequence to be over with all that follows.
-const QUIET: Duration = Duration::from_millis(600);
+/// How long nothing at all may change while something is waited for. A busy machine is slow, but it does not stand still.
+pub const STANDSTILL: Duration = Duration::from_secs(300);
 
 /// What all measurements share.
 pub struct Bed {
     pub cloud: Cloud,
     pub stack: Stack,
     pub observer: Observer,
+}
+
+/// The release builds of the functions. `make bench` makes them beside the build that this program is part of.
+pub fn release() -> Result<PathBuf, Problem> {
+    let directory = binaries()?.with_file_name("release");
+    if directory.join("keelway-sequences").is_file() {
+        Ok(directory)
+    } else {
+        Err("there are no release builds: run make bench".into())
+    }
 }
 
 /// Sequences of 1, 2 and 6 tasks: `run1`, `run2`, `run6`.
@@ -46,7 +57,7 @@ pub fn kilobyte(scope: &Scope) -> Map<String, Value> {
 impl Bed {
     pub fn make() -> Result<Self, Problem> {
         let cloud = Cloud::start()?;
-        let (stack, _) = cloud.deploy(&format!("keelway-bench{}", std::process::id() % 100_000), &[])?;
+        let (stack, _) = cloud.deploy_build(&release()?, &format!("keelway-bench{}", std::process::id() % 100_000), &[])?;
         let observer = Observer::start(&stack, cloud.raw())?;
         stack.wait(stack.api().apply_project(PROJECT, &shipyard()))?;
         let bed = Self { cloud, stack, observer };
@@ -57,8 +68,33 @@ impl Bed {
 
     /// Where results go: beside the build.
     pub fn results(&self) -> Result<PathBuf, Problem> {
-        let binaries = binaries()?;
-        Ok(binaries.parent().map_or(binaries.clone(), PathBuf::from).join("bench"))
+        Ok(binaries()?.with_file_name("bench"))
+    }
+
+    /// Waits until `found` finds what it looks for, as long as anything happens meanwhile: an event on the bus, a message handled.
+    pub fn wait<T>(&self, what: &str, mut found: impl FnMut() -> Result<Option<T>, Problem>) -> Result<T, Problem> {
+        let all = HashSet::from([PROJECT.to_owned()]);
+        let (mut seen, mut since) = (0, Instant::now());
+        loop {
+            if let Some(found) = found()? {
+                return Ok(found);
+            }
+            let now = self.observer.line_count() + self.observer.events(&all).len();
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            }
+            if since.elapsed() > STANDSTILL {
+                return Err(format!("{what}: not yet, and nothing has happened for {STANDSTILL:?}").into());
+            }
+            std::thread::sleep(Duration::from_millis(15));
+        }
+    }
+
+    /// Waits for the first event of this type in this context.
+    pub fn event(&self, context: &str, ty: &str) -> Result<Arc<Seen>, Problem> {
+        let keys = HashSet::from([context.to_owned()]);
+        let of_type = |seen: &Arc<Seen>| seen.event["type"] == ty;
+        self.wait(&format!("{ty} in {context}"), || Ok(self.observer.events(&keys).into_iter().find(of_type)))
     }
 
     /// Triggers a sequence of `tasks` tasks; its context.
@@ -71,15 +107,32 @@ impl Bed {
     /// Answers the tasks of a triggered sequence one after the other, each answer after the one before was handled.
     pub fn play(&self, scope: &Scope, context: &str, tasks: usize) -> Result<(), Problem> {
         for task in 1..=tasks {
-            let trigger = self.observer.event(context, &format!("sh.keptn.event.task{task}.triggered"), 0)?;
+            let trigger = self.event(context, &format!("sh.keptn.event.task{task}.triggered"))?;
             for (kind, data) in [("started", Map::new()), ("finished", kilobyte(scope))] {
                 let before = self.outside(context);
                 self.stack.put_event(&answer(&trigger.event, kind, "executor", data))?;
-                let handled = |_: &Observer| (self.outside(context) > before).then_some(());
-                self.observer.wait("the answer's handling", Duration::from_secs(20), handled)?;
+                self.wait("the answer's handling", || Ok((self.outside(context) > before).then_some(())))?;
             }
         }
-        self.observer.event(context, &format!("sh.keptn.event.{STAGE}.run{tasks}.finished"), 0).map(drop)
+        self.event(context, &format!("sh.keptn.event.{STAGE}.run{tasks}.finished")).map(drop)
+    }
+
+    /// Answers the tasks of triggered sequences as soon as they are triggered, until all sequences have ended; their events.
+    pub fn play_all(&self, contexts: &[String], tasks: usize) -> Result<Vec<Arc<Seen>>, Problem> {
+        let over = format!("sh.keptn.event.{STAGE}.run{tasks}.finished");
+        let (keys, mut answered) = (contexts.iter().cloned().collect(), HashSet::new());
+        self.wait("the sequences' ends", || {
+            let seen = self.observer.events(&keys);
+            for trigger in seen.iter().map(|seen| &seen.event).filter(|event| is_task_trigger(event)) {
+                if answered.insert(trigger["id"].to_string()) {
+                    let scope = Scope::new(PROJECT, STAGE, trigger["data"]["service"].as_str().unwrap_or_default());
+                    self.stack.put_event(&answer(trigger, "started", "executor", Map::new()))?;
+                    self.stack.put_event(&answer(trigger, "finished", "executor", kilobyte(&scope)))?;
+                }
+            }
+            let ends = seen.iter().filter(|seen| seen.event["type"] == over).count();
+            Ok((ends == contexts.len()).then_some(seen))
+        })
     }
 
     fn outside(&self, context: &str) -> usize {
@@ -90,19 +143,22 @@ impl Bed {
     pub fn sequence(&self, scope: &Scope, tasks: usize) -> Result<Vec<Arc<Line>>, Problem> {
         let context = self.trigger(scope, tasks)?;
         self.play(scope, &context, tasks)?;
-        Ok(self.quiet(&context))
+        self.quiet(&context)
     }
 
-    /// The lines of a context, once no more come.
-    pub fn quiet(&self, context: &str) -> Vec<Arc<Line>> {
-        let start = Instant::now();
-        loop {
-            let lines = self.observer.lines(context);
-            let last = lines.iter().map(|line| line.at).fold(start, Instant::max);
-            if last.elapsed() > QUIET {
-                return lines;
-            }
-            std::thread::sleep(Duration::from_millis(30));
-        }
+    /// The lines of a context, once everything that is to be done now is done and its lines are read.
+    pub fn quiet(&self, context: &str) -> Result<Vec<Arc<Line>>, Problem> {
+        self.rest()?;
+        Ok(self.observer.lines(context))
+    }
+
+    /// Waits until no message is in the engine's queue or being handled, and what was logged until then is read. Messages that are
+    /// delayed (wake-ups) do not count: they are for much later.
+    pub fn rest(&self) -> Result<(), Problem> {
+        let queue = self.stack.output("QueueUrl");
+        let left = |name: &str| self.stack.queue_number(&queue, &format!("ApproximateNumberOfMessages{name}"));
+        self.wait("an empty queue", || Ok((left("")? + left("NotVisible")? == 0).then_some(())))?;
+        let reads = self.observer.log_reads();
+        self.wait("the logs", || Ok((self.observer.log_reads() >= reads + 2).then_some(())))
     }
 }

@@ -154,19 +154,19 @@ fn lane(bed: &Bed, waiting: usize, tasks: usize) -> Result<Lane, Problem> {
     let scope = Scope::new(PROJECT, STAGE, &format!("busy-{}", &fresh()[28..]));
     bed.sequence(&scope, 1)?;
     let first = bed.trigger(&scope, tasks)?;
-    bed.observer.event(&first, "sh.keptn.event.task1.triggered", 0)?;
+    bed.event(&first, "sh.keptn.event.task1.triggered")?;
     let next = bed.trigger(&scope, 1)?;
-    let accepted = Used::of(&bed.quiet(&next));
+    let accepted = Used::of(&bed.quiet(&next)?);
     history::waiting(bed, &scope, &next, waiting.saturating_sub(1))?;
     let last = bed.trigger(&scope, 1)?;
-    let wait = if waiting > 1 { Used::of(&bed.quiet(&last)) } else { accepted };
+    let wait = if waiting > 1 { Used::of(&bed.quiet(&last)?) } else { accepted };
     bed.play(&scope, &first, tasks)?;
-    let holder = Used::of(&bed.quiet(&first));
-    bed.observer.event(&next, "sh.keptn.event.task1.triggered", 0)?;
-    let turn = Used::of(&bed.quiet(&next)) - accepted;
+    let holder = Used::of(&bed.quiet(&first)?);
+    bed.event(&next, "sh.keptn.event.task1.triggered")?;
+    let turn = Used::of(&bed.quiet(&next)?) - accepted;
     // The last one is behind it, so it hands over too.
     bed.play(&scope, &next, 1)?;
-    let waited = Used::of(&bed.quiet(&next));
+    let waited = Used::of(&bed.quiet(&next)?);
     Ok(Lane { holder, waited, wait, turn })
 }
 

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, PROJECT, STAGE};
 use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::{Scope, fresh};
-use keelway_domain::ids::{ExecutionId, hash64};
+use keelway_domain::ids::{ExecutionId, SubjectId, hash64};
 use keelway_engine::item::{Attr, Item};
 use keelway_engine::table;
 
@@ -12,7 +12,7 @@ pub fn finished(bed: &Bed, copies: usize) -> Result<(), Problem> {
     let scope = Scope::new(PROJECT, STAGE, "past");
     let context = bed.trigger(&scope, 2)?;
     bed.play(&scope, &context, 2)?;
-    bed.quiet(&context);
+    bed.quiet(&context)?;
     let items = bed.stack.items(&format!("C#{PROJECT}#{context}"), "")?;
     let execution = execution(&items)?;
     let mut all = items;
@@ -54,7 +54,7 @@ fn write(bed: &Bed, items: &[Item], context: &str, execution: &str, copies: usiz
 fn sorted_after(execution: &str, n: usize) -> String {
     let first = ExecutionId::parse(execution).map_or(0, |id| id.0);
     let room = u64::MAX - first;
-    let id = ExecutionId(first.saturating_add(1 + hash64(&[&n.to_be_bytes(), execution.as_bytes()]) % room.max(1)));
+    let id = SubjectId(first.saturating_add(1 + hash64(&[&n.to_be_bytes(), execution.as_bytes()]) % room.max(1)));
     id.to_string()
 }
 

@@ -4,9 +4,6 @@ use crate::bed::{Bed, PROJECT, STAGE};
 use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::Scope;
-use keelway_cloud_tests::executor::{Executor, count};
-use serde_json::Map;
-use std::collections::HashSet;
 use std::time::Duration;
 
 /// Sequences of six tasks; five steps from task to task each.
@@ -33,12 +30,10 @@ pub fn tasks(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
     for n in 0..SEQUENCES {
         let scope = Scope::new(PROJECT, STAGE, &format!("task-{}", n % 4));
         let context = bed.trigger(&scope, 6)?;
-        let executor = Executor { stack: &bed.stack, observer: &bed.observer, keys: HashSet::from([context.clone()]) };
-        let over = format!("sh.keptn.event.{STAGE}.run6.finished");
-        executor.until(Duration::from_secs(60), |_| Map::new(), |events| count(events, &over) == 1)?;
+        bed.play_all(std::slice::from_ref(&context), 6)?;
         for task in 1..6 {
-            let finished = bed.observer.event(&context, &format!("sh.keptn.event.task{task}.finished"), 0)?;
-            let triggered = bed.observer.event(&context, &format!("sh.keptn.event.task{}.triggered", task + 1), 0)?;
+            let finished = bed.event(&context, &format!("sh.keptn.event.task{task}.finished"))?;
+            let triggered = bed.event(&context, &format!("sh.keptn.event.task{}.triggered", task + 1))?;
             samples.push(triggered.sent - finished.sent);
         }
     }
@@ -53,10 +48,8 @@ pub fn lane(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
     for _ in 0..DELIVERIES {
         contexts.push(bed.trigger(&scope, 1)?);
     }
-    let executor = Executor { stack: &bed.stack, observer: &bed.observer, keys: contexts.iter().cloned().collect() };
+    let seen = bed.play_all(&contexts, 1)?;
     let (started, finished) = (format!("sh.keptn.event.{STAGE}.run1.started"), format!("sh.keptn.event.{STAGE}.run1.finished"));
-    executor.until(Duration::from_secs(120), |_| Map::new(), |events| count(events, &finished) == DELIVERIES)?;
-    let seen = bed.observer.events(&contexts.into_iter().collect());
     let times = |ty: &str| seen.iter().filter(|seen| seen.event["type"] == ty).map(|seen| seen.sent).collect::<Vec<_>>();
     let (starts, ends) = (times(&started), times(&finished));
     tell(
@@ -68,11 +61,12 @@ pub fn lane(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
 }
 
 /// Nothing happens while nothing has to.
-pub fn idle(bed: &Bed, report: &mut Report) {
-    std::thread::sleep(Duration::from_secs(1));
+pub fn idle(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+    bed.rest()?;
     let before = bed.observer.line_count();
     std::thread::sleep(IDLE);
     let messages = bed.observer.line_count() - before;
     #[expect(clippy::cast_precision_loss, reason = "a handful of messages")]
     report.row("latency, polls", "messages handled in 5 s without any input", messages as f64, "", Aim::AtMost(0.0));
+    Ok(())
 }

@@ -1,11 +1,12 @@
-//! `make bench`: deploys a stack of its own on the local cloud and counts, in the deployed functions, what one more task and one more
-//! sequence cost, whether that stays so as history and queues grow, and how long things take. Aims are printed beside the values; only a
-//! malfunction is a failure.
+//! `make bench`: deploys the release builds as a stack of its own on the local cloud and counts, in the deployed functions, what one more
+//! task and one more sequence cost, whether that stays so as history and queues grow, how much CPU time and memory the functions use,
+//! and how long things take. Aims are printed beside the values; only a malfunction is a failure.
 
 mod bed;
 mod cost;
 mod history;
 mod latency;
+mod load;
 mod price;
 mod report;
 mod start;
@@ -33,9 +34,10 @@ fn bench() -> Result<(), Problem> {
     let began = Instant::now();
     let mut report = Report::default();
     let say = |text: &str| eprintln!("[{:>4.0} s] {text}", began.elapsed().as_secs_f64());
-    say("starting functions beside an empty one, and a stack of its own");
+    say("starting functions beside an empty one");
+    start::measure(&mut report)?;
+    say("a stack of its own");
     let bed = Bed::make()?;
-    start::measure(&bed, &mut report)?;
     say("counting sequences of 2 and 6 tasks, 1 finished sequence in the table");
     let few = cost::free_lane(&bed)?;
     cost::tell(&mut report, "1 finished sequence in the table", &few, true);
@@ -50,11 +52,13 @@ fn bench() -> Result<(), Problem> {
     let many_wait = cost::busy_lane(&bed, MANY)?;
     cost::tell_queue(&mut report, &format!("{MANY} waiting on the lane"), &many_wait);
     price::tell(&mut report, &few)?;
+    say("CPU time and memory of the functions under load");
+    load::measure(&bed, &mut report)?;
     say("latency from task to task");
     latency::tasks(&bed, &mut report)?;
     say("latency from execution to execution on one lane");
     latency::lane(&bed, &mut report)?;
-    latency::idle(&bed, &mut report);
+    latency::idle(&bed, &mut report)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
     report.write(&bed.results()?)?;

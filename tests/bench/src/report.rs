@@ -58,7 +58,8 @@ impl Report {
             let text = format!("{value:#}");
             std::fs::write(directory.join(format!("{name}.json")), text + "\n").map_err(wrong)
         };
-        let kinds = [("costs", &["cost", "price"][..]), ("latency", &["latency"]), ("start", &["start"])];
+        let kinds =
+            [("costs", &["cost", "price"][..]), ("cpu", &["cpu", "memory"]), ("latency", &["latency"]), ("start", &["start"])];
         for (file, kinds) in kinds {
             let rows: Vec<&Row> = self.rows.iter().filter(|row| kinds.iter().any(|kind| row.group.starts_with(kind))).collect();
             write(file, serde_json::to_value(&rows))?;

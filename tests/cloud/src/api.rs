@@ -1,8 +1,10 @@
 //! The HTTP API as a client sees it: status and body, nothing else.
 
+use crate::patience::LAST_LIMIT;
 use crate::problem::Problem;
 use reqwest::Method;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 /// Sends requests with the stack's token.
 #[derive(Debug, Clone)]
@@ -45,11 +47,28 @@ impl Api {
         Self { url: url.trim_end_matches('/').to_owned(), token: token.to_owned(), client: crate::raw::client() }
     }
 
-    /// Any request: a token (`None`: none), a content type and a body.
+    /// Any request: a token (`None`: none), a content type and a body. Sent again while the answer is 503, as the API asks for.
     ///
     /// # Errors
     /// When there is no answer.
     pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&str>,
+        body: Option<(&str, String)>,
+    ) -> Result<Reply, Problem> {
+        let start = Instant::now();
+        loop {
+            let reply = self.request_once(method.clone(), path, token, body.clone()).await?;
+            if reply.status != 503 || start.elapsed() > LAST_LIMIT {
+                return Ok(reply);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn request_once(
         &self,
         method: Method,
         path: &str,

@@ -1,6 +1,7 @@
 //! One cloud for the process, and its end, whatever happens.
 
 use crate::endpoint::{self, Place};
+use crate::patience::{LAST_LIMIT, until};
 use crate::problem::Problem;
 use crate::raw::Raw;
 use crate::stack::Stack;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 
 /// What not every endpoint can do.
@@ -50,7 +51,7 @@ pub struct Cloud {
     stacks: Mutex<Vec<String>>,
     keeper: Mutex<Option<Child>>,
     abilities: Vec<Ability>,
-    /// Takes a while, so it is asked for at the start and looked at when somebody needs to know.
+    /// Takes a while to find out, so it is asked for at the start and looked at when somebody needs to know.
     schedules: Mutex<Schedules>,
 }
 
@@ -126,15 +127,17 @@ impl Cloud {
             schedules: Mutex::new(Schedules::Known(false)),
         };
         cloud.wait_ready()?;
-        let raw = cloud.raw.clone();
-        let asked = cloud.runtime.spawn(async move {
-            fires_schedules(&raw).await.unwrap_or_else(|problem| {
-                eprintln!("probing schedules: {problem}");
-                false
-            })
-        });
-        cloud.schedules = Mutex::new(Schedules::Asked(asked));
         cloud.abilities = cloud.probe();
+        if !cloud.abilities.contains(&Ability::Schedules) {
+            let raw = cloud.raw.clone();
+            let asked = cloud.runtime.spawn(async move {
+                fires_schedules(&raw).await.unwrap_or_else(|problem| {
+                    eprintln!("probing schedules: {problem}");
+                    false
+                })
+            });
+            cloud.schedules = Mutex::new(Schedules::Asked(asked));
+        }
         Ok(cloud)
     }
 
@@ -155,7 +158,7 @@ impl Cloud {
 
     /// Whether the endpoint can do this.
     pub fn can(&self, ability: Ability) -> bool {
-        if ability != Ability::Schedules {
+        if ability != Ability::Schedules || self.abilities.contains(&ability) {
             return self.abilities.contains(&ability);
         }
         let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,15 +169,9 @@ impl Cloud {
     }
 
     fn wait_ready(&self) -> Result<(), Problem> {
-        let mut last = Problem(String::new());
-        for _ in 0..120 {
-            match self.handle().block_on(self.raw.json("dynamodb", "DynamoDB_20120810.ListTables", &json!({}))) {
-                Ok(_) => return Ok(()),
-                Err(problem) => last = problem,
-            }
-            std::thread::sleep(Duration::from_millis(500));
-        }
-        Err(format!("the cloud at {} does not answer: {last}", self.endpoint).into())
+        let ask = || self.handle().block_on(self.raw.json("dynamodb", "DynamoDB_20120810.ListTables", &json!({})));
+        let so_far = || ask().err().map_or("an answer at last".to_owned(), |problem| problem.0);
+        until(&format!("an answer of the cloud at {}", self.endpoint), || Ok(ask().ok().map(drop)), so_far)
     }
 
     /// What this endpoint can do; [`Ability::Functions`] follows when a stack is deployed.
@@ -186,8 +183,8 @@ impl Cloud {
             found.push(Ability::Permissions);
         }
         if matches!(self.place, Place::Own) {
-            // Checked in infra/local: our own launcher records, and its processes are children of this machine.
-            found.extend([Ability::Records, Ability::Processes]);
+            // Known of infra/local: it fires schedules, our own launcher records, and its processes are children of this machine.
+            found.extend([Ability::Schedules, Ability::Records, Ability::Processes]);
         }
         found
     }
@@ -197,8 +194,16 @@ impl Cloud {
     /// # Errors
     /// In the words of the script.
     pub fn deploy(&self, name: &str, parameters: &[(&str, &str)]) -> Result<(Stack, String), Problem> {
+        self.deploy_build(&binaries()?, name, parameters)
+    }
+
+    /// The same with the functions of another build: a directory of binaries.
+    ///
+    /// # Errors
+    /// In the words of the script.
+    pub fn deploy_build(&self, build: &Path, name: &str, parameters: &[(&str, &str)]) -> Result<(Stack, String), Problem> {
         let mut command = script();
-        command.args(["deploy", "--stack", name]).arg("--state").arg(&self.state).arg("--functions").arg(binaries()?);
+        command.args(["deploy", "--stack", name]).arg("--state").arg(&self.state).arg("--functions").arg(build);
         match &self.place {
             Place::Own => {}
             Place::Given { url, remote } => {
@@ -307,14 +312,10 @@ async fn fires_schedules(raw: &Raw) -> Result<bool, Problem> {
         "Target": {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/keelway-probe", "Input": "probe"},
     });
     raw.rest("scheduler", &format!("/schedules/{name}"), &body).await?;
-    let mut fired = false;
-    // The emulator looks at its schedules every ten seconds, AWS at least every minute.
-    for _ in 0..60 {
+    let (start, mut fired) = (Instant::now(), false);
+    while !fired && start.elapsed() < LAST_LIMIT {
         let got = raw.json("sqs", &sqs("ReceiveMessage"), &json!({"QueueUrl": url})).await?;
         fired = got["Messages"].as_array().is_some_and(|messages| !messages.is_empty());
-        if fired {
-            break;
-        }
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     raw.json("sqs", &sqs("DeleteQueue"), &json!({"QueueUrl": url})).await?;

@@ -16,6 +16,16 @@ fn event(ty: String, source: &str, context: &str, data: Value) -> Value {
     })
 }
 
+/// An event for observers only: its type is none that the engine is given.
+pub fn mark() -> Value {
+    event("dev.keelway.test.mark".into(), "test", "", json!({}))
+}
+
+/// An event that the engine is given, keeps and does nothing about.
+pub fn history(context: &str) -> Value {
+    event("sh.keptn.log.error".into(), "test", context, json!({}))
+}
+
 /// Where a sequence runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {

@@ -2,11 +2,11 @@
 
 use crate::events::{answer, is_task_trigger};
 use crate::observer::Observer;
+use crate::patience::until;
 use crate::problem::Problem;
 use crate::stack::Stack;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 /// Answers what it sees until told to stop.
 pub struct Executor<'a> {
@@ -22,31 +22,32 @@ impl Executor<'_> {
     /// Answers with `started` and `finished`, whose data `data` gives, until `done` says so.
     ///
     /// # Errors
-    /// When the bus does not take an answer, or time runs out.
+    /// When the bus does not take an answer, or nothing moves any more.
     pub fn until(
         &self,
-        patience: Duration,
         data: impl Fn(&Value) -> Map<String, Value>,
         mut done: impl FnMut(&[Value]) -> bool,
     ) -> Result<Vec<Value>, Problem> {
-        let (start, mut answered) = (Instant::now(), HashSet::new());
-        loop {
-            let events: Vec<Value> = self.observer.events(&self.keys).iter().map(|seen| seen.event.clone()).collect();
+        let mut answered = HashSet::new();
+        let step = || {
+            let events = self.events();
             for trigger in events.iter().filter(|event| is_task_trigger(event)) {
                 if answered.insert(trigger["id"].to_string()) {
                     self.stack.put_event(&answer(trigger, "started", "executor", Map::new()))?;
                     self.stack.put_event(&answer(trigger, "finished", "executor", data(trigger)))?;
                 }
             }
-            if done(&events) {
-                return Ok(events);
-            }
-            if start.elapsed() > patience {
-                let types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
-                return Err(format!("not done within {patience:?}; seen: {types:#?}").into());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            Ok(done(&events).then_some(events))
+        };
+        until("an executor's work", step, || {
+            let events = self.events();
+            let types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
+            format!("{types:#?}")
+        })
+    }
+
+    fn events(&self) -> Vec<Value> {
+        self.observer.events(&self.keys).iter().map(|seen| seen.event.clone()).collect()
     }
 }
 

@@ -8,12 +8,16 @@ pub mod cloud;
 pub mod endpoint;
 pub mod events;
 pub mod executor;
+pub mod line;
 pub mod observer;
+pub mod patience;
 pub mod problem;
+pub mod processes;
 pub mod raw;
 pub mod runner;
 pub mod stack;
 pub mod stand;
+pub mod stretch;
 
 pub use cloud::{Ability, Cloud};
 pub use problem::{Outcome, Problem};

@@ -1,6 +1,8 @@
 //! What can be seen of a stack from outside: the events on its bus, by a rule and a queue of our own, and what its functions log.
 
 use crate::cloud::now_millis;
+pub use crate::line::{Line, Root};
+use crate::patience::until;
 use crate::problem::Problem;
 use crate::raw::Raw;
 use crate::stack::Stack;
@@ -13,7 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often logs are read. Events arrive by themselves.
-const LOGS_EVERY: Duration = Duration::from_millis(120);
+const LOGS_EVERY: Duration = Duration::from_millis(80);
+/// How far back: a call's lines bear the time it ended, and calls end side by side.
+const BACK: Duration = Duration::from_secs(2);
+/// Every so many times from much further back: on a busy machine lines may be written long after the time they bear.
+const FAR_EVERY: u32 = 20;
+const FAR_BACK: Duration = Duration::from_secs(120);
 
 /// An event on the bus.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,39 +33,15 @@ pub struct Seen {
     pub at: Instant,
 }
 
-/// What a function said about one message: its `handled` line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    /// The whole line.
-    pub json: Value,
-    /// When we had it.
-    pub at: Instant,
-}
-
-impl Line {
-    /// A text of the line.
-    pub fn text(&self, name: &str) -> &str {
-        self.json[name].as_str().unwrap_or_default()
-    }
-    /// A number of the line.
-    pub fn number(&self, name: &str) -> f64 {
-        self.json[name].as_f64().unwrap_or_default()
-    }
-    /// Whether it is about what came in from outside, not about a message of the engine's own.
-    pub fn is_outside(&self) -> bool {
-        let own = ["granted", "follow", "start", "wake", "obey", "decide", "settle", "conform"];
-        !own.contains(&self.text("message.kind"))
-    }
-}
-
 #[derive(Default)]
 struct Books {
     events: Vec<Arc<Seen>>,
-    ids: HashSet<(String, String)>,
+    arrivals: HashMap<(String, String), usize>,
     by_key: HashMap<String, Vec<usize>>,
     lines: Vec<Arc<Line>>,
     by_context: HashMap<String, Vec<usize>>,
-    streams: HashSet<String>,
+    read: HashSet<String>,
+    log_reads: usize,
     trouble: Option<String>,
 }
 
@@ -91,12 +74,15 @@ impl Observer {
         let (books, over, raw) = (observer.books.clone(), observer.over.clone(), raw.clone());
         let group = format!("/aws/lambda/{}", stack.output("SequencesFunctionName"));
         drop(stack.handle().spawn(async move {
-            let mut from = now_millis() - 60_000;
-            while !over.load(Ordering::Relaxed) {
-                // A group without lines may not exist yet, so trouble here is no trouble.
-                if let Ok(next) = read_logs(&raw, &group, from, &books).await {
-                    from = next;
+            let mut newest = now_millis();
+            for n in 0u32.. {
+                if over.load(Ordering::Relaxed) {
+                    break;
                 }
+                let back = if n % FAR_EVERY == 0 { FAR_BACK } else { BACK };
+                let from = newest - i64::try_from(back.as_millis()).unwrap_or_default();
+                // A group without lines may not exist yet, so trouble here is no trouble.
+                newest = read_logs(&raw, &group, from, &books).await.ok().flatten().unwrap_or(newest).max(newest);
                 tokio::time::sleep(LOGS_EVERY).await;
             }
         }));
@@ -134,37 +120,57 @@ impl Observer {
         places.iter().map(|place| books.lines[*place].clone()).collect()
     }
 
+    /// The lines of a context's inputs of one kind that are done with, each message once.
+    pub fn done(&self, context: &str, root: Root) -> Vec<Arc<Line>> {
+        let mut ids = HashSet::new();
+        let mut lines = self.lines(context);
+        lines.retain(|line| line.root() == Some(root) && line.is_done() && ids.insert(line.id().to_owned()));
+        lines
+    }
+
+    /// How often an event has come, by its source and id.
+    pub fn arrivals(&self, event: &Value) -> usize {
+        lock(&self.books).arrivals.get(&identity(event)).copied().unwrap_or_default()
+    }
+
     /// How many `handled` lines there are in all.
     pub fn line_count(&self) -> usize {
         lock(&self.books).lines.len()
     }
 
+    /// How often the logs were read. What was logged before is known when this has grown by two: one reading may be under way.
+    pub fn log_reads(&self) -> usize {
+        lock(&self.books).log_reads
+    }
+
     /// Waits until `found` finds what it looks for.
     ///
     /// # Errors
-    /// When it does not within that time.
-    pub fn wait<T>(&self, what: &str, patience: Duration, mut found: impl FnMut(&Self) -> Option<T>) -> Result<T, Problem> {
-        let start = Instant::now();
-        loop {
-            if let Some(found) = found(self) {
-                return Ok(found);
-            }
-            if start.elapsed() > patience {
-                let trouble = lock(&self.books).trouble.clone().map(|text| format!(" ({text})")).unwrap_or_default();
-                return Err(format!("{what}: not within {patience:?}{trouble}").into());
-            }
-            std::thread::sleep(Duration::from_millis(15));
-        }
+    /// When nothing moves any more.
+    pub fn wait<T>(&self, what: &str, mut found: impl FnMut(&Self) -> Option<T>) -> Result<T, Problem> {
+        until(what, || Ok(found(self)), || self.so_far())
+    }
+
+    fn so_far(&self) -> String {
+        let books = lock(&self.books);
+        let age = |at: Option<Instant>| at.map_or("never".to_owned(), |at| format!("{:.0} s ago", at.elapsed().as_secs_f64()));
+        let (events, lines) = (books.events.len(), books.lines.len());
+        let event = age(books.events.last().map(|seen| seen.at));
+        let line = age(books.lines.last().map(|line| line.at));
+        let trouble = books.trouble.as_deref().unwrap_or("no trouble");
+        format!("{events} events, the last {event}; {lines} messages handled, the last {line}; {trouble}")
     }
 
     /// Waits for an event of this type in this context, the `n`-th from 0.
     ///
     /// # Errors
-    /// When it does not come within 30 s.
+    /// When it does not come.
     pub fn event(&self, context: &str, ty: &str, n: usize) -> Result<Arc<Seen>, Problem> {
         let keys = HashSet::from([context.to_owned()]);
-        self.wait(&format!("{ty} in {context}"), Duration::from_secs(30), |observer| {
-            observer.events(&keys).into_iter().filter(|seen| seen.event["type"] == ty).nth(n)
+        let found = || Ok(self.events(&keys).into_iter().filter(|seen| seen.event["type"] == ty).nth(n));
+        until(&format!("{ty} in {context}"), found, || {
+            let types: Vec<String> = self.events(&keys).iter().map(|seen| seen.event["type"].to_string()).collect();
+            format!("{types:?}; {}", self.so_far())
         })
     }
 }
@@ -220,10 +226,12 @@ async fn receive(stack: &Stack, queue: &str, books: &Mutex<Books>) -> Result<(),
     }
     let mut books = lock(books);
     for (sent, event) in arrived {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        if !books.ids.insert((text(&event["source"]), text(&event["id"]))) {
+        let arrivals = books.arrivals.entry(identity(&event)).or_default();
+        *arrivals += 1;
+        if *arrivals > 1 {
             continue;
         }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let place = books.events.len();
         for key in [text(&event["shkeptncontext"]), text(&event["data"]["project"])] {
             books.by_key.entry(key).or_default().push(place);
@@ -233,20 +241,25 @@ async fn receive(stack: &Stack, queue: &str, books: &Mutex<Books>) -> Result<(),
     Ok(())
 }
 
-/// Reads what was logged since `from`; where to go on. Every call of a function has a stream of its own, written at once.
-async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> Result<i64, Problem> {
-    let asked = json!({"logGroupName": group, "startTime": from, "limit": 10_000});
+/// What makes an event the same as another.
+fn identity(event: &Value) -> (String, String) {
+    let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    (text("source"), text("id"))
+}
+
+/// Reads what was logged since `from`; the time of the newest line.
+async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> Result<Option<i64>, Problem> {
+    let asked = json!({"logGroupName": group, "startTime": from, "limit": 10_000, "filterPattern": "handled"});
     let answer = raw.json("logs", "Logs_20140328.FilterLogEvents", &asked).await?;
-    let events = answer["events"].as_array().cloned().unwrap_or_default();
+    let events = answer["events"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut books = lock(books);
-    let mut fresh = HashSet::new();
-    for event in &events {
-        let stream = event["logStreamName"].as_str().unwrap_or_default();
-        if books.streams.contains(stream) {
+    for event in events {
+        let message = event["message"].as_str().unwrap_or_default();
+        // A line says when and about which message it is, so no two are the same.
+        if !books.read.insert(message.to_owned()) {
             continue;
         }
-        fresh.insert(stream.to_owned());
-        let Ok(json) = serde_json::from_str::<Value>(event["message"].as_str().unwrap_or_default()) else { continue };
+        let Ok(json) = serde_json::from_str::<Value>(message) else { continue };
         if json["message"] == "handled" {
             let place = books.lines.len();
             let context = json["context"].as_str().unwrap_or_default().to_owned();
@@ -254,8 +267,6 @@ async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> R
             books.lines.push(Arc::new(Line { json, at: Instant::now() }));
         }
     }
-    books.streams.extend(fresh);
-    // Lines bear the time their call ended, and calls end side by side.
-    let newest = events.iter().filter_map(|event| event["timestamp"].as_i64()).max();
-    Ok(newest.map_or(from, |newest| newest - 2000).max(from))
+    books.log_reads += 1;
+    Ok(events.iter().filter_map(|event| event["timestamp"].as_i64()).max())
 }

@@ -6,9 +6,10 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sqs::types::QueueAttributeName;
-use keelway_aws::{Aws, Names};
+use keelway_aws::{Aws, Names, QueueName};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Query, Store};
+use keelway_engine::sequences;
 use keelway_engine::table;
 use serde_json::Value;
 use std::sync::Arc;
@@ -49,11 +50,9 @@ impl Stack {
         let names = Names {
             table: output("TableName")?,
             bus: output("BusName")?,
-            queue_url: output("QueueUrl")?,
-            queue_arn: String::new(),
+            queues: [(sequences::NAME.to_owned(), QueueName { url: output("QueueUrl")?, arn: String::new() })].into(),
             scheduler_group: output("SchedulerGroupName")?,
-            scheduler_role_arn: String::new(),
-            scheduler_dead_letters_arn: None,
+            ..Names::default()
         };
         let inner = Inner {
             aws: Aws::new(&config, names),

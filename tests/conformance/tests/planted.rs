@@ -1,7 +1,7 @@
 //! The simulation finds what it is meant to find: each planted fault within a bounded number of seeds.
 
 use keelway_conformance::planted::Plant;
-use keelway_conformance::sim::simulate;
+use keelway_conformance::sequences::simulate;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A fault must be found in the first so many seeds.

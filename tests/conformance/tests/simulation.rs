@@ -4,7 +4,8 @@
 //! `KEELWAY_SEED=n` replays one with every request it made.
 
 use keelway_conformance::planted::Plant;
-use keelway_conformance::sim::{Stats, Violation, simulate};
+use keelway_conformance::sequences::simulate;
+use keelway_conformance::sim::{Stats, Violation};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

@@ -5,6 +5,7 @@ use keelway_world::World;
 use keelway_world::contract::{self, PROPERTIES, TWIN_ONLY};
 use keelway_world::core::{Fault, Method};
 use keelway_world::exec::block_on;
+use keelway_world::rng::Rng;
 
 fn holds(world: &World) {
     for (i, property) in PROPERTIES.iter().enumerate() {
@@ -37,8 +38,20 @@ fn the_twin_keeps_the_contract_while_batches_leave_something_over() {
 }
 
 #[test]
+fn the_twin_keeps_the_contract_while_transactions_are_staged() {
+    let world = World::new(Timestamp(1));
+    world.core().table.staged = Some(Rng::new(1));
+    holds(&world);
+    assert_eq!(world.core().pending_transactions(), 0);
+}
+
+#[test]
 fn the_twin_counts_write_units() {
-    block_on(contract::write_units(&World::new(Timestamp(1)).worker(0), "t#")).unwrap();
+    for staged in [None, Some(Rng::new(1))] {
+        let world = World::new(Timestamp(1));
+        world.core().table.staged = staged;
+        block_on(contract::write_units(&world.worker(0), "t#")).unwrap();
+    }
 }
 
 #[test]

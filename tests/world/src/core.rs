@@ -2,6 +2,7 @@
 
 use crate::bus::BusTwin;
 use crate::queue::QueueTwin;
+use crate::rng::Rng;
 use crate::table::Table;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::PortError;
@@ -100,6 +101,28 @@ impl Core {
     /// Requests of all methods.
     pub fn request_count(&self) -> u64 {
         self.requests.iter().sum()
+    }
+    /// Transactions that are decided and not visible as a whole. Only while the table is staged (`table.staged`) are there any.
+    pub fn pending_transactions(&self) -> usize {
+        self.table.pending_transactions()
+    }
+    /// Makes the next item of some pending transaction visible, for a scheduler of workers that may be dropped: a transaction goes
+    /// on without its caller. `false`: nothing is pending.
+    pub fn advance_transaction(&mut self, rng: &mut Rng) -> bool {
+        let transaction = self.table.any_pending(rng);
+        transaction.is_some_and(|transaction| self.advance(transaction))
+    }
+    /// Makes the next item of this transaction visible.
+    pub(crate) fn advance(&mut self, transaction: u64) -> bool {
+        let item = self.table.advance(transaction);
+        if let Some(key) = &item {
+            self.note(|| format!("          transaction {transaction} is at {key}"));
+        }
+        item.is_some()
+    }
+    /// Makes visible whatever is pending.
+    pub fn finish_transactions(&mut self) {
+        self.table.finish_transactions();
     }
     /// Notes a line in the trace, if one is kept.
     pub fn note(&mut self, line: impl FnOnce() -> String) {

@@ -104,6 +104,8 @@ pub struct QueueTwin {
     schedules: BTreeMap<String, (Timestamp, String, String)>,
 }
 
+/// What one request may carry, in bytes.
+const REQUEST_BYTES: usize = 1 << 20;
 /// The longest delay SQS takes.
 pub const LONGEST_DELAY: Span = Span::minutes(15);
 /// How long before its time a schedule fires, so that its imprecision does not matter.
@@ -126,7 +128,7 @@ impl QueueTwin {
 
     /// `SendMessageBatch`; when `busy`, the last half of the entries fails.
     pub fn send(&mut self, now: Timestamp, engine: &str, bodies: &[String], busy: bool) -> Result<Vec<Option<String>>, PortError> {
-        if bodies.is_empty() || bodies.len() > 10 || bodies.iter().map(String::len).sum::<usize>() > 1024 * 1024 {
+        if bodies.is_empty() || bodies.len() > 10 || bodies.iter().map(String::len).sum::<usize>() > REQUEST_BYTES {
             let reason = format!("{} messages: 1 to 10 of 1 MB together are allowed", bodies.len());
             return Err(PortError::Refused { request: "SendMessageBatch", reason });
         }
@@ -146,6 +148,10 @@ impl QueueTwin {
         (name, text): (&str, &str),
         at: Timestamp,
     ) -> Result<(), PortError> {
+        if text.len() > REQUEST_BYTES {
+            let reason = format!("{} bytes: {REQUEST_BYTES} are allowed", text.len());
+            return Err(PortError::Refused { request: "SendMessage", reason });
+        }
         let delay = at - (now + skew);
         if delay <= LONGEST_DELAY {
             self.push(now, engine, Parcel::Own(text.to_owned()), Span(delay.0.max(0)));

@@ -350,7 +350,7 @@ impl Stand for Story {
     fn now(&self) -> Timestamp {
         self.world.now()
     }
-    fn step(&mut self, _: usize) {
+    fn step(&mut self) {
         self.world.pass(Span(10));
         self.deliver_all();
     }

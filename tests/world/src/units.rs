@@ -1,6 +1,6 @@
 //! What requests cost, counted from bytes as DynamoDB does on demand.
 
-use keelway_engine::item::{Attr, Item};
+use keelway_engine::item::Item;
 use keelway_engine::ports::Index;
 
 /// Both indexes, in the order of their numbers.
@@ -9,7 +9,7 @@ pub const INDEXES: [Index; 2] = [Index::ByWork, Index::ByAge];
 /// Consumed units and requests by method.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Units {
-    /// Write request units: 1 KB each, indexes included, transactions twice, one for each failed condition.
+    /// Write request units: 1 KB each, indexes included, transactions twice. A failed condition costs what the write would have.
     pub write: f64,
     /// Read request units: 4 KB each, half for reads that are not consistent.
     pub read: f64,
@@ -54,17 +54,4 @@ pub fn indexes(old: Option<&Item>, new: Option<&Item>) -> f64 {
         }
     };
     INDEXES.into_iter().map(one).sum()
-}
-
-/// Index key attributes must be strings that are not empty, as must the primary key.
-pub fn key_fault(item: &Item) -> Option<String> {
-    if item.key.pk.is_empty() || item.key.pk.len() > 2048 || item.key.sk.is_empty() || item.key.sk.len() > 1024 {
-        return Some(format!("key {} is empty or too long", item.key));
-    }
-    let names = INDEXES.map(Index::names);
-    names.iter().flat_map(|(_, partition, sort)| [partition, sort]).find_map(|name| match item.attrs.get(*name) {
-        None => None,
-        Some(Attr::S(text)) if !text.is_empty() && text.len() <= 1024 => None,
-        Some(_) => Some(format!("index key {name} of {} is not a string of 1 to 1024 bytes", item.key)),
-    })
 }

@@ -1,6 +1,7 @@
 //! A worker's view of the world: the ports, each request one step of the scheduler.
 
 use crate::core::{Core, Method};
+use crate::table::Begun;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
@@ -91,9 +92,20 @@ impl Store for Worker {
     fn write(&self, write: &Write) -> impl Future<Output = Result<Written, PortError>> + Send {
         self.request(Method::Write, move || describe(write), move |core, _| core.table.write(write))
     }
-    fn transact(&self, writes: &[Write]) -> impl Future<Output = Result<Transacted, PortError>> + Send {
+    async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {
         let what = move || writes.iter().map(describe).collect::<Vec<_>>().join(" + ");
-        self.request(Method::Transact, what, move |core, busy| core.table.transact(writes, busy))
+        match self.request(Method::Transact, what, move |core, busy| core.table.begin(writes, busy)).await? {
+            Begun::Over(transacted) => Ok(transacted),
+            // Each item is a step of its own, like a request. Others may be faster.
+            Begun::Pending(transaction) => loop {
+                GiveWay::default().await;
+                let mut core = lock(&self.core);
+                core.advance(transaction);
+                if core.table.is_over(transaction) {
+                    return Ok(Transacted::Done);
+                }
+            },
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decisions on approvals, and the control of contexts.
 
 use crate::stand::Stand;
-use keelway_engine::ports::Limits;
+use keelway_engine::sequences::Limits;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use crate::stand::{Stand, TOKEN};
 use axum::body::Body;
 use axum::http::{Method, Request};
-use keelway_engine::ports::Limits;
+use keelway_engine::sequences::Limits;
 use serde_json::{Value, json};
 
 const STAGES: &str = "

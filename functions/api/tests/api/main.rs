@@ -5,3 +5,4 @@ mod commands;
 mod gateway;
 mod reads;
 mod stand;
+mod texts;

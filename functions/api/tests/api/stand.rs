@@ -8,14 +8,12 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::message::Handled;
-use keelway_engine::ports::{
-    Bus, BusEntry, Clock, Leftover, Limits, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
-};
-use keelway_engine::sequences::Engine;
+use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
+use keelway_engine::sequences::{Limits, Sequences};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::exec::block_on;
+use keelway_world::story::handle;
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -55,11 +53,11 @@ impl Bus for AtOnce {
 }
 
 impl Queue for AtOnce {
-    async fn send(&self, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
-        block_on(self.0.send(bodies))
+    async fn send(&self, engine: &str, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
+        block_on(self.0.send(engine, bodies))
     }
-    async fn send_at(&self, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
-        block_on(self.0.send_at(name, body, at))
+    async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
+        block_on(self.0.send_at(engine, name, body, at))
     }
 }
 
@@ -95,7 +93,7 @@ impl Answer {
 pub struct Stand {
     pub world: World,
     app: Router,
-    engine: Engine<AtOnce>,
+    engine: Sequences<AtOnce>,
     bus_seen: usize,
 }
 
@@ -111,8 +109,8 @@ impl Stand {
     pub fn with(limits: Limits, patience: Duration) -> Self {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
         let settings = Settings { tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())), patience, stack: "test-api".into() };
-        let app = router(Api::new(Engine::new(AtOnce(world.worker(0)), limits.clone()), settings));
-        let engine = Engine::new(AtOnce(world.worker(1)), limits);
+        let app = router(Api::new(Sequences::new(AtOnce(world.worker(0)), limits.clone()), settings));
+        let engine = Sequences::new(AtOnce(world.worker(1)), limits);
         Self { world, app, engine, bus_seen: 0 }
     }
 
@@ -198,8 +196,8 @@ impl Stand {
             core.queue.receivable(core.now)
         };
         let Some(id) = receivable.first() else { return false };
-        let delivery = self.world.core().queue.receive(*id).unwrap();
-        let _: Handled = self.engine.handle(&delivery).await.unwrap();
+        let received = self.world.core().queue.receive(*id).unwrap();
+        handle(&self.engine, &received).await.unwrap();
         self.world.core().queue.acknowledge(*id);
         true
     }

@@ -147,7 +147,11 @@ pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
     engines.dedup();
     for engine in engines {
         let own: Vec<String> = bodies.iter().filter(|(to, _)| to == engine).map(|(_, body)| body.clone()).collect();
-        table::send(ports, engine, &own).await?;
+        match table::send(ports, engine, &own).await {
+            // Letters that nobody can take keep no others waiting.
+            Err(error @ PortError::Refused { .. }) => tracing::error!(engine, %error, "dead letters cannot be sent again"),
+            sent => sent?,
+        }
     }
     Ok(due.len())
 }

@@ -4,10 +4,11 @@ use super::delivery::Handled;
 use super::record;
 use super::subject::{Effect, Engine, Loaded, RecordOf, Subject, create};
 use crate::item::{Item, Key};
+use crate::keys;
 use crate::ports::{Clock, PortError, Queue, Store, Transacted, Write, Written};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
-use keelway_domain::ids::RecordId;
+use keelway_domain::ids::{RecordId, hash64};
 use keelway_domain::time::Timestamp;
 use std::future::Future;
 
@@ -171,7 +172,9 @@ async fn perform<E: Engine>(
 /// # Errors
 /// Of the ports.
 pub async fn wake<E: Engine>(engine: &E, x: &E::State, at: Timestamp) -> Result<(), PortError> {
-    let (name, letter) = x.wake_up(at);
+    let letter = x.wake_up(at);
+    let key = x.key();
+    let name = format!("keelway-{}-{}", keys::hash(hash64(&[key.pk.as_bytes(), key.sk.as_bytes()])), at.0);
     engine.ports().send_at(letter.to, &name, &letter.body, at).await
 }
 

@@ -1,8 +1,10 @@
 //! What an engine supplies: the subject its messages are addressed to, and the engine itself.
 
-use super::delivery::{Delivery, Handled};
+use super::delivery::{Body, Delivery, Handled};
+use super::invalid;
 use super::sweep::Tick;
-use crate::item::{Attrs, Item, Key, Name};
+use crate::item::{Attr, Attrs, Item, Key, Name};
+use crate::keys;
 use crate::ports::{Condition, PortError, Ports, Write};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
@@ -24,35 +26,73 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     /// The newest format of its items that this code knows. Items of a newer one wait for newer code.
     const FORMAT: i64;
 
-    /// Where its item is.
+    /// Where its item is. Its transition records lie in the same partition.
     fn key(&self) -> Key;
     /// Reads an item whose format is known.
     ///
     /// # Errors
     /// [`PortError::Refused`] for an item that cannot be read.
     fn decode(item: &Item) -> Result<Self, PortError>;
-    /// Its attributes, without key, version and format. `expires`: when an ended one may be removed.
+    /// Its attributes, without key, version, format and the sweep's index. `expires`: when an ended one may be removed, if it may.
     fn attributes(&self, expires: Timestamp) -> Attrs;
+    /// Where it stands in the sweep's index while it is open.
+    fn place(&self) -> Place;
     /// The record of its last transition that had one.
     fn record(&self) -> Option<RecordId>;
     /// The pending wake-up, while there is something to wake.
     fn wake(&self) -> Option<Timestamp>;
     /// Whether it has ended: it leaves the sweep, and expires.
     fn over(&self) -> bool;
-    /// Everything it owes of its engine's own duties, for the message at hand.
-    fn owed(&self, cause: Cause) -> Vec<Self::Duty>;
-    /// The duties that come from having replaced `old` (`None`: from having been created).
-    fn fresh(&self, old: Option<&Self>) -> Vec<Self::Duty>;
     /// The events of one of its records that may still be published: work that is over is never announced.
     fn events(&self, id: &RecordId, record: &RecordOf<Self>) -> Vec<CloudEvent>;
     /// The message that the `n`-th entry of a record's `sends` becomes.
     fn letter(&self, id: &RecordId, n: usize, what: &Self::Send) -> Letter;
-    /// The message that wakes it at a time, and the name of the timer that sends it.
-    fn wake_up(&self, at: Timestamp) -> (String, Letter);
+    /// The message that wakes it at a time.
+    fn wake_up(&self, at: Timestamp) -> Letter;
+
+    /// Everything it owes of its engine's own duties, for the message at hand.
+    fn owed(&self, _cause: Cause) -> Vec<Self::Duty> {
+        vec![]
+    }
+    /// The duties that come from having replaced `old` (`None`: from having been created).
+    fn fresh(&self, _old: Option<&Self>) -> Vec<Self::Duty> {
+        vec![]
+    }
     /// Items besides its own that it needs as long as it is open; the sweep keeps them from expiring.
-    fn keeps(&self) -> Vec<Key>;
-    /// Since when it is as it is: what it keeps is younger than this only by what was written since.
-    fn since(&self) -> Timestamp;
+    fn keeps(&self) -> Vec<Key> {
+        vec![]
+    }
+}
+
+/// A place in the sweep's index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The engine that sweeps it.
+    pub engine: &'static str,
+    /// All of one scope (a project) stand in one shard; its name begins the sort key.
+    pub scope: String,
+    /// Since when: the oldest of a scope come first.
+    pub since: Timestamp,
+    /// Ends the sort key.
+    pub name: String,
+}
+
+impl Place {
+    /// The attributes of the index.
+    fn attributes(&self) -> [(Name, Attr); 2] {
+        let sort = format!("{}#{}#{}", self.scope, keys::ms(self.since), self.name);
+        let partition = keys::open_work(self.engine, keys::shard_of(&self.scope));
+        [(Name::Borrowed("gp2"), partition.into()), (Name::Borrowed("gs2"), sort.into())]
+    }
+}
+
+/// All attributes of a subject but version and format.
+fn attributes<S: Subject>(x: &S, expires: Timestamp) -> Attrs {
+    let mut attributes = x.attributes(expires);
+    if !x.over() {
+        attributes.extend(x.place().attributes());
+    }
+    attributes
 }
 
 /// The records of a subject.
@@ -83,16 +123,38 @@ pub trait Engine: Send + Sync {
     fn ports(&self) -> &Self::Ports;
     /// How long records, and subjects that have ended, are kept.
     fn retention(&self) -> Span;
+    /// Handles an event from the bus. `cause`: the message it came in.
+    fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
+    /// Handles one of its own messages.
+    fn message(&self, message: &Self::Message, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
+
     /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must come back; nothing is lost by handling it again.
-    fn handle(&self, delivery: &Delivery<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send;
+    fn handle(&self, delivery: &Delivery<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send {
+        async {
+            match &delivery.body {
+                Body::Event(event) => self.event(event, delivery.cause()).await,
+                Body::Own(message) => self.message(message, delivery.cause()).await,
+                Body::Invalid { reason, text } => {
+                    invalid::record(self.ports(), self.retention(), delivery.sent, reason, text).await
+                }
+            }
+        }
+    }
     /// Fulfils a duty; it may be fulfilled any number of times.
     fn perform(
         &self,
-        state: &Self::State,
-        duty: &<Self::State as Subject>::Duty,
-    ) -> impl Future<Output = Result<(), PortError>> + Send;
-    /// Looks at open subjects for the sweep: which of them need a message, and which one.
-    fn look(&self, open: &[Loaded<Self::State>], tick: &mut Tick) -> impl Future<Output = Result<Vec<Letter>, PortError>> + Send;
+        _state: &Self::State,
+        _duty: &<Self::State as Subject>::Duty,
+    ) -> impl Future<Output = Result<(), PortError>> + Send {
+        async { Ok(()) }
+    }
+    /// Looks at open subjects for the sweep: which of them need a message, and which one. An engine that waits for nothing but wake-ups
+    /// has those sent again that should have come.
+    fn look(&self, open: &[Loaded<Self::State>], tick: &mut Tick) -> impl Future<Output = Result<Vec<Letter>, PortError>> + Send {
+        let overdue = |x: &Self::State| x.wake().filter(|at| tick.overdue(Some(*at))).map(|at| x.wake_up(at));
+        let letters = open.iter().filter_map(|loaded| overdue(&loaded.x)).collect();
+        async move { Ok(letters) }
+    }
 }
 
 /// A state and the version of its item.
@@ -116,7 +178,7 @@ impl<S: Subject> Loaded<S> {
 
     /// The write that moves it on to the next state: only what differs, so that attributes a newer version has added survive.
     pub fn update(&self, next: &S, expires: Timestamp) -> Write {
-        let (before, after) = (self.x.attributes(expires), next.attributes(expires));
+        let (before, after) = (attributes(&self.x, expires), attributes(next, expires));
         let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
         let mut set: Attrs = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
         set.insert(Name::Borrowed("v"), (self.version + 1).into());
@@ -126,7 +188,7 @@ impl<S: Subject> Loaded<S> {
 
 /// The write that creates a subject.
 pub fn create<S: Subject>(x: &S, expires: Timestamp) -> Write {
-    let mut item = Item { key: x.key(), attrs: x.attributes(expires) };
+    let mut item = Item { key: x.key(), attrs: attributes(x, expires) };
     item.attrs.insert(Name::Borrowed("v"), 1i64.into());
     item.attrs.insert(Name::Borrowed("f"), S::FORMAT.into());
     Write::Put(item, Condition::Absent)

@@ -46,7 +46,7 @@ impl Tick {
 
 /// Where the next page begins: a shard of the index, and the last entry seen in it.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Place {
+struct Spot {
     shard: u32,
     after: Option<Cursor>,
 }
@@ -65,12 +65,12 @@ pub async fn page<E: Engine>(engine: &E, tick: &mut Tick) -> Result<Swept, PortE
         let query = Query::index(Index::ByAge, keys::open_work(E::NAME, at.shard), PAGE).after(at.after.take());
         let page = store.query(&query).await?;
         at = match page.next {
-            Some(next) => Place { after: Some(next), ..at },
-            None => Place { shard: at.shard + 1, after: None },
+            Some(next) => Spot { after: Some(next), ..at },
+            None => Spot { shard: at.shard + 1, after: None },
         };
         let finished = at.shard >= keys::SHARDS;
         if finished {
-            at = Place::default();
+            at = Spot::default();
         }
         if page.items.is_empty() && !finished {
             continue;
@@ -109,7 +109,7 @@ async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<us
 async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestamp) -> Result<(), PortError> {
     let (store, retention) = (engine.ports(), engine.retention());
     let half = Span(retention.0 / 2);
-    let old = open.iter().filter(|loaded| now - loaded.x.since() >= half);
+    let old = open.iter().filter(|loaded| now - loaded.x.place().since >= half);
     let keys: HashSet<Key> = old.flat_map(|loaded| loaded.x.keeps()).collect();
     if keys.is_empty() {
         return Ok(());
@@ -124,16 +124,16 @@ async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestam
     Ok(())
 }
 
-async fn place<E: Engine>(store: &impl Store) -> Result<Place, PortError> {
+async fn place<E: Engine>(store: &impl Store) -> Result<Spot, PortError> {
     let item = store.get(&keys::sweep(E::NAME)).await?;
     let text = |name: &str| item.as_ref().and_then(|item| item.text(name)).map(str::to_owned);
     let after = text("apk").zip(text("ask")).map(|(pk, sk)| Cursor { key: Key::new(pk, sk), index_sort: text("ags") });
     let shard = item.as_ref().and_then(|item| item.number("n")).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-    Ok(Place { shard: shard.min(keys::SHARDS - 1), after })
+    Ok(Spot { shard: shard.min(keys::SHARDS - 1), after })
 }
 
 /// Two sweeps at once look at some subjects twice: harmless.
-async fn remember<E: Engine>(store: &impl Store, place: &Place) -> Result<(), PortError> {
+async fn remember<E: Engine>(store: &impl Store, place: &Spot) -> Result<(), PortError> {
     let after = place.after.as_ref();
     let item = Item::new(keys::sweep(E::NAME))
         .with("n", i64::from(place.shard))

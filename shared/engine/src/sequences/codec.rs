@@ -139,16 +139,12 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
     let open = x.open.as_ref().zip(x.sent).zip(x.record);
     let item = match (x.outcome, open) {
         (Some(outcome), _) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with("ttl", expires.0 / 1000),
-        (None, Some(((task, sent), record))) => in_sweep(x, item)
-            .with("gp1", keys::open_tasks(&x.project, task.as_str()))
-            .with("gs1", keys::open_task_sort(x, sent, &record)),
-        (None, None) => in_sweep(x, item),
+        (None, Some(((task, sent), record))) => {
+            item.with("gp1", keys::open_tasks(&x.project, task.as_str())).with("gs1", keys::open_task_sort(x, sent, &record))
+        }
+        (None, None) => item,
     };
     item.attrs
-}
-
-fn in_sweep(x: &Execution, item: Item) -> Item {
-    item.with("gp2", keys::open_executions(&x.project)).with("gs2", keys::open_sort(x))
 }
 
 fn shorten(text: &str, most: usize) -> String {

@@ -112,11 +112,6 @@ pub fn open_in(project: &ProjectName) -> String {
     format!("{project}#")
 }
 
-/// Index sort key of an open execution.
-pub fn open_sort(x: &Execution) -> String {
-    format!("{}{}#{}#{}", open_in(&x.project), ms(x.accepted), x.context, x.id)
-}
-
 /// Index partition: contexts of a project by age.
 pub fn contexts(project: &ProjectName) -> String {
     format!("P#{project}")

@@ -28,12 +28,12 @@ pub use message::{Address, Message};
 
 use crate::ports::{PortError, Ports};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Engine, Handled, Letter, invalid};
+use crate::protocol::{Engine, Handled, Letter};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::sequences::{Duty, Execution, Input, ReactionKind};
 use keelway_domain::shipyard::Shipyard;
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::time::Span;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -89,7 +89,8 @@ impl<P: Ports> Sequences<P> {
         &self.limits
     }
 
-    async fn event(&self, event: &CloudEvent, sent: Timestamp, cause: Cause) -> Result<Handled, PortError> {
+    async fn on_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let sent = cause.sent;
         // The bus's rule keeps our own events out; one that comes all the same was sent by somebody else.
         if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) {
             return self.refuse(event, sent, "forged: this source is the engine's own").await;
@@ -110,7 +111,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    async fn message(&self, message: &Message, sent: Timestamp, cause: Cause) -> Result<Handled, PortError> {
+    async fn on_message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
         match message {
             Message::Granted { to, ask, payload } => self.turn(to, Input::Granted(*ask), payload, cause).await,
             Message::Wake { to, at } => self.turn(to, Input::Wake(*at), "", cause).await,
@@ -119,7 +120,7 @@ impl<P: Ports> Sequences<P> {
             Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
             Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,
             Message::Conform { project, context, after } => self.conform(project, context, after).await,
-            Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, sent, cause).await,
+            Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, cause.sent, cause).await,
         }
     }
 }
@@ -137,13 +138,11 @@ impl<P: Ports> Engine for Sequences<P> {
     fn retention(&self) -> Span {
         self.limits.retention
     }
-    async fn handle(&self, delivery: &Delivery) -> Result<Handled, PortError> {
-        let (sent, cause) = (delivery.sent, delivery.cause());
-        match &delivery.body {
-            Body::Invalid { reason, text } => invalid::record(&self.ports, self.limits.retention, sent, reason, text).await,
-            Body::Own(message) => self.message(message, sent, cause).await,
-            Body::Event(event) => self.event(event, sent, cause).await,
-        }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        self.on_event(event, cause).await
+    }
+    async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
+        self.on_message(message, cause).await
     }
     async fn perform(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
         self.fulfil(x, duty).await

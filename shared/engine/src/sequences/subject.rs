@@ -1,11 +1,11 @@
 //! An execution as the protocol sees it.
 
-use super::codec;
 use super::keys::{self, LaneKey};
 use super::message::{Address, Message};
+use super::{NAME, codec};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
-use crate::protocol::{Letter, Subject};
+use crate::protocol::{Letter, Place, Subject};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
@@ -26,6 +26,10 @@ impl Subject for Execution {
     }
     fn attributes(&self, expires: Timestamp) -> Attrs {
         codec::attributes(self, expires)
+    }
+    fn place(&self) -> Place {
+        let name = format!("{}#{}", self.context, self.id);
+        Place { engine: NAME, scope: self.project.to_string(), since: self.accepted, name }
     }
     fn record(&self) -> Option<RecordId> {
         self.record
@@ -49,8 +53,8 @@ impl Subject for Execution {
     fn letter(&self, id: &RecordId, n: usize, _: &FollowUp) -> Letter {
         Message::Follow { to: Address::of(self), record: *id, n }.letter()
     }
-    fn wake_up(&self, at: Timestamp) -> (String, Letter) {
-        (format!("keelway-{}-{}", self.id, at.0), Message::Wake { to: Address::of(self), at }.letter())
+    fn wake_up(&self, at: Timestamp) -> Letter {
+        Message::Wake { to: Address::of(self), at }.letter()
     }
     fn keeps(&self) -> Vec<Key> {
         let partition = keys::context_partition(&self.project, &self.context);
@@ -60,9 +64,6 @@ impl Subject for Execution {
         kept.push(Key::new(partition, gathered(self)));
         kept.push(keys::context(&self.project, &self.context));
         kept
-    }
-    fn since(&self) -> Timestamp {
-        self.caused
     }
 }
 

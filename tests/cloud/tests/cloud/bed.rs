@@ -2,9 +2,9 @@
 
 use keelway_cloud_tests::cloud::binaries;
 use keelway_cloud_tests::observer::Observer;
+use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::{Ability, Cloud, Problem, Stack};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 /// One per process.
 pub struct Bed {
@@ -43,14 +43,15 @@ impl Bed {
     }
 
     /// Parameters of the second stack.
-    pub const SECOND: [(&'static str, &'static str); 2] = [("MaxReceives", "3"), ("RetentionDays", "1")];
+    pub const SECOND: [(&'static str, &'static str); 2] = [("MaxReceives", "5"), ("RetentionDays", "1")];
 
     /// The second stack, deployed for the first who asks.
     pub fn second(&self) -> Result<&Second, Problem> {
         let make = || {
             let (stack, _) = self.cloud.deploy(&name("two"), &Self::SECOND)?;
-            // A message whose function died comes back after this; the template's minute is for functions that are slow.
-            stack.tune(&stack.output("QueueUrl"), &[("VisibilityTimeout", "3")])?;
+            // A message whose function died comes back after this. Longer than a function may take, so that nobody gets a message that
+            // another one is still busy with, and shorter than the template's six times that.
+            stack.tune(&stack.output("QueueUrl"), &[("VisibilityTimeout", "12")])?;
             let observer = Observer::start(&stack, self.cloud.raw())?;
             Ok(Second { stack, observer })
         };
@@ -83,12 +84,7 @@ impl Bed {
 }
 
 fn answers(stack: &Stack) -> bool {
-    for _ in 0..20 {
-        let reply = stack.wait(stack.api().get("/v1/metadata"));
-        if reply.is_ok_and(|reply| reply.status == 200 && reply.body.is_object()) {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(500));
-    }
-    false
+    let ask = || stack.wait(stack.api().get("/v1/metadata"));
+    let fine = || Ok(ask().is_ok_and(|reply| reply.status == 200 && reply.body.is_object()).then_some(()));
+    until("an answer of the API", fine, || format!("{:?}", ask())).map_err(|problem| eprintln!("{problem}")).is_ok()
 }

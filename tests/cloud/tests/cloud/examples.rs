@@ -2,16 +2,14 @@
 
 use crate::bed::Bed;
 use crate::shell::{Running, Shell, repository};
+use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::ensure;
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
 use keelway_domain::event::PREFIX;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
-
-/// How long all deliveries of the shop may take, with a dozen other tests beside them.
-const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A file of `examples/keptn`, whose project has the same name; the sequence to trigger; what must end with `pass`, in this order.
 struct Shown {
@@ -164,10 +162,11 @@ impl Delivery {
 
 /// Approves what waits until every delivery is over; the contexts in the order they were approved.
 fn approve_all(shell: &Shell, deliveries: &[Delivery]) -> Result<Vec<String>, Problem> {
-    let (start, mut approved) = (Instant::now(), vec![]);
-    loop {
+    let (mut approved, last) = (vec![], RefCell::new(Value::Null));
+    let look = || {
         let page = shell.json(&["get", "sequences", "--project", "shop"])?;
         let states = page["states"].as_array().cloned().unwrap_or_default();
+        last.replace(page);
         for state in states.iter().filter(|state| state["state"] == "waitingForApproval") {
             let context = text(&state["shkeptncontext"]).to_owned();
             if !approved.contains(&context) {
@@ -176,12 +175,9 @@ fn approve_all(shell: &Shell, deliveries: &[Delivery]) -> Result<Vec<String>, Pr
             }
         }
         let over = |state: &&Value| state["state"] == "finished";
-        if states.len() == deliveries.len() && states.iter().filter(over).count() == states.len() {
-            return Ok(approved);
-        }
-        ensure(start.elapsed() < PATIENCE, || format!("not everything ended within {PATIENCE:?}: {page}"))?;
-        std::thread::sleep(Duration::from_millis(250));
-    }
+        Ok((states.len() == deliveries.len() && states.iter().all(|state| over(&state))).then(|| approved.clone()))
+    };
+    until("the end of all deliveries", look, || last.borrow().to_string())
 }
 
 fn shop(bed: &Bed) -> Outcome {

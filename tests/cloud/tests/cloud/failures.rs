@@ -4,19 +4,20 @@ use crate::bed::{Bed, Second};
 use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{Scope, answer, fresh};
 use keelway_cloud_tests::executor::{Executor, count};
+use keelway_cloud_tests::observer::Root;
+use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
-use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
+use keelway_cloud_tests::{Ability, Outcome, Problem, Stack, processes};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::item::{Attrs, Item, Key};
 use keelway_engine::keys;
-use keelway_engine::message::Address;
 use keelway_engine::ports::{Condition, Store, Write};
+use keelway_engine::sequences::{self, Address};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::process::Command;
-use std::time::Duration;
 
 const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3
 kind: Shipyard
@@ -47,7 +48,7 @@ fn dead_letters(bed: &Bed) -> Outcome {
         stack.wait(request.send()).map_err(|error| Problem::of(queue, format!("{error:?}")))?;
     }
     for mark in &marks {
-        let letter = observer.wait("a dead letter in the table", Duration::from_secs(90), |_| {
+        let letter = observer.wait("a dead letter in the table", |_| {
             let letters = stack.items(keys::DEAD_LETTERS, "").unwrap_or_default();
             letters.into_iter().find(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str())))
         })?;
@@ -55,7 +56,7 @@ fn dead_letters(bed: &Bed) -> Outcome {
         ensure(letter.number("ttl").is_none(), || "it expires before anybody has looked at it".into())?;
     }
     // One that was sent again may just pass through.
-    observer.wait("an empty dead-letter queue", Duration::from_secs(20), |_| {
+    observer.wait("an empty dead-letter queue", |_| {
         let left = stack.queue_number(&stack.output("SequencesDeadLettersUrl"), "ApproximateNumberOfMessages");
         left.is_ok_and(|left| left == 0).then_some(())
     })
@@ -74,12 +75,11 @@ fn open_task(second: &Second) -> Result<(Scope, Value, Key), Problem> {
     let to = Address {
         project: ProjectName::new(project.as_str()).map_err(wrong)?,
         context: Context::new(context.as_str()).map_err(wrong)?,
-        execution: record.execution,
+        execution: record.subject,
     };
     // The handler has yet to arm the wake-up after it has published.
-    observer
-        .wait("the trigger's handling", Duration::from_secs(20), |observer| (!observer.lines(&context).is_empty()).then_some(()))?;
-    Ok((scope, trigger.event.clone(), keys::execution(&to)))
+    observer.wait("the trigger's handling", |observer| (!observer.done(&context, Root::Outside).is_empty()).then_some(()))?;
+    Ok((scope, trigger.event.clone(), sequences::keys::execution(&to)))
 }
 
 /// Changes an item as if time had gone by; not its version, so nobody loses a race to this.
@@ -88,8 +88,10 @@ fn rewrite(stack: &Stack, key: &Key, set: Attrs) -> Outcome {
     stack.wait(stack.ports().write(&write)).map(drop).map_err(|error| Problem(error.to_string()))
 }
 
+/// A sweep that comes to its end; after one that fails, the next tick does the same.
 fn sweep(bed: &Bed, stack: &Stack) -> Outcome {
-    stack.wait(bed.cloud.raw().invoke(&stack.output("SweepFunctionName"), &json!({}))).map(drop)
+    let tick = || stack.wait(bed.cloud.raw().invoke(&stack.output("SweepFunctionName"), &json!({})));
+    until("a sweep", || Ok(tick().ok().map(drop)), || format!("{:?}", tick()))
 }
 
 fn item(stack: &Stack, key: &Key) -> Result<Item, Problem> {
@@ -110,7 +112,7 @@ fn swept(bed: &Bed) -> Outcome {
     same("its result", finished.event["data"]["result"].as_str(), Some("fail"))?;
     // And the late answer changes nothing any more.
     stack.put_event(&answer(&trigger, "finished", "executor", Map::new()))?;
-    second.observer.wait("the late answer's handling", Duration::from_secs(20), |observer| {
+    second.observer.wait("the late answer's handling", |observer| {
         observer.lines(context).iter().any(|line| line.text("outcome") == "Stale").then_some(())
     })
 }
@@ -137,40 +139,34 @@ fn crash(bed: &Bed) -> Outcome {
     let project = format!("crash-{}", &fresh()[24..]);
     stack.wait(stack.api().apply_project(&project, SHIPYARD))?;
     let contexts: Vec<String> = (0..DELIVERIES).map(|_| fresh()).collect();
+    for (i, context) in contexts.iter().enumerate() {
+        stack.put_event(&Scope::new(&project, "dev", &format!("service-{i}")).trigger("delivery", context, Map::new()))?;
+    }
     let executor = Executor { stack, observer, keys: HashSet::from([project.clone()]) };
     let finished = "sh.keptn.event.dev.delivery.finished";
-    let killed = std::thread::scope(|scope| {
-        let killer = scope.spawn(|| {
-            // Twice: a message is handed out three times before it is a dead letter.
-            let kill = || {
-                std::thread::sleep(Duration::from_millis(700));
-                kill_functions(&stack.output("SequencesFunctionName"))
-            };
-            kill() + kill()
-        });
-        for (i, context) in contexts.iter().enumerate() {
-            stack.put_event(&Scope::new(&project, "dev", &format!("service-{i}")).trigger("delivery", context, Map::new()))?;
-            std::thread::sleep(Duration::from_millis(60));
-        }
-        let events = executor.until(Duration::from_secs(90), |_| Map::new(), |events| count(events, finished) >= DELIVERIES)?;
-        same("ends", count(&events, finished), DELIVERIES)?;
-        for ty in ["sh.keptn.event.dev.delivery.started", "sh.keptn.event.deploy.triggered", "sh.keptn.event.test.triggered"] {
-            same(ty, count(&events, ty), DELIVERIES)?;
-        }
-        killer.join().map_err(|_| Problem::from("the killer panicked"))
-    })?;
-    ensure(killed > 0, || "no process of the function was found to end".into())
+    // In the middle of the work, twice: a message is handed out five times before it is a dead letter.
+    let (mut killed, mut kills) = (0, vec![DELIVERIES / 2, 1]);
+    let events = executor.until(
+        |_| Map::new(),
+        |events| {
+            if kills.last().is_some_and(|deploys| count(events, "sh.keptn.event.deploy.triggered") >= *deploys) {
+                kills.pop();
+                killed += kill_functions(&stack.output("SequencesFunctionName"));
+            }
+            count(events, finished) >= DELIVERIES
+        },
+    )?;
+    same("ends", count(&events, finished), DELIVERIES)?;
+    for ty in ["sh.keptn.event.dev.delivery.started", "sh.keptn.event.deploy.triggered", "sh.keptn.event.test.triggered"] {
+        same(ty, count(&events, ty), DELIVERIES)?;
+    }
+    ensure(kills.is_empty() && killed > 0, || {
+        format!("{killed} processes of the function were ended, {} times were left", kills.len())
+    })
 }
 
 /// Ends the processes that run this function, as a crash would; how many.
 fn kill_functions(function: &str) -> usize {
-    let wanted = format!("AWS_LAMBDA_FUNCTION_NAME={function}");
-    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let of_function = |pid: &u32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-    };
     let kill = |pid: u32| Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|status| status.success());
-    pids.filter(of_function).filter(|pid| kill(*pid)).count()
+    processes::of_function(function).into_iter().filter(|pid| kill(*pid)).count()
 }

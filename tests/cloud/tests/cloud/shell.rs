@@ -3,16 +3,13 @@
 use crate::bed::Bed;
 use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::cloud::binaries;
+use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::ensure;
 use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// How long a command may take: other tests run beside it.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The top of the repository, where commands are run.
 pub fn repository() -> PathBuf {
@@ -37,7 +34,7 @@ impl Shell<'_> {
         let mut command = self.command(words)?;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|error| Problem::of("keelway", error))?;
-        wait(child, PATIENCE, &words.join(" "))
+        wait(child, &words.join(" "))
     }
 
     /// Standard output of what must end with 0.
@@ -76,20 +73,23 @@ fn read(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-fn wait(mut child: Child, patience: Duration, what: &str) -> Result<Output, Problem> {
+fn wait(mut child: Child, what: &str) -> Result<Output, Problem> {
     let (stdout, stderr) = (child.stdout.take().map(read), child.stderr.take().map(read));
     let said = |pipe: Option<JoinHandle<Vec<u8>>>| pipe.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    let start = Instant::now();
-    while start.elapsed() < patience {
-        if let Some(status) = child.try_wait().map_err(|error| Problem::of(what, error))? {
-            return Ok(Output { status, stdout: said(stdout), stderr: said(stderr) });
-        }
-        std::thread::sleep(Duration::from_millis(30));
+    let ended = until(
+        &format!("the end of keelway {what}"),
+        || child.try_wait().map_err(|error| Problem::of(what, error)),
+        || "it runs".into(),
+    );
+    if ended.is_err() {
+        terminate(&mut child);
+        drop(child.wait());
     }
-    terminate(&mut child);
-    drop(child.wait());
-    let said = [said(stdout), said(stderr)].concat();
-    Err(format!("keelway {what} did not end within {patience:?}:\n{}", String::from_utf8_lossy(&said)).into())
+    let (stdout, stderr) = (said(stdout), said(stderr));
+    match ended {
+        Ok(status) => Ok(Output { status, stdout, stderr }),
+        Err(problem) => Err(format!("{problem}; it said:\n{}", String::from_utf8_lossy(&[stdout, stderr].concat())).into()),
+    }
 }
 
 fn terminate(child: &mut Child) {
@@ -107,7 +107,7 @@ impl Running {
     pub fn end(mut self) -> Result<(), Problem> {
         let mut child = self.0.take().ok_or("it has ended")?;
         terminate(&mut child);
-        let end = wait(child, Duration::from_secs(20), "executor after SIGTERM")?;
+        let end = wait(child, "executor after SIGTERM")?;
         let said = String::from_utf8_lossy(&end.stderr).into_owned();
         ensure(end.status.success(), || format!("the executor ended with {}: {said}", end.status))
     }

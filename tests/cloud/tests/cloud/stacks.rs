@@ -1,7 +1,8 @@
 //! Deploying: again changes nothing, and two stacks share an account and nothing else.
 
 use crate::bed::Bed;
-use keelway_cloud_tests::events::{Scope, fresh};
+use keelway_cloud_tests::events::{Scope, fresh, history};
+use keelway_cloud_tests::observer::Root;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome};
@@ -43,6 +44,10 @@ fn apart(bed: &Bed) -> Outcome {
     bed.second()?.observer.event(&context, "sh.keptn.event.deploy.triggered", 0)?;
     let partition = format!("C#{project}#{context}");
     ensure(!two.items(&partition, "")?.is_empty(), || "nothing in the stack's own table".into())?;
+    // The other stack has had its time when it has handled what was sent later.
+    let later = fresh();
+    one.put_event(&history(&later))?;
+    bed.observer.wait("a later event's handling", |observer| observer.done(&later, Root::Outside).pop())?;
     same("items in the other stack's table", one.items(&partition, "")?.len(), 0)?;
     same("messages handled by the other stack", bed.observer.lines(&context).len(), 0)
 }

@@ -8,7 +8,6 @@ use keelway_cloud_tests::{Ability, Outcome, Problem};
 use keelway_domain::time::Timestamp;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 
 const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3
 kind: Shipyard
@@ -65,7 +64,7 @@ fn logs(bed: &Bed) -> Outcome {
     bed.stack.put_event(&answer(&task.event, "finished", "executor", Map::new()))?;
     bed.observer.event(&context, "sh.keptn.event.dev.delivery.finished", 0)?;
     let kinds = ["sequence.triggered", "task.started", "task.finished"];
-    let lines = bed.observer.wait("a line for each message", Duration::from_secs(15), |observer| {
+    let lines = bed.observer.wait("a line for each message", |observer| {
         let lines = observer.lines(&context);
         kinds.iter().all(|kind| lines.iter().any(|line| line.text("message.kind") == *kind)).then_some(lines)
     })?;
@@ -98,7 +97,7 @@ fn schedule(bed: &Bed) -> Outcome {
     stack.wait(stack.api().apply_project(&project, &later))?;
     let context = fresh();
     stack.put_event(&Scope::new(&project, "dev", "cart").trigger("delivery", &context, Map::new()))?;
-    bed.observer.wait("a schedule for a task that is due in two hours", Duration::from_secs(15), |observer| {
+    bed.observer.wait("a schedule for a task that is due in two hours", |observer| {
         observer.lines(&context).iter().any(|line| line.text("requests").contains("scheduler.CreateSchedule")).then_some(())
     })?;
     let group = stack.output("SchedulerGroupName");
@@ -110,7 +109,7 @@ fn fired(bed: &Bed) -> Outcome {
     let (stack, raw) = (&bed.stack, bed.cloud.raw());
     let role = stack.wait(raw.role_arn(&format!("{}-SchedulerRole-", stack.name())))?;
     let context = fresh();
-    let at = Timestamp(keelway_cloud_tests::cloud::now_millis() + 1500).rfc3339();
+    let at = Timestamp(keelway_cloud_tests::cloud::now_millis() + 5000).rfc3339();
     // As the engine's own: the message is for an execution that does not exist, and does nothing.
     let message = json!({"keelway": "conform", "project": "nobody", "context": context});
     let arn = stack.wait(raw.queue_arn(&stack.output("QueueUrl")))?;
@@ -120,6 +119,5 @@ fn fired(bed: &Bed) -> Outcome {
         "Target": {"Arn": arn, "RoleArn": role, "Input": message.to_string()},
     });
     stack.wait(raw.rest("scheduler", &format!("/schedules/keelway-test-{context}"), &body))?;
-    bed.observer
-        .wait("the schedule's message", Duration::from_secs(20), |observer| (!observer.lines(&context).is_empty()).then_some(()))
+    bed.observer.wait("the schedule's message", |observer| (!observer.lines(&context).is_empty()).then_some(()))
 }

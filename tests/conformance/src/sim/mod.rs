@@ -1,11 +1,14 @@
-//! The seeded simulation: workers handle messages of several executions on two lanes, one request at a time, in an order the seed
-//! decides, while everything goes wrong that may. After every request the invariants are checked, and more of them at rest.
+//! The seeded simulation: workers handle messages one request at a time, in an order the seed decides, while everything goes wrong that
+//! may. A [`Scenario`] says which engine they run, what others do meanwhile, and what must hold after every request and at rest.
+//! The scheduler and its troubles are the same for every engine.
 
-mod actors;
-mod check;
-mod plan;
-mod rest;
-mod run;
+mod repair;
+mod scenario;
+mod scheduler;
+mod stats;
+mod troubles;
 
-pub use plan::Plan;
-pub use run::{Stats, Violation, simulate};
+pub use scenario::Scenario;
+pub use scheduler::{Outcome, Sim, simulate};
+pub use stats::{Stats, Violation};
+pub use troubles::Troubles;

@@ -109,7 +109,7 @@ fn tell(story: &mut Story<'_>, stand: &mut impl Stand) -> Result<(), String> {
     }
     for step in &case.steps {
         story.step += 1;
-        stand.step(step.out.len());
+        stand.step();
         let answer = put_in(story, step, stand)?;
         check_answer(step, &answer)?;
         compare_outgoing(story, step, stand)?;

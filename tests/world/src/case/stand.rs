@@ -59,8 +59,7 @@ pub struct LaneView {
     pub queue: Vec<String>,
 }
 
-/// A running control plane: in memory, or deployed. Every input returns when what it set off at once has happened; an input may
-/// set off `expected` events, which is how long a stand in real time waits at least.
+/// A running control plane: in memory, or deployed. Every input returns when what it set off at once has happened.
 pub trait Stand {
     /// Distinguishes this run's projects and contexts from other runs'; at most 12 characters of a project's name.
     fn salt(&self) -> String;
@@ -69,7 +68,7 @@ pub trait Stand {
     /// The time to put into events.
     fn now(&self) -> Timestamp;
     /// A step begins.
-    fn step(&mut self, expected: usize);
+    fn step(&mut self);
     /// Applies a shipyard's text to a project, creating it if need be.
     fn apply(&mut self, project: &str, shipyard: &str) -> Answer;
     /// Sends an event in structured JSON.

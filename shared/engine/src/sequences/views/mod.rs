@@ -15,8 +15,8 @@ use super::definitions::Refusal;
 use super::{Sequences, keys};
 use crate::item::Item;
 use crate::ports::{Index, PortError, Ports, Query};
-pub use crate::protocol::page::{MAX_PAGE, Page, Position};
-use crate::protocol::page::{Window, place, split};
+pub use crate::protocol::page::{MAX_PAGE, Page, Position, Window};
+use crate::protocol::page::{place, split};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
 

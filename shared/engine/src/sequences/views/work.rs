@@ -9,7 +9,7 @@ use crate::sequences::Sequences;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::{Loaded, keys};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
-use keelway_domain::names::{ProjectName, TaskName};
+use keelway_domain::names::{ProjectName, ServiceName, StageName, TaskName};
 use keelway_domain::sequences::Execution;
 use serde_json::Value;
 
@@ -29,6 +29,14 @@ pub struct WorkFilter {
     pub service: Option<String>,
     /// The one with this id.
     pub id: Option<RecordId>,
+}
+
+impl WorkFilter {
+    /// What breaks the rule for names names nothing, and may be longer than any key of the table.
+    fn can_match(&self) -> bool {
+        let stage = self.stage.as_deref().is_none_or(|name| StageName::new(name).is_ok());
+        stage && self.service.as_deref().is_none_or(|name| ServiceName::new(name).is_ok())
+    }
 }
 
 /// Open triggers, and where the next page begins: `None` = there is no more.
@@ -75,6 +83,9 @@ impl<P: Ports> Sequences<P> {
                 (std::iter::once(at.clone()).chain(later).collect(), more)
             }
         };
+        if !filter.can_match() {
+            return Ok(WorkPage::default());
+        }
         let behind = if more { projects.pop() } else { None };
         let mut page = WorkPage::default();
         for name in &projects {

@@ -1,157 +1,87 @@
 //! Coming to rest, and what must be so then.
 
-use super::actors::{Action, Tag};
+use super::Shipyards;
+use super::actors::{Action, Asked, Tag};
 use super::check::{decode, record};
 use super::plan::Order;
-use super::run::Sim;
+use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::sequences::{End, Execution, Record, content, domain_event_starts};
 use keelway_domain::time::Span;
 use keelway_engine::protocol::Handled;
-use keelway_engine::protocol::dead_letter;
 use keelway_engine::sequences::{Address, NAME, codec, keys};
-use keelway_world::exec::block_on;
-use keelway_world::queue::{Parcel, QueueTwin};
+use keelway_world::queue::Parcel;
 use keelway_world::table::Table;
 use std::collections::{HashMap, HashSet};
 
 /// Rounds in which everything must have ended: approvals of one sequence after another, and timeouts.
 const ROUNDS: usize = 60;
 
-impl Sim {
-    fn open(&self) -> Vec<Execution> {
-        let core = self.world.core();
+impl Shipyards {
+    fn open(&self, sim: &Sim<Self>) -> Vec<Execution> {
+        let core = sim.world.core();
         let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
         items.filter_map(|item| decode(item).ok()).filter(|x| x.outcome.is_none()).collect()
     }
 
-    fn note(&self, line: &str) {
-        self.world.core().note(|| format!("---- {line}"));
-    }
-
     /// No more faults: lifts pauses, decides approvals, redrives or sweeps; everything must end.
-    pub(super) fn come_to_an_end(&mut self) -> Result<(), String> {
-        self.world.core().table.stale_indexes = false;
-        self.world.core().table.catch_up(usize::MAX);
-        let lost = self.order_lost || !self.world.core().queue.dead.is_empty();
-        if self.plan.redrive_first && !self.order_lost {
-            self.redrive()?;
+    pub(super) fn end_everything(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        let lost = self.order_lost || !sim.world.core().queue.dead.is_empty();
+        if sim.troubles.redrive_first && !self.order_lost {
+            sim.redrive(self)?;
         } else if lost {
-            self.note("sweeping");
-            self.sweep_until_still()?;
+            sim.sweep_until_still(self)?;
         }
-        self.note("resuming and approving");
+        sim.note("resuming and approving");
         for n in 0..3 {
-            if self.is_paused(n) {
-                let now = self.world.now();
-                self.agenda.push((now, Action::Order(n, Order::Resume, None)));
+            if is_paused(sim, n) {
+                let now = sim.world.now();
+                sim.plan(now, Action::Order(n, Order::Resume, None));
             }
         }
         for round in 0..ROUNDS {
-            self.rest(60_000)?;
-            let open = self.open();
+            sim.rest(self, 60_000)?;
+            let open = self.open(sim);
             if open.is_empty() {
                 break;
             }
-            let approvals = self.approve(&open);
+            let approvals = approve(sim, &open);
             if approvals == 0 {
                 if !lost && round < ROUNDS - 1 {
                     return Err(format!("without anything lost, something never ends: {open:?}"));
                 }
-                self.sweep_once(&open);
+                sim.sweep_after(open.iter().filter_map(|x| x.wake));
             }
             if round == ROUNDS - 1 {
                 return Err(format!("never ends: {open:?}"));
             }
         }
-        self.note("redriving what is left");
-        self.redrive()?;
+        sim.note("redriving what is left");
+        sim.redrive(self)?;
         for _ in 0..ROUNDS {
-            let open = self.open();
+            let open = self.open(sim);
             if open.is_empty() {
                 return Ok(());
             }
-            if self.approve(&open) == 0 {
-                self.sweep_once(&open);
+            if approve(sim, &open) == 0 {
+                sim.sweep_after(open.iter().filter_map(|x| x.wake));
             }
-            self.rest(60_000)?;
+            sim.rest(self, 60_000)?;
         }
-        Err(format!("after a redrive never ends: {:?}", self.open()))
-    }
-
-    fn is_paused(&self, n: usize) -> bool {
-        let key = keys::context(&super::check::project(), &super::actors::context(n));
-        let flags = codec::context(self.world.core().table.peek(&key).map(|item| &**item)).flags;
-        flags.paused || !flags.paused_stages.is_empty()
-    }
-
-    fn redrive(&mut self) -> Result<(), String> {
-        self.store_letters()?;
-        let now = self.world.now();
-        self.agenda.push((now, Action::Sweep));
-        self.rest(60_000)
-    }
-
-    /// What the function on the dead-letter queues does.
-    fn store_letters(&mut self) -> Result<(), String> {
-        let dead = std::mem::take(&mut self.world.core().queue.dead);
-        for (id, message) in dead {
-            let letter = QueueTwin::letter(id, &message);
-            block_on(dead_letter::store(&self.world.worker(0), &letter)).map_err(|e| e.to_string())?;
-        }
-        Ok(())
-    }
-
-    fn sweep_until_still(&mut self) -> Result<(), String> {
-        for _ in 0..3 {
-            self.world.pass(Span::minutes(5));
-            let now = self.world.now();
-            self.agenda.push((now, Action::Sweep));
-            self.rest(60_000)?;
-        }
-        Ok(())
-    }
-
-    /// Lets the time of the next wake-up pass, as if it had been lost, and sweeps.
-    fn sweep_once(&mut self, open: &[Execution]) {
-        let now = self.world.now();
-        let next = open.iter().filter_map(|x| x.wake).filter(|wake| *wake > now).min();
-        let at = next.map_or(now, |wake| wake.max(now)) + Span::minutes(5);
-        self.world.pass(at - now);
-        self.agenda.push((at, Action::Sweep));
-        self.stats.count("sweeps at rest");
-    }
-
-    /// Everybody who was asked says yes.
-    fn approve(&mut self, open: &[Execution]) -> usize {
-        let waiting: Vec<(Execution, RecordId)> =
-            { open.iter().filter(|x| x.waits_for_approval()).filter_map(|x| Some((x.clone(), x.record?))).collect() };
-        for (x, trigger) in &waiting {
-            let mut event = self.person("late-person", x, trigger);
-            event.data.insert("result".into(), "pass".into());
-            event.data.insert("status".into(), "succeeded".into());
-            let to = Address::of(x);
-            let now = self.world.now();
-            self.agenda.push((now, Action::Decide(to, *trigger, Box::new(event))));
-        }
-        waiting.len()
-    }
-
-    fn person(&self, by: &str, x: &Execution, trigger: &RecordId) -> keelway_domain::event::CloudEvent {
-        self.reaction("approval", &x.stage, &x.context, &trigger.uuid().to_string(), by, Kind::Finished)
+        Err(format!("after a redrive never ends: {:?}", self.open(sim)))
     }
 
     /// Everything that must be so when nothing is left to do.
-    pub(super) fn check_rest(&mut self) -> Result<(), String> {
-        let world = self.world.clone();
+    pub(super) fn check_rest(&self, sim: &mut Sim<Self>) -> Result<(), String> {
+        let world = sim.world.clone();
         let core = world.core();
         let table = &core.table;
         let mut chains: HashMap<String, HashSet<u64>> = HashMap::new();
         for key in &self.watch.executions {
             let x = table.peek(key).ok_or("an execution is gone").map(|item| decode(item))??;
             let Some(outcome) = x.outcome else { return Err(format!("{key} never ends: {x:?}")) };
-            self.stats.count(match outcome.end {
+            sim.stats.count(match outcome.end {
                 End::Normal => "ended normally",
                 End::TimedOut => "timed out",
                 End::Aborted => "aborted",
@@ -238,43 +168,66 @@ impl Sim {
     }
 
     /// A replay of everything that ever came in changes nothing; also after history has expired.
-    pub(super) fn replay(&mut self) -> Result<(), String> {
-        if !self.rng.chance(20.0) {
+    pub(super) fn replay(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        if !sim.rng.chance(20.0) {
             return Ok(());
         }
-        let expired = self.rng.chance(50.0);
-        self.note("replaying");
-        self.agenda.clear();
-        let before = self.world.outgoing().len();
+        let expired = sim.rng.chance(50.0);
+        sim.note("replaying");
+        sim.clear_agenda();
+        let before = sim.world.outgoing().len();
         if expired {
-            self.expire();
+            expire(sim);
         }
         for (tag, received, _) in std::mem::take(&mut self.acknowledged) {
             if let (Parcel::Event(_), Tag::Trigger | Tag::Honest) = (&received.parcel, tag) {
-                let id = self.world.enqueue(NAME, received.parcel);
+                let id = sim.world.enqueue(NAME, received.parcel);
                 self.tags.insert(id, Tag::Forged);
             }
         }
         let executions = self.watch.executions.len();
-        self.rest(60_000)?;
-        let published: Vec<String> = self.world.outgoing().iter().skip(before).map(|entry| entry.detail.clone()).collect();
+        sim.rest(self, 60_000)?;
+        let published: Vec<String> = sim.world.outgoing().iter().skip(before).map(|entry| entry.detail.clone()).collect();
         if !published.is_empty() || self.watch.executions.len() != executions {
             return Err(format!("a replay (history expired: {expired}) set off {published:?}"));
         }
-        self.stats.count("replays");
+        sim.stats.count("replays");
         Ok(())
     }
+}
 
-    /// What time to live does: everything that carries one is gone.
-    fn expire(&mut self) {
-        self.world.pass(Span::minutes(400 * 24 * 60));
-        let mut core = self.world.core();
-        let gone: Vec<_> = core.table.items().filter(|item| item.number("ttl").is_some()).map(|item| item.key.clone()).collect();
-        for key in gone {
-            drop(core.table.put_batch(&[], &[key], false));
-        }
-        core.table.journal.clear();
+fn is_paused(sim: &Sim<Shipyards>, n: usize) -> bool {
+    let key = keys::context(&super::check::project(), &super::actors::context(n));
+    let flags = codec::context(sim.world.core().table.peek(&key).map(|item| &**item)).flags;
+    flags.paused || !flags.paused_stages.is_empty()
+}
+
+/// Everybody who was asked says yes.
+fn approve(sim: &mut Sim<Shipyards>, open: &[Execution]) -> usize {
+    let waiting: Vec<(Execution, RecordId)> =
+        { open.iter().filter(|x| x.waits_for_approval()).filter_map(|x| Some((x.clone(), x.record?))).collect() };
+    for (x, trigger) in &waiting {
+        let uuid = trigger.uuid().to_string();
+        let asked = Asked { task: "approval", stage: &x.stage, context: &x.context, trigger: &uuid };
+        let mut event = asked.event(sim.world.now(), "late-person", Kind::Finished);
+        event.data.insert("result".into(), "pass".into());
+        event.data.insert("status".into(), "succeeded".into());
+        let to = Address::of(x);
+        let now = sim.world.now();
+        sim.plan(now, Action::Decide(to, *trigger, Box::new(event)));
     }
+    waiting.len()
+}
+
+/// What time to live does: everything that carries one is gone.
+fn expire(sim: &Sim<Shipyards>) {
+    sim.world.pass(Span::minutes(400 * 24 * 60));
+    let mut core = sim.world.core();
+    let gone: Vec<_> = core.table.items().filter(|item| item.number("ttl").is_some()).map(|item| item.key.clone()).collect();
+    for key in gone {
+        drop(core.table.put_batch(&[], &[key], false));
+    }
+    core.table.journal.clear();
 }
 
 /// The executions a client's trigger or domain event starts.

@@ -1,15 +1,15 @@
-//! Everybody outside the engine: clients, executors on the bus and polling ones, people, forgers, the sweep.
+//! Everybody outside the engine: clients, executors on the bus and polling ones, people, forgers.
 
+use super::Shipyards;
 use super::check::{decode, project};
 use super::plan::{Order, PROJECT, SERVICE, executors};
-use super::run::{Outcome, Sim};
 use crate::planted::Planted;
+use crate::sim::{Outcome, Sim};
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
 use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::protocol::sweep::{self, Tick};
-use keelway_engine::protocol::{Engine, Handled, dead_letter};
+use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
@@ -19,20 +19,18 @@ use serde_json::{Value, json};
 
 /// What somebody does at some time.
 #[derive(Debug, Clone)]
-pub(super) enum Action {
+pub enum Action {
     /// Puts an event on the bus.
     Emit(Box<CloudEvent>, Tag),
     /// Decides an approval, through the API.
     Decide(Address, RecordId, Box<CloudEvent>),
     /// Tells a context something, through the API.
     Order(usize, Order, Option<&'static str>),
-    /// The scheduled sweep.
-    Sweep,
 }
 
 /// How an input is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
+pub enum Tag {
     /// A client's trigger.
     Trigger,
     /// An executor's answer to a task that was committed.
@@ -41,6 +39,30 @@ pub(super) enum Tag {
     Person,
     /// Anything else: may be refused.
     Forged,
+}
+
+/// A task that somebody is asked to do.
+pub(super) struct Asked<'a> {
+    pub task: &'a str,
+    pub stage: &'a str,
+    pub context: &'a Context,
+    pub trigger: &'a str,
+}
+
+impl Asked<'_> {
+    pub fn event(&self, at: Timestamp, by: &str, kind: Kind) -> CloudEvent {
+        let data = json!({"project": PROJECT, "stage": self.stage, "service": SERVICE, self.task: {"by": by}});
+        CloudEvent {
+            id: format!("{}-{by}-{}", self.trigger, kind.as_str()),
+            source: by.to_owned(),
+            ty: EventType::task(self.task, kind),
+            time: at,
+            context: self.context.clone(),
+            triggered_id: Some(self.trigger.to_owned()),
+            git_commit_id: None,
+            data: object(data),
+        }
+    }
 }
 
 pub(super) fn context(n: usize) -> Context {
@@ -52,16 +74,16 @@ fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
 }
 
-impl Sim {
-    pub(super) fn schedule_plan(&mut self) {
-        let now = self.world.now();
+impl Shipyards {
+    pub(super) fn schedule_plan(&self, sim: &mut Sim<Self>) {
+        let now = sim.world.now();
         for (i, (n, stage, name)) in self.plan.triggers.clone().into_iter().enumerate() {
             let (ty, stage) = if stage.is_empty() {
                 (format!("{PREFIX}{name}"), "dev")
             } else {
                 (format!("{PREFIX}{stage}.{name}.triggered"), stage)
             };
-            let at = now + self.a_while(30);
+            let at = now + sim.a_while(30);
             let event = CloudEvent {
                 id: format!("trigger-{i}"),
                 source: "client".into(),
@@ -72,44 +94,37 @@ impl Sim {
                 git_commit_id: None,
                 data: object(json!({"project": PROJECT, "stage": stage, "service": SERVICE, "n": i})),
             };
-            self.agenda.push((at, Action::Emit(Box::new(event), Tag::Trigger)));
+            sim.plan(at, Action::Emit(Box::new(event), Tag::Trigger));
         }
         for (n, order, stage) in self.plan.orders.clone() {
-            let at = now + self.a_while(200);
-            self.agenda.push((at, Action::Order(n, order, stage)));
+            let at = now + sim.a_while(200);
+            sim.plan(at, Action::Order(n, order, stage));
         }
     }
 
-    /// A time in which others make about `requests` requests at most.
-    fn a_while(&mut self, requests: usize) -> Span {
-        let longest = self.plan.tick.0 as usize * requests / 2 + 1;
-        Span(self.rng.below(longest) as i64)
-    }
-
-    pub(super) fn act(&mut self, action: Action) {
+    pub(super) fn carry_out(&mut self, sim: &mut Sim<Self>, action: Action) {
         match &action {
             Action::Emit(event, tag) => {
-                self.world.core().note(|| format!("          {tag:?} {} {} answers {:?}", event.ty, event.id, event.triggered_id));
-                if let Some(id) = self.world.emit((**event).clone()) {
+                sim.world.core().note(|| format!("          {tag:?} {} {} answers {:?}", event.ty, event.id, event.triggered_id));
+                if let Some(id) = sim.world.emit((**event).clone()) {
                     self.tags.insert(id, *tag);
                 }
             }
             Action::Decide(to, trigger, event) => {
                 let message = Message::Decide { to: to.clone(), trigger: *trigger, event: event.to_json() };
-                let id = self.world.enqueue(NAME, Parcel::Own(message.to_body()));
+                let id = sim.world.enqueue(NAME, Parcel::Own(message.to_body()));
                 self.tags.insert(id, Tag::Person);
             }
             Action::Order(n, order, stage) => {
                 let (n, order, stage) = (*n, *order, *stage);
-                self.work(action, |engine| Box::pin(async move { tell(&engine, &context(n), order, stage).await }));
+                sim.work(self, action, |engine| Box::pin(async move { tell(&engine, &context(n), order, stage).await }));
             }
-            Action::Sweep => self.work(action, |engine| Box::pin(async move { swept(&engine).await })),
         }
     }
 
-    pub(super) fn on_publication(&mut self, publication: &Publication) {
+    pub(super) fn on_publication(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
         let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { return };
-        if publication.again && (self.twice.contains(&publication.id) || !self.rng.chance(3.0)) {
+        if publication.again && (self.twice.contains(&publication.id) || !sim.rng.chance(3.0)) {
             return;
         }
         let Ok(json) = serde_json::from_str::<Value>(&publication.entry.detail) else { return };
@@ -121,13 +136,14 @@ impl Sim {
             self.twice.insert(publication.id.clone());
             self.reacted.retain(|(trigger, _)| *trigger != publication.id);
         }
-        self.answer(task.as_str(), &stage, &context, &publication.id);
+        let asked = Asked { task: task.as_str(), stage: &stage, context: &context, trigger: &publication.id };
+        self.answer(sim, &asked);
     }
 
     /// Polling executors: what is open in the state, published or not.
-    pub(super) fn poll_for_work(&mut self) {
+    pub(super) fn poll_for_work(&mut self, sim: &mut Sim<Self>) {
         let open: Vec<(String, String, Context, String)> = {
-            let core = self.world.core();
+            let core = sim.world.core();
             let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
             let open = items.filter_map(|item| {
                 let task = codec::open_task(item)?.to_owned();
@@ -137,51 +153,37 @@ impl Sim {
             open.collect()
         };
         for (task, stage, context, trigger) in open {
-            self.answer(&task, &stage, &context, &trigger);
+            self.answer(sim, &Asked { task: &task, stage: &stage, context: &context, trigger: &trigger });
         }
     }
 
-    fn answer(&mut self, task: &str, stage: &str, context: &Context, trigger: &str) {
-        if task == "approval" {
-            if self.reacted.insert((trigger.to_owned(), 0)) {
-                self.ask_a_person(stage, context, trigger);
+    fn answer(&mut self, sim: &mut Sim<Self>, asked: &Asked<'_>) {
+        if asked.task == "approval" {
+            if self.reacted.insert((asked.trigger.to_owned(), 0)) {
+                self.ask_a_person(sim, asked);
             }
             return;
         }
-        for n in 0..executors(task) {
-            if self.reacted.insert((trigger.to_owned(), n)) && !self.rng.chance(self.plan.silent) {
-                self.execute(task, stage, context, trigger, n);
+        for n in 0..executors(asked.task) {
+            if self.reacted.insert((asked.trigger.to_owned(), n)) && !sim.rng.chance(self.plan.silent) {
+                self.execute(sim, asked, n);
             }
         }
     }
 
-    pub(super) fn reaction(&self, task: &str, stage: &str, context: &Context, trigger: &str, by: &str, kind: Kind) -> CloudEvent {
-        let data = json!({"project": PROJECT, "stage": stage, "service": SERVICE, task: {"by": by}});
-        CloudEvent {
-            id: format!("{trigger}-{by}-{}", kind.as_str()),
-            source: by.to_owned(),
-            ty: EventType::task(task, kind),
-            time: self.world.now(),
-            context: context.clone(),
-            triggered_id: Some(trigger.to_owned()),
-            git_commit_id: None,
-            data: object(data),
-        }
-    }
-
-    fn execute(&mut self, task: &str, stage: &str, context: &Context, trigger: &str, n: usize) {
+    fn execute(&self, sim: &mut Sim<Self>, asked: &Asked<'_>, n: usize) {
         let by = format!("executor-{n}");
-        let now = self.world.now();
-        let mut begin = now + self.a_while(10);
-        let mut end = begin + self.a_while(40);
-        if self.rng.chance(5.0) {
-            end = end + Span::minutes(self.rng.below(40) as i64);
+        let now = sim.world.now();
+        let mut begin = now + sim.a_while(10);
+        let mut end = begin + sim.a_while(40);
+        if sim.rng.chance(5.0) {
+            end = end + Span::minutes(sim.rng.below(40) as i64);
         }
-        if self.rng.chance(10.0) {
+        if sim.rng.chance(10.0) {
             std::mem::swap(&mut begin, &mut end);
         }
-        let started = self.reaction(task, stage, context, trigger, &by, Kind::Started);
-        let mut finished = self.reaction(task, stage, context, trigger, &by, Kind::Finished);
+        let started = asked.event(now, &by, Kind::Started);
+        let mut finished = asked.event(now, &by, Kind::Finished);
         // What an executor does is decided by the task, so that an answer that is sent twice says the same.
         let dice = u64::from_str_radix(&sha256_hex(finished.id.as_bytes())[..8], 16).unwrap_or(0) % 1000;
         let (fail, warn) = ((self.plan.fail * 10.0) as u64, 1000 - 100);
@@ -194,29 +196,29 @@ impl Sim {
         };
         finished.data.insert("result".into(), result.into());
         finished.data.insert("status".into(), if dice.is_multiple_of(7) && dice < fail { "errored" } else { "succeeded" }.into());
-        let half = self.rng.chance(self.plan.half).then(|| self.rng.chance(50.0));
+        let half = sim.rng.chance(self.plan.half).then(|| sim.rng.chance(50.0));
         if half != Some(true) {
-            self.agenda.push((begin, Action::Emit(Box::new(started), Tag::Honest)));
+            sim.plan(begin, Action::Emit(Box::new(started), Tag::Honest));
         }
         if half != Some(false) {
-            if self.rng.chance(self.plan.forged) {
-                self.forge(&finished, end);
+            if sim.rng.chance(self.plan.forged) {
+                self.forge(sim, &finished, end);
             }
-            self.agenda.push((end, Action::Emit(Box::new(finished), Tag::Honest)));
+            sim.plan(end, Action::Emit(Box::new(finished), Tag::Honest));
         }
-        if self.rng.chance(3.0) {
-            let changed = self.reaction(task, stage, context, trigger, &by, Kind::StatusChanged);
-            self.agenda.push((begin, Action::Emit(Box::new(changed), Tag::Forged)));
+        if sim.rng.chance(3.0) {
+            let changed = asked.event(now, &by, Kind::StatusChanged);
+            sim.plan(begin, Action::Emit(Box::new(changed), Tag::Forged));
         }
     }
 
     /// Something like an executor's answer that must change nothing it should not.
-    fn forge(&mut self, honest: &CloudEvent, at: Timestamp) {
+    fn forge(&self, sim: &mut Sim<Self>, honest: &CloudEvent, at: Timestamp) {
         let mut event = honest.clone();
         event.data.insert("result".into(), "fail".into());
         event.data.insert("forged".into(), true.into());
         event.id = format!("{}-forged", honest.id);
-        match self.rng.below(6) {
+        match sim.rng.below(6) {
             0 => event.context = context(77),
             1 => {
                 let other = honest.triggered_id.as_deref().and_then(RecordId::from_uuid);
@@ -227,32 +229,38 @@ impl Sim {
             4 => drop(event.data.remove("stage")),
             _ => event.ty = EventType::task("a", Kind::Triggered),
         }
-        self.agenda.push((at, Action::Emit(Box::new(event), Tag::Forged)));
+        sim.plan(at, Action::Emit(Box::new(event), Tag::Forged));
     }
 
-    fn ask_a_person(&mut self, stage: &str, context: &Context, trigger: &str) {
-        let Some(record) = RecordId::from_uuid(trigger) else { return };
-        let people = if self.rng.chance(20.0) { 2 } else { 1 };
+    fn ask_a_person(&self, sim: &mut Sim<Self>, asked: &Asked<'_>) {
+        let Some(record) = RecordId::from_uuid(asked.trigger) else { return };
+        let people = if sim.rng.chance(20.0) { 2 } else { 1 };
         for n in 0..people {
             let by = format!("person-{n}");
-            let mut event = self.reaction("approval", stage, context, trigger, &by, Kind::Finished);
-            let approves = self.rng.chance(75.0);
+            let mut event = asked.event(sim.world.now(), &by, Kind::Finished);
+            let approves = sim.rng.chance(75.0);
             event.data.insert("result".into(), if approves { "pass" } else { "fail" }.into());
             event.data.insert("status".into(), "succeeded".into());
-            let at = self.world.now() + self.a_while(150);
-            let to = Address { project: project(), context: context.clone(), execution: record.subject };
-            self.agenda.push((at, Action::Decide(to, record, Box::new(event.clone()))));
-            if self.rng.chance(self.plan.forged) {
+            let at = sim.world.now() + sim.a_while(150);
+            let to = Address { project: project(), context: asked.context.clone(), execution: record.subject };
+            sim.plan(at, Action::Decide(to, record, Box::new(event.clone())));
+            if sim.rng.chance(self.plan.forged) {
                 // An approval from the bus counts for nothing.
                 event.id.push_str("-forged");
-                self.agenda.push((at, Action::Emit(Box::new(event), Tag::Forged)));
+                sim.plan(at, Action::Emit(Box::new(event), Tag::Forged));
             }
         }
     }
 
-    pub(super) fn on_acknowledged(&mut self, id: u64, received: Received, handled: Handled) -> Result<(), String> {
+    pub(super) fn on_acknowledged(
+        &mut self,
+        sim: &mut Sim<Self>,
+        id: u64,
+        received: Received,
+        handled: Handled,
+    ) -> Result<(), String> {
         let Some(tag) = self.tags.get(&id).copied() else { return Ok(()) };
-        self.stats.count(match handled {
+        sim.stats.count(match handled {
             Handled::Committed => "inputs committed",
             Handled::Settled => "inputs settled",
             Handled::Stale => "inputs stale",
@@ -263,12 +271,13 @@ impl Sim {
             return Err(format!("#{id}, a good input, was recorded as invalid: {received:?}"));
         }
         if let (Parcel::Event(event), Handled::Committed, true) =
-            (&received.parcel, handled, self.faults && self.rng.chance(self.plan.forged))
+            (&received.parcel, handled, sim.faults && sim.rng.chance(self.plan.forged))
         {
             // The same identity with another content: the first one stands.
             let mut other = event.clone();
             other.data.insert("other".into(), json!({"x": 1}));
-            self.agenda.push((self.world.now(), Action::Emit(Box::new(other), Tag::Forged)));
+            let now = sim.world.now();
+            sim.plan(now, Action::Emit(Box::new(other), Tag::Forged));
         }
         self.acknowledged.push((tag, received, handled));
         Ok(())
@@ -287,12 +296,4 @@ async fn tell(engine: &Sequences<Planted>, context: &Context, order: Order, stag
         // A context nothing has happened in yet, or a stage of one that is paused as a whole.
         Ok(()) | Err(_) => Ok(None),
     }
-}
-
-/// A tick of the sweep, to its end.
-async fn swept(engine: &Sequences<Planted>) -> Outcome {
-    while dead_letter::redrive(engine.ports()).await? > 0 {}
-    let mut tick = Tick::default();
-    while !sweep::page(engine, &mut tick).await?.finished {}
-    Ok(None)
 }

@@ -1,0 +1,93 @@
+//! What the functions' processes use of the machine: CPU time under load, resident memory after it.
+//!
+//! CPU time is user and system time as the kernel accounts it (`/proc/<pid>/stat`): of the function's processes with all their
+//! threads, and of nothing else of the local cloud. Resident memory is `VmRSS` and `VmHWM` of `/proc/<pid>/status`.
+
+use crate::bed::{Bed, PROJECT, STAGE};
+use crate::report::{Aim, Report};
+use keelway_cloud_tests::events::Scope;
+use keelway_cloud_tests::{Ability, Problem, processes};
+use std::collections::HashMap;
+
+/// Sequences at once, each on a lane of its own.
+const SEQUENCES: usize = 40;
+const TASKS: usize = 6;
+/// In which Linux tells programs their times, whatever its own clock (`USER_HZ`).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Measures both.
+pub fn measure(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+    if !bed.cloud.can(Ability::Processes) {
+        report.note(format!("CPU time and memory are not measured: {}", Ability::Processes.missing()));
+        return Ok(());
+    }
+    let function = bed.stack.output("SequencesFunctionName");
+    // Once without counting: the processes that the load needs have started then.
+    play(bed)?;
+    let (before, lines) = (times(&function)?, bed.observer.line_count());
+    play(bed)?;
+    let (after, lines) = (times(&function)?, bed.observer.line_count() - lines);
+    // A process that is new began at nothing.
+    let seconds: f64 = after.iter().map(|(pid, seconds)| seconds - before.get(pid).copied().unwrap_or_default()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+    let (tasks, messages) = ((SEQUENCES * TASKS) as f64, lines as f64);
+    let group = format!("cpu, {SEQUENCES} sequences of {TASKS} tasks at once, user and system time of the sequences function");
+    report.row(&group, "1,000 tasks, with their sequences", seconds / tasks * 1000.0, "s", Aim::AtMost(5.0));
+    report.row(&group, "one message", seconds / messages * 1000.0, "ms", Aim::None);
+    report.row(&group, "messages handled", messages, "", Aim::None);
+    memory(bed, report)
+}
+
+fn play(bed: &Bed) -> Result<(), Problem> {
+    let trigger = |n| bed.trigger(&Scope::new(PROJECT, STAGE, &format!("load-{n}")), TASKS);
+    let contexts = (0..SEQUENCES).map(trigger).collect::<Result<Vec<_>, _>>()?;
+    bed.play_all(&contexts, TASKS)?;
+    bed.rest()
+}
+
+/// CPU time each process of a function has used so far, in seconds.
+fn times(function: &str) -> Result<HashMap<u32, f64>, Problem> {
+    let time = |pid: u32| {
+        let text = read(pid, "stat")?;
+        // After the name, which is in brackets and may hold anything: user time is the 12th field, system time the 13th.
+        let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: f64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+        Ok((pid, ticks / TICKS_PER_SECOND))
+    };
+    processes::of_function(function).into_iter().map(time).collect()
+}
+
+/// Resident memory of a process.
+#[derive(Debug, Clone, Copy)]
+pub struct Resident {
+    pub now_mb: f64,
+    pub most_mb: f64,
+}
+
+/// What a process holds, and the most it has held.
+pub fn resident(pid: u32) -> Result<Resident, Problem> {
+    let text = read(pid, "status")?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let kilobytes: Option<f64> = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        kilobytes.map(|kilobytes| kilobytes / 1024.0).ok_or_else(|| Problem(format!("/proc/{pid}/status has no {name}")))
+    };
+    Ok(Resident { now_mb: field("VmRSS:")?, most_mb: field("VmHWM:")? })
+}
+
+fn memory(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+    for (name, output) in [("keelway-sequences", "SequencesFunctionName"), ("keelway-api", "ApiFunctionName")] {
+        let pids = processes::of_function(&bed.stack.output(output));
+        let all = pids.into_iter().map(resident).collect::<Result<Vec<_>, _>>()?;
+        let largest = |of: fn(&Resident) -> f64| all.iter().map(of).fold(0.0, f64::max);
+        let group = format!("memory, resident, the largest of {} processes of {name}", all.len());
+        report.row(&group, "after the load", largest(|memory| memory.now_mb), "MB", Aim::None);
+        report.row(&group, "at its most", largest(|memory| memory.most_mb), "MB", Aim::None);
+    }
+    Ok(())
+}
+
+fn read(pid: u32, file: &str) -> Result<String, Problem> {
+    let path = format!("/proc/{pid}/{file}");
+    std::fs::read_to_string(&path).map_err(|error| Problem::of(&path, error))
+}

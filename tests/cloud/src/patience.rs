@@ -1,0 +1,29 @@
+//! Waiting for what is asserted, however long the machine takes.
+
+use crate::problem::Problem;
+use std::time::{Duration, Instant};
+
+/// Nothing is judged by how long it takes: this limit only says that nothing moves any more.
+pub const LAST_LIMIT: Duration = Duration::from_secs(300);
+const LOOK_EVERY: Duration = Duration::from_millis(15);
+
+/// Looks until `found` finds it; `so_far` tells what there was instead if it never does.
+///
+/// # Errors
+/// What `found` fails with, or that the last limit has passed.
+pub fn until<T>(
+    what: &str,
+    mut found: impl FnMut() -> Result<Option<T>, Problem>,
+    so_far: impl FnOnce() -> String,
+) -> Result<T, Problem> {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = found()? {
+            return Ok(found);
+        }
+        if start.elapsed() > LAST_LIMIT {
+            return Err(format!("{what}: not within {LAST_LIMIT:?}; so far: {}", so_far()).into());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}

@@ -1,0 +1,139 @@
+//! The sequences engine in the simulation: several executions on two lanes, and everybody around them.
+
+mod actors;
+mod check;
+mod plan;
+mod rest;
+
+pub use plan::Plan;
+
+use crate::planted::{Plant, Planted};
+use crate::sim::{self, Scenario, Sim, Stats, Violation};
+use actors::{Action, Tag};
+use check::Watch;
+use keelway_engine::item::{Item, Key};
+use keelway_engine::ports::{Condition, Store, Write};
+use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::sequences::{Limits, Sequences, keys};
+use keelway_world::World;
+use keelway_world::bus::Publication;
+use keelway_world::exec::block_on;
+use keelway_world::queue::Received;
+use keelway_world::rng::Rng;
+use keelway_world::table::{Change, Table};
+use keelway_world::worker::Worker;
+use plan::{PROJECT, REVISION, shipyard};
+use std::collections::{HashMap, HashSet};
+
+/// One seed's sequences.
+pub struct Shipyards {
+    plan: Plan,
+    plant: Option<Plant>,
+    watch: Watch,
+    /// How inputs are meant, by message.
+    tags: HashMap<u64, Tag>,
+    /// Triggers, and which of their executors have reacted.
+    reacted: HashSet<(String, usize)>,
+    /// Triggers that were answered twice.
+    twice: HashSet<String>,
+    /// Inputs that were acknowledged, and what the engine said.
+    acknowledged: Vec<(Tag, Received, Handled)>,
+    /// Somebody's order was lost on the way in; only the sweep can repair that.
+    order_lost: bool,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    let scenario = |rng: &mut Rng| {
+        let (plan, troubles) = Plan::of(rng);
+        (Shipyards::new(plan, plant), troubles)
+    };
+    sim::simulate(seed, scenario, trace)
+}
+
+impl Shipyards {
+    fn new(plan: Plan, plant: Option<Plant>) -> Self {
+        Self {
+            plan,
+            plant,
+            watch: Watch::default(),
+            tags: HashMap::new(),
+            reacted: HashSet::new(),
+            twice: HashSet::new(),
+            acknowledged: vec![],
+            order_lost: false,
+        }
+    }
+}
+
+impl Scenario for Shipyards {
+    type Engine = Sequences<Planted>;
+    type Action = Action;
+
+    fn engine(&self, ports: Worker) -> Self::Engine {
+        Sequences::new(Planted::new(ports, self.plant), Limits::default())
+    }
+    /// The project, as applying it would have left it.
+    fn prepare(&mut self, world: &World) {
+        let worker = world.worker(0);
+        let project = check::project();
+        let text = serde_json::to_string(shipyard()).unwrap_or_default();
+        let items = [
+            Item::new(Key::new(keys::PROJECTS, PROJECT)),
+            Item::new(keys::project(&project)).with("v", 1i64).with("rev", REVISION),
+            Item::new(keys::revision(&project, REVISION)).with("j", text),
+        ];
+        for item in items {
+            #[expect(clippy::unwrap_used, reason = "the twin takes these items")]
+            block_on(worker.write(&Write::Put(item, Condition::Always))).unwrap();
+        }
+    }
+    fn schedule(&mut self, sim: &mut Sim<Self>) {
+        sim.note(&format!("{:?}", self.plan));
+        self.schedule_plan(sim);
+    }
+    fn act(&mut self, sim: &mut Sim<Self>, action: Action) {
+        self.carry_out(sim, action);
+    }
+    fn published(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
+        self.on_publication(sim, publication);
+    }
+    fn acknowledged(&mut self, sim: &mut Sim<Self>, id: u64, received: Received, handled: Handled) -> Result<(), String> {
+        self.on_acknowledged(sim, id, received, handled)
+    }
+    fn changed(&mut self, changes: &[Change], table: &Table, step: u64) -> Result<(), String> {
+        self.watch.look(changes, table, step)
+    }
+    fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        self.end_everything(sim)
+    }
+    fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        self.check_rest(sim)?;
+        self.replay(sim)
+    }
+    fn meanwhile(&mut self, sim: &mut Sim<Self>) {
+        if self.plan.pull && sim.rng.chance(5.0) {
+            self.poll_for_work(sim);
+        }
+    }
+    fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
+        if !matches!(action, Action::Order(..)) {
+            return;
+        }
+        if sim.rng.chance(50.0) {
+            let now = sim.world.now();
+            sim.plan(now, action);
+        } else {
+            self.order_lost = true;
+        }
+    }
+    fn begins(&self, engine: &Self::Engine, received: Option<&Received>) {
+        engine.ports().begin(received.and_then(Received::delivery).map(|delivery| delivery.body).as_ref());
+    }
+    fn acknowledged_early(&self, engine: &Self::Engine) -> bool {
+        self.plant == Some(Plant::AcknowledgeAfterCommit) && engine.ports().committed()
+    }
+}

@@ -1,0 +1,60 @@
+//! What the simulation has to know of an engine.
+
+use super::scheduler::Sim;
+use keelway_engine::protocol::{Engine, Handled};
+use keelway_world::World;
+use keelway_world::bus::Publication;
+use keelway_world::queue::Received;
+use keelway_world::table::{Change, Table};
+use keelway_world::worker::Worker;
+use std::fmt::Debug;
+
+/// An engine, everybody around it, and what must hold of it. One value lives for one seed.
+pub trait Scenario: Sized {
+    /// The engine.
+    type Engine: Engine + 'static;
+    /// What somebody does at some time: a client, an executor, a person. The sweep is the scheduler's own.
+    type Action: Clone + Debug;
+
+    /// A new engine on these ports: a worker starts, or starts again.
+    fn engine(&self, ports: Worker) -> Self::Engine;
+    /// Puts into the world what is there before anything goes wrong.
+    fn prepare(&mut self, world: &World);
+    /// Puts on the agenda what others will do.
+    fn schedule(&mut self, sim: &mut Sim<Self>);
+    /// Does what was on the agenda.
+    fn act(&mut self, sim: &mut Sim<Self>, action: Self::Action);
+    /// An event was published: others may react.
+    fn published(&mut self, sim: &mut Sim<Self>, publication: &Publication);
+    /// A message was handled and acknowledged. `id`: of the message it is a copy of, or its own.
+    ///
+    /// # Errors
+    /// What should not have become of it.
+    fn acknowledged(&mut self, sim: &mut Sim<Self>, id: u64, received: Received, handled: Handled) -> Result<(), String>;
+    /// One request changed these items. Time is counted in steps of the scheduler.
+    ///
+    /// # Errors
+    /// The invariant that is violated.
+    fn changed(&mut self, changes: &[Change], table: &Table, step: u64) -> Result<(), String>;
+    /// Nothing goes wrong any more: sees to it that everything ends.
+    ///
+    /// # Errors
+    /// What does not.
+    fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String>;
+    /// Nothing is left to do: checks what must be so then.
+    ///
+    /// # Errors
+    /// What is not.
+    fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String>;
+
+    /// Before a step: for those who look at the state and do not wait for events.
+    fn meanwhile(&mut self, _sim: &mut Sim<Self>) {}
+    /// A worker crashed while it did this.
+    fn crashed(&mut self, _sim: &mut Sim<Self>, _action: Self::Action) {}
+    /// A worker begins: a message, or (`None`) something of its own. For ports that make mistakes.
+    fn begins(&self, _engine: &Self::Engine, _received: Option<&Received>) {}
+    /// Whether a message whose worker crashed was acknowledged too early. For ports that make mistakes.
+    fn acknowledged_early(&self, _engine: &Self::Engine) -> bool {
+        false
+    }
+}

@@ -1,0 +1,390 @@
+//! The scheduler: which worker makes its next request, who crashes, what is delivered when.
+
+use super::repair::swept;
+use super::scenario::Scenario;
+use super::stats::{Stats, Violation};
+use super::troubles::Troubles;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::ports::PortError;
+use keelway_engine::protocol::{Engine, Handled};
+use keelway_world::World;
+use keelway_world::exec::{Task, step};
+use keelway_world::queue::Received;
+use keelway_world::rng::Rng;
+use keelway_world::story::handle;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::task::Poll;
+
+/// What a worker's task comes to; `None`: it was no message.
+pub type Outcome = Result<Option<Handled>, PortError>;
+
+/// What is to be done at some time.
+#[derive(Debug, Clone)]
+enum Deed<A> {
+    /// The scheduled sweep.
+    Sweep,
+    /// Something of the scenario's.
+    Action(A),
+}
+
+/// What a worker is at.
+enum Job<A> {
+    /// A message by its id in the queue.
+    Message(u64),
+    /// Something of our own, done again after a crash or not.
+    Deed(Deed<A>),
+}
+
+struct Running<A> {
+    slot: usize,
+    task: Task<Outcome>,
+    job: Job<A>,
+}
+
+/// A simulation on its way.
+pub struct Sim<S: Scenario> {
+    /// The world it happens in.
+    pub world: World,
+    /// The seed's.
+    pub rng: Rng,
+    /// What goes wrong.
+    pub troubles: Troubles,
+    /// What happened.
+    pub stats: Stats,
+    /// Whether anything may go wrong now.
+    pub faults: bool,
+    steps: u64,
+    agenda: Vec<(Timestamp, Deed<S::Action>)>,
+    slots: Vec<Option<Arc<S::Engine>>>,
+    running: Vec<Running<S::Action>>,
+    published: usize,
+    copied: HashSet<u64>,
+    /// Copies and redriven letters, by the message they say again.
+    same_as: HashMap<u64, u64>,
+    /// What was delivered and is not done with.
+    received: HashMap<u64, Received>,
+}
+
+/// Runs one seed. `scenario` draws the seed's story: who does what, and what goes wrong.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate<S: Scenario>(seed: u64, scenario: impl FnOnce(&mut Rng) -> (S, Troubles), trace: bool) -> Result<Stats, Violation> {
+    let mut rng = Rng::new(seed);
+    let (mut scenario, troubles) = scenario(&mut rng);
+    let mut sim = Sim::new(rng, troubles);
+    scenario.prepare(&sim.world);
+    sim.world.core().table.journal.clear();
+    if trace {
+        let plan = format!("{:?}", sim.troubles);
+        sim.world.core().trace = Some(vec![plan]);
+    }
+    let result = sim.story(&mut scenario);
+    let trace = sim.world.core().trace.take().unwrap_or_default();
+    result.map(|()| sim.stats).map_err(|rule| Violation { seed, rule, trace })
+}
+
+impl<S: Scenario> Sim<S> {
+    fn new(rng: Rng, troubles: Troubles) -> Self {
+        let world = World::new(Timestamp(1_795_000_000_000));
+        world.core().queue.max_receives = u32::MAX;
+        world.core().table.metered = false;
+        world.core().table.stale_indexes = troubles.stale_indexes;
+        let slots = (0..=troubles.workers).map(|_| None).collect();
+        Self {
+            world,
+            rng,
+            troubles,
+            stats: Stats::default(),
+            faults: true,
+            steps: 0,
+            agenda: vec![],
+            slots,
+            running: vec![],
+            published: 0,
+            copied: HashSet::new(),
+            same_as: HashMap::new(),
+            received: HashMap::new(),
+        }
+    }
+
+    fn story(&mut self, scenario: &mut S) -> Result<(), String> {
+        self.world.core().faults = self.troubles.faults(&mut self.rng);
+        scenario.schedule(self);
+        self.rest(scenario, 30_000)?;
+        self.faults = false;
+        {
+            let mut core = self.world.core();
+            core.faults = None;
+            core.table.stale_indexes = false;
+            core.table.catch_up(usize::MAX);
+        }
+        scenario.come_to_an_end(self)?;
+        scenario.at_rest(self)
+    }
+
+    /// Notes a line in the trace.
+    pub fn note(&self, line: &str) {
+        self.world.core().note(|| format!("---- {line}"));
+    }
+
+    /// Puts something on the agenda.
+    pub fn plan(&mut self, at: Timestamp, action: S::Action) {
+        self.agenda.push((at, Deed::Action(action)));
+    }
+
+    /// Puts a tick of the sweep on the agenda, for now.
+    pub fn plan_sweep(&mut self) {
+        let now = self.world.now();
+        self.agenda.push((now, Deed::Sweep));
+    }
+
+    /// Forgets what is still on the agenda.
+    pub fn clear_agenda(&mut self) {
+        self.agenda.clear();
+    }
+
+    /// A time in which others make about `requests` requests at most.
+    pub fn a_while(&mut self, requests: usize) -> Span {
+        let longest = self.troubles.tick.0 as usize * requests / 2 + 1;
+        Span(self.rng.below(longest) as i64)
+    }
+
+    /// Goes on until nothing is left to do.
+    ///
+    /// # Errors
+    /// An invariant that is violated, or that there is no end to it.
+    pub fn rest(&mut self, scenario: &mut S, limit: u64) -> Result<(), String> {
+        let end = self.steps + limit;
+        while self.step(scenario)? {
+            if self.steps > end {
+                return Err(format!("does not come to rest within {limit} steps"));
+            }
+        }
+        Ok(())
+    }
+
+    /// One decision of the scheduler; `false`: there is nothing to decide about.
+    fn step(&mut self, scenario: &mut S) -> Result<bool, String> {
+        self.steps += 1;
+        let now = self.world.now();
+        let due = self.agenda.iter().filter(|(at, _)| *at <= now).count();
+        let free = self.slots.len() - self.running.len();
+        let visible = if free > 0 { self.world.core().queue.receivable(now) } else { vec![] };
+        if due > 0 && free > 0 && (self.rng.chance(20.0) || (self.running.is_empty() && visible.is_empty())) {
+            let nth = self.rng.below(due);
+            let place = self.agenda.iter().enumerate().filter(|(_, (at, _))| *at <= now).nth(nth).map_or(0, |(i, _)| i);
+            match self.agenda.swap_remove(place).1 {
+                Deed::Sweep => self.sweep(scenario),
+                Deed::Action(action) => scenario.act(self, action),
+            }
+            return Ok(true);
+        }
+        scenario.meanwhile(self);
+        if self.faults && free > 0 && self.rng.chance(self.troubles.sweep) {
+            self.sweep(scenario);
+            return Ok(true);
+        }
+        if !visible.is_empty() && (self.running.is_empty() || (self.running.len() < self.troubles.workers && self.rng.chance(40.0)))
+        {
+            let id = *self.rng.pick(&visible);
+            self.deliver(scenario, id);
+            return Ok(true);
+        }
+        if !self.running.is_empty() {
+            let place = self.rng.below(self.running.len());
+            self.go_on(scenario, place)?;
+            return Ok(true);
+        }
+        Ok(self.wait_for_something())
+    }
+
+    fn wait_for_something(&mut self) -> bool {
+        let next = self.world.core().queue.next_time();
+        let Some(at) = self.agenda.iter().map(|(at, _)| *at).chain(next).min() else { return false };
+        let span = at - self.world.now();
+        self.world.pass(Span(span.0.max(1)));
+        true
+    }
+
+    fn engine(&mut self, scenario: &S, slot: usize, received: Option<&Received>) -> Arc<S::Engine> {
+        let engine = match self.slots[slot].take() {
+            Some(engine) => engine,
+            None => {
+                let skew = self.troubles.skew.0;
+                let skew = if skew == 0 { 0 } else { self.rng.below(2 * skew as usize + 1) as i64 - skew };
+                Arc::new(scenario.engine(self.world.skewed(slot, Span(skew))))
+            }
+        };
+        self.slots[slot] = Some(engine.clone());
+        scenario.begins(&engine, received);
+        engine
+    }
+
+    fn free_slot(&self) -> usize {
+        (0..self.slots.len()).find(|slot| self.running.iter().all(|running| running.slot != *slot)).unwrap_or(0)
+    }
+
+    fn original(&self, id: u64) -> u64 {
+        self.same_as.get(&id).copied().unwrap_or(id)
+    }
+
+    fn deliver(&mut self, scenario: &S, id: u64) {
+        let slot = self.free_slot();
+        let received = self.world.core().queue.receive(id);
+        let Some(received) = received else { return };
+        if let Some(letter) = &received.letter {
+            // The same input as the message that died.
+            let dead = letter.letter.rsplit_once("message-").and_then(|(_, id)| id.parse().ok());
+            self.same_as.extend(dead.map(|dead| (id, self.original(dead))));
+            self.stats.count("redriven");
+        }
+        if self.faults && !self.copied.contains(&id) && self.rng.chance(self.troubles.duplicate) {
+            let copy = self.world.core().queue.push(received.sent, S::Engine::NAME, received.parcel.clone(), Span(0));
+            // Once: copies of copies would never come to rest.
+            self.copied.extend([id, copy]);
+            self.same_as.insert(copy, self.original(id));
+        }
+        let engine = self.engine(scenario, slot, Some(&received));
+        self.received.insert(id, received.clone());
+        self.world.core().note(|| format!("          w{slot} begins #{id} {:?}", received.parcel));
+        let task: Task<Outcome> = Box::pin(async move { handle(&*engine, &received).await.map(Some) });
+        self.running.push(Running { slot, task, job: Job::Message(id) });
+        self.stats.count("deliveries");
+    }
+
+    fn sweep(&mut self, scenario: &S) {
+        self.start(scenario, Deed::Sweep, |engine| Box::pin(async move { swept(&*engine).await }));
+    }
+
+    /// Starts something a worker does that is no message.
+    pub fn work(&mut self, scenario: &S, action: S::Action, task: impl FnOnce(Arc<S::Engine>) -> Task<Outcome>) {
+        self.start(scenario, Deed::Action(action), task);
+    }
+
+    fn start(&mut self, scenario: &S, deed: Deed<S::Action>, task: impl FnOnce(Arc<S::Engine>) -> Task<Outcome>) {
+        let slot = self.free_slot();
+        let engine = self.engine(scenario, slot, None);
+        self.world.core().note(|| format!("          w{slot} begins {deed:?}"));
+        let task = task(engine);
+        self.running.push(Running { slot, task, job: Job::Deed(deed) });
+    }
+
+    /// Lets a worker make one request; then looks at everything it changed.
+    fn go_on(&mut self, scenario: &mut S, place: usize) -> Result<(), String> {
+        let polled = step(&mut self.running[place].task);
+        self.stats.count("requests");
+        let tick = self.rng.below(self.troubles.tick.0 as usize + 1) as i64;
+        let (changes, contradictions) = {
+            let mut core = self.world.core();
+            core.now = core.now + Span(tick);
+            let now = core.now;
+            core.queue.fire(now);
+            (std::mem::take(&mut core.table.journal), std::mem::take(&mut core.bus.contradictions))
+        };
+        if self.troubles.stale_indexes && self.rng.chance(10.0) {
+            let changes = self.rng.below(4);
+            self.world.core().table.catch_up(changes);
+        }
+        if !changes.is_empty() {
+            scenario.changed(&changes, &self.world.core().table, self.steps)?;
+        }
+        if let Some(contradiction) = contradictions.first() {
+            return Err(format!("one id, two contents: {contradiction}"));
+        }
+        self.see_publications(scenario);
+        let crashed = self.faults && self.rng.chance(self.troubles.crash);
+        match polled {
+            _ if crashed => self.crash(scenario, place),
+            Poll::Ready(outcome) => return self.done(scenario, place, outcome),
+            Poll::Pending => {
+                if let Job::Message(id) = self.running[place].job
+                    && self.faults
+                    && self.rng.chance(self.troubles.zombie)
+                {
+                    let now = self.world.now();
+                    self.world.core().queue.give_back(id, now);
+                    self.stats.count("zombies");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn see_publications(&mut self, scenario: &mut S) {
+        loop {
+            let next = self.world.core().bus.log.get(self.published).cloned();
+            let Some(publication) = next else { return };
+            self.published += 1;
+            if publication.again {
+                self.stats.count("published again");
+            }
+            scenario.published(self, &publication);
+        }
+    }
+
+    fn crash(&mut self, scenario: &mut S, place: usize) {
+        let running = self.running.swap_remove(place);
+        self.stats.count("crashes");
+        self.world.core().note(|| format!("          w{} CRASHES", running.slot));
+        if self.rng.chance(20.0) {
+            self.slots[running.slot] = None;
+        }
+        let now = self.world.now();
+        match running.job {
+            Job::Message(id) if self.slots[running.slot].as_ref().is_some_and(|engine| scenario.acknowledged_early(engine)) => {
+                self.world.core().queue.acknowledge(id);
+            }
+            Job::Message(id) if self.rng.chance(self.troubles.dead) => {
+                self.world.core().queue.bury(id);
+                self.stats.count("dead letters");
+            }
+            Job::Message(id) => {
+                let later = *self.rng.pick(&[Span(0), Span(0), Span::seconds(1), Span::seconds(60)]);
+                self.world.core().queue.give_back(id, now + later);
+            }
+            Job::Deed(Deed::Action(action)) => scenario.crashed(self, action),
+            Job::Deed(Deed::Sweep) => {}
+        }
+    }
+
+    fn done(&mut self, scenario: &mut S, place: usize, outcome: Outcome) -> Result<(), String> {
+        let running = self.running.swap_remove(place);
+        let id = match (running.job, &outcome) {
+            (Job::Message(id), _) => id,
+            (Job::Deed(deed), Err(PortError::Retry { .. })) => {
+                let later = self.world.now() + Span::seconds(5);
+                self.agenda.push((later, deed));
+                return Ok(());
+            }
+            (Job::Deed(_), Ok(_)) => return Ok(()),
+            (Job::Deed(deed), Err(e)) => return Err(format!("{deed:?} failed: {e}")),
+        };
+        match outcome {
+            Ok(handled) => {
+                let received = self.received.remove(&id);
+                self.world.core().queue.acknowledge(id);
+                self.world.core().note(|| format!("          w{} acknowledges #{id} as {handled:?}", running.slot));
+                if let (Some(received), Some(handled)) = (received, handled) {
+                    scenario.acknowledged(self, self.original(id), received, handled)?;
+                }
+                Ok(())
+            }
+            Err(PortError::Retry { .. }) => {
+                let later = self.world.now() + Span(1000 + self.rng.below(19_000) as i64);
+                self.world.core().queue.give_back(id, later);
+                self.stats.count("given back");
+                if self.faults { Ok(()) } else { self.contention() }
+            }
+            Err(e @ PortError::Refused { .. }) => Err(format!("a request can never succeed: {e}")),
+        }
+    }
+
+    /// Without faults, only contention sends a message back, and that cannot go on for ever.
+    fn contention(&mut self) -> Result<(), String> {
+        self.stats.count("contention at rest");
+        let times = self.stats.0.get("contention at rest").copied().unwrap_or(0);
+        if times > 50 { Err("messages keep coming back without any fault".into()) } else { Ok(()) }
+    }
+}
