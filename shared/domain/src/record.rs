@@ -43,7 +43,7 @@ pub struct Record<S> {
 }
 
 /// An event as a record holds it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Draft {
     /// Its id; absent: the record's own address, which only its content decides.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]

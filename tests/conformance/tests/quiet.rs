@@ -80,7 +80,7 @@ impl Stand {
 
     fn send_to(&self, stage: &str, context: &str, ty: String, answers: Option<&str>, id: &str) {
         let data = json!({"project": "p", "stage": stage, "service": "svc", "result": "pass", "status": "succeeded"});
-        self.world.emit(CloudEvent {
+        self.world.emit::<Sequences<Worker>>(CloudEvent {
             id: id.into(),
             source: "client".into(),
             ty,
@@ -287,7 +287,7 @@ fn names_of_any_length_are_refused_and_recorded() {
     for (field, n) in [("stage", 110), ("stage", 150_000), ("project", 230_000)] {
         let mut data = json!({"project": "p", "stage": "dev", "service": "svc"});
         data[field] = json!("x".repeat(n));
-        stand.world.emit(CloudEvent {
+        stand.world.emit::<Sequences<Worker>>(CloudEvent {
             id: format!("{field}-{n}"),
             source: "client".into(),
             ty: "sh.keptn.event.dev.delivery.triggered".into(),

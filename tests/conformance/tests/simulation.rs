@@ -3,36 +3,8 @@
 //! `KEELWAY_SEEDS=200000 cargo test -p keelway-conformance --test simulation` runs more seeds;
 //! `KEELWAY_SEED=n` replays one with every request it made.
 
-use keelway_conformance::planted::Plant;
 use keelway_conformance::sequences::simulate;
-use keelway_conformance::sim::{Stats, Violation};
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-/// Runs seeds on two threads; the smallest violated one, or what happened.
-fn seeds(count: u64, plant: Option<Plant>) -> Result<Stats, Violation> {
-    let run = |first: u64| {
-        let mut stats = Stats::default();
-        for seed in (first..count).step_by(2) {
-            stats.merge(&simulate(seed, plant, false)?);
-        }
-        Ok::<_, Violation>(stats)
-    };
-    let (even, odd) = std::thread::scope(|scope| {
-        let odd = scope.spawn(|| run(1));
-        (run(0), odd.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
-    match (even, odd) {
-        (Ok(mut stats), Ok(other)) => {
-            stats.merge(&other);
-            Ok(stats)
-        }
-        (Err(a), Err(b)) => Err(if a.seed < b.seed { a } else { b }),
-        (Err(violation), _) | (_, Err(violation)) => Err(violation),
-    }
-}
+use keelway_conformance::sim::{Violation, number, seeds};
 
 fn report(violation: &Violation) -> String {
     let replayed = simulate(violation.seed, None, true).err();
@@ -47,7 +19,7 @@ fn report(violation: &Violation) -> String {
 fn every_seed_keeps_the_invariants() {
     let count = number("KEELWAY_SEEDS").unwrap_or(20_000);
     let begin = std::time::Instant::now();
-    match seeds(count, None) {
+    match seeds(count, |seed| simulate(seed, None, false)) {
         Ok(stats) => println!("{count} seeds in {:.1?}: {:?}", begin.elapsed(), stats.0),
         Err(violation) => panic!("{}", report(&violation)),
     }

@@ -12,8 +12,10 @@ pub mod queue;
 pub mod rng;
 pub mod story;
 pub mod table;
+pub mod tested;
 pub mod units;
 pub mod worker;
 pub mod world;
 
+pub use tested::Tested;
 pub use world::World;

@@ -139,6 +139,12 @@ impl QueueTwin {
         Ok((0..bodies.len()).map(|i| (i >= taken).then(|| "InternalError".to_owned())).collect())
     }
 
+    /// Puts what was received from this message into its queue once more.
+    pub fn copy(&mut self, id: u64, received: &Received) -> u64 {
+        let engine = self.messages.get(&id).map(|message| message.engine.clone()).unwrap_or_default();
+        self.push(received.sent, &engine, received.parcel.clone(), Span(0))
+    }
+
     /// A delayed message within 15 minutes; a one-time schedule, by name, beyond. The sender works out the delay by its own
     /// clock, which is `skew` ahead.
     pub fn send_at(

@@ -1,13 +1,12 @@
 //! The world as a test sees it.
 
-use crate::bus::rule_takes;
 use crate::core::Core;
 use crate::queue::Parcel;
+use crate::tested::Tested;
 use crate::worker::{Worker, lock};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::BusEntry;
-use keelway_engine::sequences;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Twins of everything, and the clock.
@@ -44,10 +43,9 @@ impl World {
         let now = core.now;
         core.queue.fire(now);
     }
-    /// Somebody else's event on the bus: into the sequences engine's queue, if the rule takes it.
-    pub fn emit(&self, event: CloudEvent) -> Option<u64> {
-        let taken = rule_takes(&event.source, &event.ty);
-        taken.then(|| self.enqueue(sequences::NAME, Parcel::Event(event)))
+    /// Somebody else's event on the bus: into an engine's queue, if the rule that feeds it takes the event.
+    pub fn emit<E: Tested>(&self, event: CloudEvent) -> Option<u64> {
+        E::takes(&event.source, &event.ty).then(|| self.enqueue(E::NAME, Parcel::Event(event)))
     }
     /// A message straight into an engine's queue.
     pub fn enqueue(&self, engine: &str, parcel: Parcel) -> u64 {

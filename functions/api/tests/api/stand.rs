@@ -189,7 +189,7 @@ impl Stand {
         self.bus_seen += fresh.len();
         for event in &fresh {
             let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).unwrap();
-            self.world.emit(event);
+            self.world.emit::<Sequences<AtOnce>>(event);
         }
         let receivable = {
             let core = self.world.core();

@@ -106,7 +106,7 @@ impl Shipyards {
         match &action {
             Action::Emit(event, tag) => {
                 sim.world.core().note(|| format!("          {tag:?} {} {} answers {:?}", event.ty, event.id, event.triggered_id));
-                if let Some(id) = sim.world.emit((**event).clone()) {
+                if let Some(id) = sim.world.emit::<Sequences<Planted>>((**event).clone()) {
                     self.tags.insert(id, *tag);
                 }
             }

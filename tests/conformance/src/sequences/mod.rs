@@ -24,6 +24,7 @@ use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use plan::{PROJECT, REVISION, shipyard};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// One seed's sequences.
 pub struct Shipyards {
@@ -73,8 +74,8 @@ impl Scenario for Shipyards {
     type Engine = Sequences<Planted>;
     type Action = Action;
 
-    fn engine(&self, ports: Worker) -> Self::Engine {
-        Sequences::new(Planted::new(ports, self.plant), Limits::default())
+    fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
+        Arc::new(Sequences::new(Planted::new(ports, self.plant), Limits::default()))
     }
     /// The project, as applying it would have left it.
     fn prepare(&mut self, world: &World) {

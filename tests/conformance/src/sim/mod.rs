@@ -5,10 +5,12 @@
 mod repair;
 mod scenario;
 mod scheduler;
+mod seeds;
 mod stats;
 mod troubles;
 
-pub use scenario::Scenario;
+pub use scenario::{Hands, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};
+pub use seeds::{number, seeds};
 pub use stats::{Stats, Violation};
 pub use troubles::Troubles;

@@ -3,6 +3,7 @@
 use super::scenario::Scenario;
 use super::scheduler::{Outcome, Sim};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::protocol::record::SKEW;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
 use keelway_world::exec::block_on;
@@ -19,6 +20,8 @@ impl<S: Scenario> Sim<S> {
             let letter = QueueTwin::letter(id, &message);
             block_on(dead_letter::store(&self.world.worker(0), &letter)).map_err(|e| e.to_string())?;
         }
+        // A letter is due at once, by its own clock.
+        self.world.pass(SKEW);
         self.plan_sweep();
         self.rest(scenario, 60_000)
     }

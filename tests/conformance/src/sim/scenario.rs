@@ -1,23 +1,44 @@
 //! What the simulation has to know of an engine.
 
-use super::scheduler::Sim;
+use super::repair::swept;
+use super::scheduler::{Outcome, Sim};
 use keelway_engine::protocol::{Engine, Handled};
 use keelway_world::World;
 use keelway_world::bus::Publication;
+use keelway_world::exec::Task;
 use keelway_world::queue::Received;
+use keelway_world::story::handle;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use std::fmt::Debug;
+use std::sync::Arc;
+
+/// What a worker does with an engine. Engines of different versions, or of different kinds, may work side by side as `dyn Hands`.
+pub trait Hands: Send + Sync {
+    /// Handles a message.
+    fn handle(self: Arc<Self>, received: Received) -> Task<Outcome>;
+    /// Sweeps, to the end of a tick.
+    fn sweep(self: Arc<Self>) -> Task<Outcome>;
+}
+
+impl<E: Engine + 'static> Hands for E {
+    fn handle(self: Arc<Self>, received: Received) -> Task<Outcome> {
+        Box::pin(async move { handle(&*self, &received).await.map(Some) })
+    }
+    fn sweep(self: Arc<Self>) -> Task<Outcome> {
+        Box::pin(async move { swept(&*self).await })
+    }
+}
 
 /// An engine, everybody around it, and what must hold of it. One value lives for one seed.
 pub trait Scenario: Sized {
     /// The engine.
-    type Engine: Engine + 'static;
+    type Engine: Hands + ?Sized;
     /// What somebody does at some time: a client, an executor, a person. The sweep is the scheduler's own.
     type Action: Clone + Debug;
 
     /// A new engine on these ports: a worker starts, or starts again.
-    fn engine(&self, ports: Worker) -> Self::Engine;
+    fn engine(&self, ports: Worker) -> Arc<Self::Engine>;
     /// Puts into the world what is there before anything goes wrong.
     fn prepare(&mut self, world: &World);
     /// Puts on the agenda what others will do.

@@ -1,17 +1,15 @@
 //! The scheduler: which worker makes its next request, who crashes, what is delivered when.
 
-use super::repair::swept;
-use super::scenario::Scenario;
+use super::scenario::{Hands, Scenario};
 use super::stats::{Stats, Violation};
 use super::troubles::Troubles;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::Handled;
 use keelway_world::World;
 use keelway_world::exec::{Task, step};
 use keelway_world::queue::Received;
 use keelway_world::rng::Rng;
-use keelway_world::story::handle;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::task::Poll;
@@ -214,7 +212,7 @@ impl<S: Scenario> Sim<S> {
             None => {
                 let skew = self.troubles.skew.0;
                 let skew = if skew == 0 { 0 } else { self.rng.below(2 * skew as usize + 1) as i64 - skew };
-                Arc::new(scenario.engine(self.world.skewed(slot, Span(skew))))
+                scenario.engine(self.world.skewed(slot, Span(skew)))
             }
         };
         self.slots[slot] = Some(engine.clone());
@@ -241,7 +239,7 @@ impl<S: Scenario> Sim<S> {
             self.stats.count("redriven");
         }
         if self.faults && !self.copied.contains(&id) && self.rng.chance(self.troubles.duplicate) {
-            let copy = self.world.core().queue.push(received.sent, S::Engine::NAME, received.parcel.clone(), Span(0));
+            let copy = self.world.core().queue.copy(id, &received);
             // Once: copies of copies would never come to rest.
             self.copied.extend([id, copy]);
             self.same_as.insert(copy, self.original(id));
@@ -249,13 +247,12 @@ impl<S: Scenario> Sim<S> {
         let engine = self.engine(scenario, slot, Some(&received));
         self.received.insert(id, received.clone());
         self.world.core().note(|| format!("          w{slot} begins #{id} {:?}", received.parcel));
-        let task: Task<Outcome> = Box::pin(async move { handle(&*engine, &received).await.map(Some) });
-        self.running.push(Running { slot, task, job: Job::Message(id) });
+        self.running.push(Running { slot, task: engine.handle(received), job: Job::Message(id) });
         self.stats.count("deliveries");
     }
 
     fn sweep(&mut self, scenario: &S) {
-        self.start(scenario, Deed::Sweep, |engine| Box::pin(async move { swept(&*engine).await }));
+        self.start(scenario, Deed::Sweep, Hands::sweep);
     }
 
     /// Starts something a worker does that is no message.

@@ -1,0 +1,31 @@
+//! An engine as the tests know it: stories, cases, the world and the simulation take any engine through this.
+
+use crate::bus::rule_takes;
+use keelway_engine::item::Key;
+use keelway_engine::keys;
+use keelway_engine::ports::Ports;
+use keelway_engine::protocol::Engine;
+use keelway_engine::sequences::{Limits, Sequences};
+
+/// What the tests need of an engine besides the engine.
+pub trait Tested: Engine + Sized + 'static {
+    /// An engine on these ports, as its function builds it.
+    fn on(ports: Self::Ports) -> Self;
+    /// Whether the rule that feeds its queue takes an event from the bus.
+    fn takes(source: &str, detail_type: &str) -> bool;
+    /// Whether an item is state: it must be the same however often messages are handled. History and what expires is not.
+    fn is_state(key: &Key) -> bool;
+}
+
+impl<P: Ports + 'static> Tested for Sequences<P> {
+    fn on(ports: P) -> Self {
+        Self::new(ports, Limits::default())
+    }
+    fn takes(source: &str, detail_type: &str) -> bool {
+        rule_takes(source, detail_type)
+    }
+    /// Executions, contexts and lanes.
+    fn is_state(key: &Key) -> bool {
+        key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == keys::MAIN)
+    }
+}
