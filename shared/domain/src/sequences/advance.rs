@@ -155,7 +155,6 @@ impl<'a> Step<'a> {
         self.draft(trigger);
         self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
-        self.next.repeated = None;
         arm(&mut self.next, self.facts);
     }
 
@@ -247,6 +246,7 @@ impl<'a> Step<'a> {
         self.next.task += 1;
         self.next.open = None;
         self.next.sent = None;
+        self.next.repeated = None;
         self.next.due = None;
         self.next.reactions.clear();
     }
