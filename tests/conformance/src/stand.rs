@@ -184,7 +184,7 @@ impl Stand {
     /// Puts an event on the bus, a moment after everything before it: two messages have two times.
     pub fn emit(&self, event: CloudEvent) {
         self.world.pass(Span(1));
-        self.world.emit(event);
+        self.world.emit::<Sequences<Worker>>(event);
     }
 
     /// Triggers `dev.delivery` in a context.
