@@ -165,7 +165,6 @@ impl<'a> Step<'a> {
         self.draft(trigger);
         self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
-        self.next.repeated = None;
         arm(&mut self.next, self.facts);
         let timeout = task.timeout.unwrap_or(self.facts.policy.task_timeout);
         self.next.quick = timeout.0 == 0 || self.next.wake.is_some_and(|wake| wake <= self.facts.now + timeout);
@@ -259,6 +258,7 @@ impl<'a> Step<'a> {
         self.next.task += 1;
         self.next.open = None;
         self.next.sent = None;
+        self.next.repeated = None;
         self.next.due = None;
         self.forget_answers();
     }
