@@ -207,8 +207,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (begun, pipe) = (dir.path().join("begun"), dir.path().join("pipe"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        // A child in the background that reads a pipe nobody writes, for as long as it lives.
-        let script = format!("(touch {}; exec cat {}) & sleep 600", begun.display(), pipe.display());
+        // A child in the background that holds a pipe open for as long as it lives.
+        let script = format!("(exec 3<>{}; touch {}; exec sleep 600) & sleep 600", pipe.display(), begun.display());
         for millis in [300, 1000, 10_000, 100_000] {
             let limit = Duration::from_millis(millis);
             assert_eq!(shell(&script, limit).await.ended, Ended::TimedOut(limit));
