@@ -8,7 +8,7 @@
 use crate::api::{Api, Reply, project_manifest};
 use crate::cloud::now_millis;
 use crate::events::{fresh, history, mark};
-use crate::line::{Line, Root, under_way};
+use crate::line::{Line, Root, Sent, under_way};
 use crate::observer::{Observer, Seen};
 use crate::patience::until;
 use crate::problem::Problem;
@@ -61,7 +61,7 @@ impl<'a> CloudStand<'a> {
         self.stopwatch.as_ref().is_some_and(|stopwatch| self.stretch.is_too_little(stopwatch.steps()))
     }
 
-    /// What went wrong that a case cannot say.
+    /// What went wrong that a case cannot say. The steps after that do nothing: what they would wait for may never come.
     pub fn trouble(&self) -> &[String] {
         &self.trouble
     }
@@ -90,7 +90,7 @@ impl<'a> CloudStand<'a> {
 
     /// Waits until nothing is under way any more.
     fn settle(&self) -> Result<(), Problem> {
-        let left = || under_way(self.lines().iter().map(Arc::as_ref), self.horizon);
+        let left = || -> Vec<Sent> { under_way(self.lines().iter().map(Arc::as_ref), self.horizon).into_iter().cloned().collect() };
         let so_far = || format!("not handled: {:?}\n    {}", left(), self.story());
         until("the handling of all messages", || Ok(left().is_empty().then_some(())), so_far)?;
         self.mark()
@@ -235,6 +235,9 @@ impl Stand for CloudStand<'_> {
         self.stopwatch.get_or_insert_with(Stopwatch::start);
     }
     fn send(&mut self, event: &Value, at: Entrance) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
         let context = context_under(event);
         self.contexts.insert(context.clone());
         let decides = at == Entrance::Api && event["type"] == format!("{PREFIX}approval.finished");
@@ -253,6 +256,9 @@ impl Stand for CloudStand<'_> {
         self.end_of_step(step)
     }
     fn wait(&mut self, span: Span) {
+        if !self.trouble.is_empty() {
+            return;
+        }
         let span = self.stretch.span(Duration::from_millis(u64::try_from(span.0).unwrap_or_default()));
         self.stopwatch.get_or_insert_with(Stopwatch::start).wait(span);
         self.horizon = now_millis();
@@ -278,11 +284,17 @@ impl SequencesStand for CloudStand<'_> {
         self.note(applied).unwrap_or_default()
     }
     fn decide(&mut self, approval: &Value, approve: bool) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
         let (project, context) = (text(&approval["data"]["project"]), text(&approval["shkeptncontext"]));
         let step = self.decision((&project, &context, &approval["id"]), async |api| api.decide(approval, approve).await);
         self.end_of_step(step)
     }
     fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: Control) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
         let state = match control {
             Control::Pause => "pause",
             Control::Resume => "resume",

@@ -5,3 +5,4 @@ pub mod counter;
 pub mod planted;
 pub mod sequences;
 pub mod sim;
+pub mod stand;

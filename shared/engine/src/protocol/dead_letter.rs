@@ -10,6 +10,7 @@ use crate::ports::{Condition, PortError, Ports, Query, Store, Transacted, Write}
 use crate::table;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// Kept of a body; SQS allows more than an item holds.
 const KEPT: usize = 350 * 1024;
@@ -34,7 +35,7 @@ pub struct DeadLetter {
 }
 
 /// A dead letter is sent again this often before it waits for a person.
-const REDRIVES: i64 = 5;
+pub const REDRIVES: i64 = 5;
 /// Between the first redrive and the second; three times as long before each further one.
 const REDRIVE_AFTER: Span = Span::minutes(10);
 /// Letters sent again in one go: one batch of writes and few requests to the queues.
@@ -125,8 +126,13 @@ pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
     let letter = |item: &Item| Key::new(keys::DEAD_LETTERS, keys::letter_of(&item.key.sk));
     let letters = table::read(ports, &due.iter().map(letter).collect::<Vec<_>>()).await?;
     let (mut later, mut bodies) = (Vec::new(), Vec::new());
+    let mut seen = HashSet::new();
     for item in &due {
         let (key, times) = (letter(item), item.number("n").unwrap_or(0));
+        // Two sweeps at once may have put a letter off to two times.
+        if !seen.insert(key.clone()) {
+            continue;
+        }
         // A letter that is gone was handled.
         let Some((letter, body)) = letters.get(&key).and_then(|letter| Some((letter, letter.text("b")?))) else { continue };
         let next = (times + 1 < REDRIVES).then(|| now + Span(REDRIVE_AFTER.0 * 3i64.pow(u32::try_from(times).unwrap_or(0))));

@@ -57,15 +57,14 @@ pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Res
     Ok(None)
 }
 
-/// Whether the transition that followed the record `id` absorbed an answer with this content: then the answer has been handled before. A
-/// record of a writer that lost its race tells as much, because that writer went on to handle the answer.
+/// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A record
+/// of a writer that lost its race says nothing: its writer may have stopped before it came back to the answer.
 ///
 /// # Errors
 /// Of the ports.
 pub async fn absorbed_after<S: Subject>(store: &impl Store, x: &S, id: &RecordId, content: u64) -> Result<bool, PortError> {
-    let page = store.query(&after(x, id)).await?;
-    let records = page.items.iter().filter_map(|item| decode::<S>(Some(item)));
-    Ok(records.filter(|record| record.previous(id.subject) == Some(*id)).any(|record| record.absorbed.contains(&content)))
+    let follower = follower(store, x, *id).await?;
+    Ok(follower.is_some_and(|(_, record)| record.absorbed.contains(&content)))
 }
 
 /// The committed record that follows `id` in a subject's chain. One query finds it, unless many writers lost a race there: it is the one

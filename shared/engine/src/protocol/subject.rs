@@ -123,6 +123,8 @@ pub trait Engine: Send + Sync {
     fn ports(&self) -> &Self::Ports;
     /// How long records, and subjects that have ended, are kept.
     fn retention(&self) -> Span;
+    /// Whether a message is a wake-up, as [`Subject::wake_up`] makes them.
+    fn is_wake_up(message: &Self::Message) -> bool;
     /// Handles an event from the bus. `cause`: the message it came in.
     fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
     /// Handles one of its own messages.
@@ -133,7 +135,11 @@ pub trait Engine: Send + Sync {
         async {
             match &delivery.body {
                 Body::Event(event) => self.event(event, delivery.cause()).await,
-                Body::Own(message) => self.message(message, delivery.cause()).await,
+                Body::Own(message) => {
+                    // What a wake-up decides depends on the clock: see `Cause::of_any_copy`.
+                    let cause = if Self::is_wake_up(message) { delivery.cause_of_any_copy() } else { delivery.cause() };
+                    self.message(message, cause).await
+                }
                 Body::Invalid { reason, text } => {
                     invalid::record(self.ports(), self.retention(), delivery.sent, reason, text).await
                 }

@@ -117,8 +117,12 @@ async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestam
     let items: HashMap<Key, Item> = table::read(store, &keys.into_iter().collect::<Vec<_>>()).await?;
     let expires_soon = |item: &&Item| item.number("ttl").is_some_and(|ttl| ttl < (now + half).0 / 1000);
     for item in items.values().filter(expires_soon) {
-        let set = Attrs::from([(Name::Borrowed("ttl"), Attr::N((now + retention).0 / 1000))]);
-        let write = Write::Update { key: item.key.clone(), condition: Condition::Always, set, remove: vec![], raise: false };
+        let ttl = Name::Borrowed("ttl");
+        // If the item is still as it was read: one that has expired meanwhile must not come back as an empty one.
+        let equal = item.attrs.get(&ttl).map(|value| (ttl.clone(), value.clone())).into_iter().collect();
+        let condition = Condition::Match { equal, absent: vec![] };
+        let set = Attrs::from([(ttl, Attr::N((now + retention).0 / 1000))]);
+        let write = Write::Update { key: item.key.clone(), condition, set, remove: vec![], raise: false };
         drop(store.write(&write).await?);
     }
     Ok(())

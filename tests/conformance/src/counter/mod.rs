@@ -21,7 +21,7 @@ use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run, woken};
+use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run};
 use keelway_engine::table::Items;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,6 +84,9 @@ impl<P: Ports> Engine for Counters<P> {
     fn retention(&self) -> Span {
         Span::minutes(90 * 24 * 60)
     }
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. })
+    }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         match addition(event) {
             Some((to, input)) => run(self, cause, &Turn { to, input, cause }).await,
@@ -138,10 +141,7 @@ impl<P: Ports> Handler<Counters<P>> for Turn<'_> {
         found: Option<&Loaded<Counter>>,
         _: &Items,
     ) -> Result<Verdict<Counter>, PortError> {
-        let now = match self.input {
-            Input::Wake(at) => woken(at, engine.ports.now()),
-            Input::Add { .. } => engine.ports.now(),
-        };
+        let now = engine.ports.now();
         let old = found.map(|loaded| &loaded.x);
         let x = match (old, self.input) {
             (Some(x), _) => x.clone(),

@@ -124,19 +124,15 @@ impl Shipyards {
 
     pub(super) fn on_publication(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
         let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { return };
-        if publication.again && (self.twice.contains(&publication.id) || !sim.rng.chance(3.0)) {
-            return;
-        }
         let Ok(json) = serde_json::from_str::<Value>(&publication.entry.detail) else { return };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let stage = text(&json["data"]["stage"]);
         let Ok(context) = Context::new(text(&json["shkeptncontext"])) else { return };
-        if publication.again {
-            // At least once: some executors see it twice and answer twice, under the same ids.
-            self.twice.insert(publication.id.clone());
+        let asked = Asked { task: task.as_str(), stage: &stage, context: &context, trigger: &publication.id };
+        // Executors on a rule answer each delivery, under the same ids.
+        if task.as_str() != "approval" {
             self.reacted.retain(|(trigger, _)| *trigger != publication.id);
         }
-        let asked = Asked { task: task.as_str(), stage: &stage, context: &context, trigger: &publication.id };
         self.answer(sim, &asked);
     }
 

@@ -1,5 +1,7 @@
 //! Invariants on every commit.
 
+use crate::planted::Seen;
+use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Class, End, Execution, Lane};
 use keelway_engine::item::{Item, Key};
@@ -9,7 +11,7 @@ use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// What the watcher remembers; time is counted in steps of the scheduler.
+/// What the watcher remembers; time is counted in requests.
 #[derive(Default)]
 pub struct Watch {
     born: HashMap<Key, u64>,
@@ -24,6 +26,10 @@ pub struct Watch {
     told: HashSet<Key>,
     /// Every execution ever seen, by item key.
     pub executions: BTreeSet<Key>,
+    /// Who stands, or stood, in which queue since when.
+    pub(super) entered: HashMap<Key, u64>,
+    /// Triggers that the sweep had repeated, and by which message.
+    repeated: HashMap<RecordId, u64>,
 }
 
 /// The execution in an item.
@@ -33,16 +39,20 @@ pub fn decode(item: &Item) -> Result<Execution, String> {
 
 impl Watch {
     /// Looks at what one request changed.
-    pub fn look(&mut self, changes: &[Change], table: &Table, step: u64) -> Result<(), String> {
+    pub fn look(&mut self, changes: &[Change], table: &Table, (step, seen): (u64, &Seen)) -> Result<(), String> {
         for change in changes {
             self.version(change)?;
             let sk = change.key.sk.as_str();
             if change.key.pk.starts_with("C#") && sk.starts_with("X#") {
                 self.execution(change, step, table)?;
+                self.acceptance(change, table, seen)?;
             } else if change.key.pk.starts_with("C#") && sk == keys::MAIN {
                 self.context(change, step);
             } else if change.key.pk.starts_with("K#") && sk == keys::MAIN {
                 self.lock(change, table)?;
+                self.order(change, table, seen)?;
+            } else if change.key.pk.starts_with("K#") {
+                self.entry(change, step);
             } else if sk.starts_with("T#")
                 && let (Some(old), Some(new)) = (&change.old, &change.new)
                 && old.text("j") != new.text("j")
@@ -64,7 +74,14 @@ impl Watch {
             return Ok(());
         }
         let (old, new) = (change.old.as_ref().map_or(0, |item| item.version()), change.new.as_ref().map(|item| item.version()));
-        if new == Some(old + 1) { Ok(()) } else { Err(format!("version of {} went from {old} to {new:?}", change.key)) }
+        let lasting = |item: &Option<Arc<Item>>| {
+            item.as_ref().map(|item| {
+                item.attrs.iter().filter(|(name, _)| *name != "ttl").map(|(n, v)| (n.clone(), v.clone())).collect::<Vec<_>>()
+            })
+        };
+        // Kept from expiring, it is what it was.
+        let same = new == Some(old) && lasting(&change.old) == lasting(&change.new);
+        if new == Some(old + 1) || same { Ok(()) } else { Err(format!("version of {} went from {old} to {new:?}", change.key)) }
     }
 
     fn execution(&mut self, change: &Change, step: u64, table: &Table) -> Result<(), String> {
@@ -83,6 +100,7 @@ impl Watch {
             }
             Some(_) => {}
         }
+        self.repetition(&x)?;
         let lane = LaneKey::of(&x).0;
         let holders = self.holders.entry(lane).or_default();
         if x.lane == Lane::Holds && x.outcome.is_none() {
@@ -95,6 +113,23 @@ impl Watch {
             self.ended_holding.insert(key.clone());
         }
         if x.lane == Lane::Holds && !held { self.started(key, &x, step, table) } else { Ok(()) }
+    }
+
+    /// The sweep has the trigger of a task repeated once, and never an approval's.
+    fn repetition(&mut self, x: &Execution) -> Result<(), String> {
+        let (Some(by), Some(record)) = (x.repeated, x.record) else { return Ok(()) };
+        if x.waits_for_approval() {
+            return Err(format!("a person is asked again: {x:?}"));
+        }
+        match self.repeated.insert(record, by) {
+            Some(before) if before != by => Err(format!("a trigger is repeated more than once: {x:?}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this message had a trigger repeated.
+    pub fn repeats(&self, cause: u64) -> bool {
+        self.repeated.values().any(|by| *by == cause)
     }
 
     /// Nothing starts that was born under a pause that still holds, or after an abort that covers it.

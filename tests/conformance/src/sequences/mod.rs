@@ -2,12 +2,15 @@
 
 mod actors;
 mod check;
+mod crowd;
+mod expiry;
+mod lanes;
 mod plan;
 mod rest;
 
 pub use plan::Plan;
 
-use crate::planted::{Plant, Planted};
+use crate::planted::{Plant, Planted, Seen};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use actors::{Action, Tag};
 use check::Watch;
@@ -24,7 +27,7 @@ use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use plan::{PROJECT, REVISION, shipyard};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One seed's sequences.
 pub struct Shipyards {
@@ -35,12 +38,14 @@ pub struct Shipyards {
     tags: HashMap<u64, Tag>,
     /// Triggers, and which of their executors have reacted.
     reacted: HashSet<(String, usize)>,
-    /// Triggers that were answered twice.
-    twice: HashSet<String>,
     /// Inputs that were acknowledged, and what the engine said.
     acknowledged: Vec<(Tag, Received, Handled)>,
     /// Somebody's order was lost on the way in; only the sweep can repair that.
     order_lost: bool,
+    /// What was open waited for longer than history is kept.
+    expired: bool,
+    /// What all workers' ports saw.
+    seen: Arc<Mutex<Seen>>,
 }
 
 /// Runs one seed.
@@ -63,9 +68,10 @@ impl Shipyards {
             watch: Watch::default(),
             tags: HashMap::new(),
             reacted: HashSet::new(),
-            twice: HashSet::new(),
             acknowledged: vec![],
             order_lost: false,
+            expired: false,
+            seen: Arc::default(),
         }
     }
 }
@@ -75,7 +81,9 @@ impl Scenario for Shipyards {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
-        Arc::new(Sequences::new(Planted::new(ports, self.plant), Limits::default()))
+        let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
+        let limits = Limits { retention, ..Limits::default() };
+        Arc::new(Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits))
     }
     /// The project, as applying it would have left it.
     fn prepare(&mut self, world: &World) {
@@ -91,6 +99,9 @@ impl Scenario for Shipyards {
             #[expect(clippy::unwrap_used, reason = "the twin takes these items")]
             block_on(worker.write(&Write::Put(item, Condition::Always))).unwrap();
         }
+        if self.plan.crowd {
+            crowd::gather(world);
+        }
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
         sim.note(&format!("{:?}", self.plan));
@@ -105,8 +116,12 @@ impl Scenario for Shipyards {
     fn acknowledged(&mut self, sim: &mut Sim<Self>, id: u64, received: Received, handled: Handled) -> Result<(), String> {
         self.on_acknowledged(sim, id, received, handled)
     }
-    fn changed(&mut self, changes: &[Change], table: &Table, step: u64) -> Result<(), String> {
-        self.watch.look(changes, table, step)
+    fn changed(&mut self, changes: &[Change], table: &Table, time: u64) -> Result<(), String> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        self.watch.look(changes, table, (time, &seen))
+    }
+    fn may_repeat(&self, cause: u64, _: &str) -> bool {
+        self.watch.repeats(cause)
     }
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.end_everything(sim)
@@ -132,7 +147,7 @@ impl Scenario for Shipyards {
         }
     }
     fn begins(&self, engine: &Self::Engine, received: Option<&Received>) {
-        engine.ports().begin(received.and_then(Received::delivery).map(|delivery| delivery.body).as_ref());
+        engine.ports().begin(received);
     }
     fn acknowledged_early(&self, engine: &Self::Engine) -> bool {
         self.plant == Some(Plant::AcknowledgeAfterCommit) && engine.ports().committed()

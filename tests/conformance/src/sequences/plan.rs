@@ -44,7 +44,12 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         selector: result.map(|result| vec![Match { task: None, result }]),
     };
     let timeout = (name.as_str() == "slow").then_some(Span::minutes(3));
-    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks: tasks.iter().map(|name| task(name)).collect(), timeout }
+    let mut tasks: Vec<Task> = tasks.iter().map(|name| task(name)).collect();
+    if name.as_str() == "patient" {
+        // The used wake-up of the delay must not stand in the way of the next task's (ADR 4).
+        tasks[1].triggered_after = Some(Span::seconds(30));
+    }
+    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout }
 }
 
 /// Two lanes; follow-ups on the same and on the other one, on an end, on a task, on a domain event.
@@ -62,6 +67,7 @@ pub fn shipyard() -> &'static Shipyard {
             sequence("slow", &["s", "approval", "a"], &[]),
             sequence("after-task", &["n"], &[("dev.d.finished", None)]),
             sequence("remedy", &["r"], &[("problem.open", None)]),
+            sequence("patient", &["a", "approval", "b"], &[]),
         ];
         let prod = vec![
             sequence("delivery", &["p", "approval", "p"], &[("dev.delivery.finished", None)]),
@@ -79,7 +85,7 @@ pub fn shipyard() -> &'static Shipyard {
 }
 
 /// Sequences triggered from outside, by how often.
-const TRIGGERS: [(&str, &str); 10] = [
+const TRIGGERS: [(&str, &str); 11] = [
     ("dev", "delivery"),
     ("dev", "delivery"),
     ("dev", "delivery"),
@@ -90,6 +96,7 @@ const TRIGGERS: [(&str, &str); 10] = [
     ("prod", "outside"),
     ("", "problem.open"),
     ("dev", "unknown"),
+    ("dev", "patient"),
 ];
 
 /// What a context is told by people.
@@ -120,6 +127,10 @@ pub struct Plan {
     pub pull: bool,
     /// Forged and contradictory events.
     pub forged: f64,
+    /// What is open waits for longer than history is kept.
+    pub expiry: bool,
+    /// So much is open elsewhere that a sweep needs several pages.
+    pub crowd: bool,
 }
 
 impl Plan {
@@ -168,7 +179,11 @@ impl Plan {
             skew,
             sweep,
             workers,
+            staged: rng.chance(25.0),
+            letters: rng.chance(50.0),
+            cut: rng.chance(30.0),
         };
-        (Self { triggers, orders, silent, half, fail, pull, forged }, troubles)
+        let (expiry, crowd) = (rng.chance(5.0), rng.chance(1.0));
+        (Self { triggers, orders, silent, half, fail, pull, forged, expiry, crowd }, troubles)
     }
 }

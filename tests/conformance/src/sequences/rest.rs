@@ -7,10 +7,12 @@ use super::plan::Order;
 use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
-use keelway_domain::sequences::{End, Execution, Record, content, domain_event_starts};
-use keelway_domain::time::Span;
+use keelway_domain::sequences::{End, Execution, Lane, Record, content, domain_event_starts};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::item::Key;
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::{Address, NAME, codec, keys};
+use keelway_engine::sequences::keys::{self, LaneKey};
+use keelway_engine::sequences::{Address, Message, NAME, codec, history};
 use keelway_world::queue::Parcel;
 use keelway_world::table::Table;
 use std::collections::{HashMap, HashSet};
@@ -27,11 +29,20 @@ impl Shipyards {
 
     /// No more faults: lifts pauses, decides approvals, redrives or sweeps; everything must end.
     pub(super) fn end_everything(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
-        let lost = self.order_lost || !sim.world.core().queue.dead.is_empty();
+        let mut lost = self.order_lost || sim.stats.0.contains_key("dead letters");
+        if sim.troubles.cut {
+            let swept = sim.sweep_only(self)?;
+            self.made_good(sim, swept)?;
+            lost = true;
+        }
         if sim.troubles.redrive_first && !self.order_lost {
             sim.redrive(self)?;
         } else if lost {
             sim.sweep_until_still(self)?;
+        }
+        if self.plan.expiry {
+            sim.redrive(self)?;
+            self.outlive(sim)?;
         }
         sim.note("resuming and approving");
         for n in 0..3 {
@@ -72,6 +83,33 @@ impl Shipyards {
         Err(format!("after a redrive never ends: {:?}", self.open(sim)))
     }
 
+    /// What a sweep makes good for, whatever was lost: nothing that it looks for is left.
+    fn made_good(&self, sim: &Sim<Self>, swept: Timestamp) -> Result<(), String> {
+        let overdue = |at: Timestamp| at + Span::minutes(3) < swept;
+        for x in self.open(sim) {
+            let core = sim.world.core();
+            let item = |key| core.table.peek(&key).map(|item| &**item);
+            let flags = codec::context(item(keys::context(&x.project, &x.context))).flags;
+            if flags.aborts(&x.stage, x.epoch) || flags.pauses(&x.stage) != x.paused {
+                return Err(format!("after a sweep somebody has not heard of {flags:?}: {x:?}"));
+            }
+            let unanswered = x.is_open() && x.reactions.is_empty() && !x.waits_for_approval() && x.repeated.is_none();
+            let told = x.record.is_some_and(|id| core.bus.knows(&id.uuid().to_string()));
+            if unanswered && x.sent.is_some_and(overdue) && !told {
+                return Err(format!("after a sweep a trigger is not published: {x:?}"));
+            }
+            if x.wake.is_some_and(overdue) {
+                return Err(format!("after a sweep somebody has overslept: {x:?}"));
+            }
+            let lane = LaneKey::of(&x);
+            let held = item(lane.lock()).is_some_and(|lock| lock.text("h").is_some());
+            if x.lane == Lane::Wants && overdue(x.caused) && !held {
+                return Err(format!("after a sweep somebody waits for a free lane: {x:?}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Everything that must be so when nothing is left to do.
     pub(super) fn check_rest(&self, sim: &mut Sim<Self>) -> Result<(), String> {
         let world = sim.world.clone();
@@ -87,6 +125,9 @@ impl Shipyards {
                 End::Aborted => "aborted",
                 End::NeverStarted => "never started",
             });
+            if self.expired {
+                continue;
+            }
             let chain = chain(&x, table);
             self.check_events(&x, &chain, &core.bus)?;
             for child in super::check::follow_ups(&x, table) {
@@ -105,7 +146,7 @@ impl Shipyards {
                 return Err(format!("lane {} is still held by {holder}", item.key));
             }
         }
-        self.check_inputs(table, &chains)
+        if self.expired { Ok(()) } else { self.check_inputs(sim, table, &chains) }
     }
 
     /// Exactly one `.finished`, at most one `.started`, and everything committed was published.
@@ -139,7 +180,7 @@ impl Shipyards {
     }
 
     /// Every acknowledged input is in the state, or recorded.
-    fn check_inputs(&self, table: &Table, chains: &HashMap<String, HashSet<u64>>) -> Result<(), String> {
+    fn check_inputs(&self, sim: &Sim<Self>, table: &Table, chains: &HashMap<String, HashSet<u64>>) -> Result<(), String> {
         let mut recorded: HashSet<(String, u64)> = HashSet::new();
         let mut lost_and_found = false;
         for item in table.items() {
@@ -149,18 +190,31 @@ impl Shipyards {
             lost_and_found |= item.key.pk.starts_with("B#");
         }
         for (tag, received, handled) in &self.acknowledged {
-            let Parcel::Event(event) = &received.parcel else { continue };
+            let decision = decision(&received.parcel);
+            let event = match (&received.parcel, &decision) {
+                (Parcel::Event(event), _) => event,
+                (_, Some(event)) => event,
+                _ => continue,
+            };
             let place = keys::context_partition(&super::check::project(), &event.context);
             let hash = content(event);
-            let kept = recorded.contains(&(place.clone(), hash)) || (*tag == Tag::Forged && lost_and_found);
+            let absorbed = chains.get(&place).is_some_and(|chain| chain.contains(&hash));
+            let kept = (decision.is_some() && absorbed)
+                || recorded.contains(&(place.clone(), hash))
+                || (*tag == Tag::Forged && lost_and_found);
             if !kept {
                 return Err(format!("{handled:?} {} {} was acknowledged and is recorded nowhere", event.ty, event.id));
             }
             if *tag == Tag::Trigger && !starts(event).iter().all(|to| table.peek(&keys::execution(to)).is_some()) {
                 return Err(format!("{handled:?} {} {} was acknowledged and started nothing", event.ty, event.id));
             }
-            let absorbed = chains.get(&place).is_some_and(|chain| chain.contains(&hash));
-            if (*tag, *handled) == (Tag::Honest, Handled::Committed) && !absorbed {
+            // Two workers with one message may each say of it what they found.
+            let alone = sim.troubles.zombie == 0.0 && sim.troubles.duplicate == 0.0;
+            let said = table.peek(&Key::new(place.clone(), keys::event_sort(received.sent, hash))).and_then(|item| item.text("vd"));
+            if *handled == Handled::Stale && alone && said != Some("stale") {
+                return Err(format!("{} {} came too late and is recorded as {said:?}", event.ty, event.id));
+            }
+            if matches!(tag, Tag::Honest | Tag::Person) && *handled == Handled::Committed && !absorbed {
                 return Err(format!("{} {} was committed and is not in the state", event.ty, event.id));
             }
         }
@@ -175,19 +229,21 @@ impl Shipyards {
         let expired = sim.rng.chance(50.0);
         sim.note("replaying");
         sim.clear_agenda();
-        let before = sim.world.outgoing().len();
+        let before = sim.world.core().bus.log.len();
         if expired {
-            expire(sim);
+            sim.world.pass(Span::minutes(400 * 24 * 60));
+            self.remove(sim, |_| true)?;
         }
         for (tag, received, _) in std::mem::take(&mut self.acknowledged) {
-            if let (Parcel::Event(_), Tag::Trigger | Tag::Honest) = (&received.parcel, tag) {
+            if matches!(tag, Tag::Trigger | Tag::Honest | Tag::Person) {
                 let id = sim.world.enqueue(NAME, received.parcel);
                 self.tags.insert(id, Tag::Forged);
             }
         }
         let executions = self.watch.executions.len();
         sim.rest(self, 60_000)?;
-        let published: Vec<String> = sim.world.outgoing().iter().skip(before).map(|entry| entry.detail.clone()).collect();
+        let published: Vec<String> =
+            sim.world.core().bus.log[before..].iter().map(|publication| publication.entry.detail.clone()).collect();
         if !published.is_empty() || self.watch.executions.len() != executions {
             return Err(format!("a replay (history expired: {expired}) set off {published:?}"));
         }
@@ -219,15 +275,13 @@ fn approve(sim: &mut Sim<Shipyards>, open: &[Execution]) -> usize {
     waiting.len()
 }
 
-/// What time to live does: everything that carries one is gone.
-fn expire(sim: &Sim<Shipyards>) {
-    sim.world.pass(Span::minutes(400 * 24 * 60));
-    let mut core = sim.world.core();
-    let gone: Vec<_> = core.table.items().filter(|item| item.number("ttl").is_some()).map(|item| item.key.clone()).collect();
-    for key in gone {
-        drop(core.table.put_batch(&[], &[key], false));
+/// The decision in a message of a person.
+fn decision(parcel: &Parcel) -> Option<CloudEvent> {
+    let Parcel::Own(text) = parcel else { return None };
+    match serde_json::from_str(text).ok()? {
+        Message::Decide { event, .. } => history::from_json(&event),
+        _ => None,
     }
-    core.table.journal.clear();
 }
 
 /// The executions a client's trigger or domain event starts.

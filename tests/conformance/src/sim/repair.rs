@@ -1,29 +1,96 @@
 //! What brings back what was lost: dead letters, sent again, and the sweep.
 
 use super::scenario::Scenario;
-use super::scheduler::{Outcome, Sim};
+use super::scheduler::{Outcome, PATIENCE, Sim};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::item::Item;
+use keelway_engine::keys;
+use keelway_engine::protocol::dead_letter::Redriven;
 use keelway_engine::protocol::record::SKEW;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
 use keelway_world::exec::block_on;
-use keelway_world::queue::QueueTwin;
+use keelway_world::queue::{Parcel, QueueTwin};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Rounds in which every letter has been sent again.
+const ROUNDS: usize = 20;
 
 impl<S: Scenario> Sim<S> {
-    /// Stores what is dead, as the function on the dead-letter queues does, and has a sweep send it again.
-    ///
-    /// # Errors
-    /// As [`Sim::rest`].
-    pub fn redrive(&mut self, scenario: &mut S) -> Result<(), String> {
+    /// Stores what is dead, as the function on the dead-letter queues does. What cannot be stored now comes again.
+    pub(super) fn store_letters(&mut self) {
         let dead = std::mem::take(&mut self.world.core().queue.dead);
         for (id, message) in dead {
             let letter = QueueTwin::letter(id, &message);
-            block_on(dead_letter::store(&self.world.worker(0), &letter)).map_err(|e| e.to_string())?;
+            if block_on(dead_letter::store(&self.world.worker(0), &letter)).is_err() {
+                self.world.core().queue.dead.push((id, message));
+            }
         }
-        // A letter is due at once, by its own clock.
-        self.world.pass(SKEW);
-        self.plan_sweep();
-        self.rest(scenario, 60_000)
+    }
+
+    /// Has all dead letters sent again until none is left. What failed as often as it is sent again is sent by a person.
+    ///
+    /// # Errors
+    /// As [`Sim::rest`], or a letter that is not sent again.
+    pub fn redrive(&mut self, scenario: &mut S) -> Result<(), String> {
+        for _ in 0..ROUNDS {
+            self.store_letters();
+            self.plan_sweep();
+            self.rest(scenario, 60_000)?;
+            let due = self.first(keys::DUE_LETTERS).and_then(|item| item.key.sk.split('#').next()?.parse().ok());
+            match due.map(Timestamp) {
+                Some(due) => {
+                    let now = self.world.now();
+                    self.world.pass(Span((due - now).0.max(0) + SKEW.0));
+                }
+                None => break,
+            }
+        }
+        while let Some(item) = self.first(keys::DEAD_LETTERS) {
+            let times = self.redriven.get(&item.key.sk).map_or(0, HashSet::len);
+            if times < dead_letter::REDRIVES as usize {
+                return Err(format!("letter {} was sent again {times} times and then forgotten", item.key.sk));
+            }
+            self.stats.count("letters left to a person");
+            let again = Redriven {
+                letter: item.key.sk.clone(),
+                due: String::new(),
+                sent: Timestamp(item.number("st").unwrap_or(0)),
+                body: item.text("b").unwrap_or_default().to_owned(),
+            };
+            self.world.enqueue(item.text("to").unwrap_or_default(), Parcel::Own(again.to_body()));
+            self.rest(scenario, 60_000)?;
+        }
+        Ok(())
+    }
+
+    fn first(&self, partition: &str) -> Option<Arc<Item>> {
+        self.world.core().table.partition(partition).next().cloned()
+    }
+
+    /// Loses every timer, and sweeps three times, five minutes apart. No letter is sent again; nothing else waits for long. Returns when
+    /// the last sweep began.
+    ///
+    /// # Errors
+    /// As [`Sim::rest`].
+    pub fn sweep_only(&mut self, scenario: &mut S) -> Result<Timestamp, String> {
+        self.note("timers are lost; only the sweep repairs");
+        {
+            let mut core = self.world.core();
+            let now = core.now;
+            core.queue.messages.retain(|_, message| message.visible <= now || message.receives > 0);
+        }
+        self.patience = Some(PATIENCE);
+        let mut at = self.world.now();
+        for _ in 0..3 {
+            self.world.pass(Span::minutes(5));
+            at = self.world.now();
+            self.plan_sweep();
+            self.rest(scenario, 60_000)?;
+        }
+        self.patience = None;
+        Ok(at)
     }
 
     /// Sweeps often enough for everything one tick leaves to the next.

@@ -52,11 +52,11 @@ pub trait Scenario: Sized {
     /// # Errors
     /// What should not have become of it.
     fn acknowledged(&mut self, sim: &mut Sim<Self>, id: u64, received: Received, handled: Handled) -> Result<(), String>;
-    /// One request changed these items. Time is counted in steps of the scheduler.
+    /// One request changed these items. Time is counted in requests.
     ///
     /// # Errors
     /// The invariant that is violated.
-    fn changed(&mut self, changes: &[Change], table: &Table, step: u64) -> Result<(), String>;
+    fn changed(&mut self, changes: &[Change], table: &Table, time: u64) -> Result<(), String>;
     /// Nothing goes wrong any more: sees to it that everything ends.
     ///
     /// # Errors
@@ -68,6 +68,10 @@ pub trait Scenario: Sized {
     /// What is not.
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String>;
 
+    /// Whether this message may publish an event that another one made: the sweep may have one repeated.
+    fn may_repeat(&self, _cause: u64, _event: &str) -> bool {
+        false
+    }
     /// Before a step: for those who look at the state and do not wait for events.
     fn meanwhile(&mut self, _sim: &mut Sim<Self>) {}
     /// A worker crashed while it did this.

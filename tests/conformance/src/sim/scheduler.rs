@@ -1,8 +1,10 @@
 //! The scheduler: which worker makes its next request, who crashes, what is delivered when.
 
+use super::publications::{self, Makers, Published};
 use super::scenario::{Hands, Scenario};
 use super::stats::{Stats, Violation};
 use super::troubles::Troubles;
+use keelway_domain::cause::Cause;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
@@ -38,7 +40,14 @@ struct Running<A> {
     slot: usize,
     task: Task<Outcome>,
     job: Job<A>,
+    /// The message at hand.
+    cause: Option<Cause>,
+    /// What it has published so far.
+    said: Published,
 }
+
+/// A run that is cut off goes on as long as something happens within this time.
+pub(super) const PATIENCE: Span = Span::seconds(60);
 
 /// A simulation on its way.
 pub struct Sim<S: Scenario> {
@@ -57,6 +66,11 @@ pub struct Sim<S: Scenario> {
     slots: Vec<Option<Arc<S::Engine>>>,
     running: Vec<Running<S::Action>>,
     published: usize,
+    makers: Makers,
+    /// Whoever would have to wait for longer is at rest.
+    pub(super) patience: Option<Span>,
+    /// The messages by which each dead letter was sent again.
+    pub(super) redriven: HashMap<String, HashSet<u64>>,
     copied: HashSet<u64>,
     /// Copies and redriven letters, by the message they say again.
     same_as: HashMap<u64, u64>,
@@ -89,6 +103,7 @@ impl<S: Scenario> Sim<S> {
         world.core().queue.max_receives = u32::MAX;
         world.core().table.metered = false;
         world.core().table.stale_indexes = troubles.stale_indexes;
+        world.core().table.staged = troubles.staged.then(|| Rng::new(rng.clone().bits()));
         let slots = (0..=troubles.workers).map(|_| None).collect();
         Self {
             world,
@@ -101,6 +116,9 @@ impl<S: Scenario> Sim<S> {
             slots,
             running: vec![],
             published: 0,
+            makers: Makers::default(),
+            patience: None,
+            redriven: HashMap::new(),
             copied: HashSet::new(),
             same_as: HashMap::new(),
             received: HashMap::new(),
@@ -110,7 +128,9 @@ impl<S: Scenario> Sim<S> {
     fn story(&mut self, scenario: &mut S) -> Result<(), String> {
         self.world.core().faults = self.troubles.faults(&mut self.rng);
         scenario.schedule(self);
+        self.patience = self.troubles.cut.then_some(PATIENCE);
         self.rest(scenario, 30_000)?;
+        self.patience = None;
         self.faults = false;
         {
             let mut core = self.world.core();
@@ -166,7 +186,13 @@ impl<S: Scenario> Sim<S> {
     /// One decision of the scheduler; `false`: there is nothing to decide about.
     fn step(&mut self, scenario: &mut S) -> Result<bool, String> {
         self.steps += 1;
+        if self.world.core().pending_transactions() > 0 && self.rng.chance(20.0) {
+            return self.advance_transaction(scenario).map(|()| true);
+        }
         let now = self.world.now();
+        if self.faults && self.troubles.letters && self.rng.chance(2.0) {
+            self.store_letters();
+        }
         let due = self.agenda.iter().filter(|(at, _)| *at <= now).count();
         let free = self.slots.len() - self.running.len();
         let visible = if free > 0 { self.world.core().queue.receivable(now) } else { vec![] };
@@ -195,13 +221,25 @@ impl<S: Scenario> Sim<S> {
             self.go_on(scenario, place)?;
             return Ok(true);
         }
+        if self.world.core().pending_transactions() > 0 {
+            return self.advance_transaction(scenario).map(|()| true);
+        }
         Ok(self.wait_for_something())
+    }
+
+    /// A transaction goes on, whoever began it.
+    fn advance_transaction(&mut self, scenario: &mut S) -> Result<(), String> {
+        self.world.core().advance_transaction(&mut self.rng);
+        self.look(scenario)
     }
 
     fn wait_for_something(&mut self) -> bool {
         let next = self.world.core().queue.next_time();
         let Some(at) = self.agenda.iter().map(|(at, _)| *at).chain(next).min() else { return false };
         let span = at - self.world.now();
+        if self.patience.is_some_and(|patience| span > patience) {
+            return false;
+        }
         self.world.pass(Span(span.0.max(1)));
         true
     }
@@ -236,10 +274,14 @@ impl<S: Scenario> Sim<S> {
             // The same input as the message that died.
             let dead = letter.letter.rsplit_once("message-").and_then(|(_, id)| id.parse().ok());
             self.same_as.extend(dead.map(|dead| (id, self.original(dead))));
+            self.redriven.entry(letter.letter.clone()).or_default().insert(id);
             self.stats.count("redriven");
         }
         if self.faults && !self.copied.contains(&id) && self.rng.chance(self.troubles.duplicate) {
-            let copy = self.world.core().queue.copy(id, &received);
+            // A queue delivers a message again, as it was sent; whoever sends it once more makes another one.
+            let sent = if self.rng.chance(50.0) { received.sent } else { self.world.now() };
+            let again = Received { sent, ..received.clone() };
+            let copy = self.world.core().queue.copy(id, &again);
             // Once: copies of copies would never come to rest.
             self.copied.extend([id, copy]);
             self.same_as.insert(copy, self.original(id));
@@ -247,7 +289,14 @@ impl<S: Scenario> Sim<S> {
         let engine = self.engine(scenario, slot, Some(&received));
         self.received.insert(id, received.clone());
         self.world.core().note(|| format!("          w{slot} begins #{id} {:?}", received.parcel));
-        self.running.push(Running { slot, task: engine.handle(received), job: Job::Message(id) });
+        let cause = Some(publications::cause_of(&received));
+        self.running.push(Running {
+            slot,
+            task: engine.handle(received),
+            job: Job::Message(id),
+            cause,
+            said: Published::default(),
+        });
         self.stats.count("deliveries");
     }
 
@@ -265,7 +314,7 @@ impl<S: Scenario> Sim<S> {
         let engine = self.engine(scenario, slot, None);
         self.world.core().note(|| format!("          w{slot} begins {deed:?}"));
         let task = task(engine);
-        self.running.push(Running { slot, task, job: Job::Deed(deed) });
+        self.running.push(Running { slot, task, job: Job::Deed(deed), cause: None, said: Published::default() });
     }
 
     /// Lets a worker make one request; then looks at everything it changed.
@@ -273,24 +322,18 @@ impl<S: Scenario> Sim<S> {
         let polled = step(&mut self.running[place].task);
         self.stats.count("requests");
         let tick = self.rng.below(self.troubles.tick.0 as usize + 1) as i64;
-        let (changes, contradictions) = {
+        {
             let mut core = self.world.core();
             core.now = core.now + Span(tick);
             let now = core.now;
             core.queue.fire(now);
-            (std::mem::take(&mut core.table.journal), std::mem::take(&mut core.bus.contradictions))
-        };
+        }
         if self.troubles.stale_indexes && self.rng.chance(10.0) {
             let changes = self.rng.below(4);
             self.world.core().table.catch_up(changes);
         }
-        if !changes.is_empty() {
-            scenario.changed(&changes, &self.world.core().table, self.steps)?;
-        }
-        if let Some(contradiction) = contradictions.first() {
-            return Err(format!("one id, two contents: {contradiction}"));
-        }
-        self.see_publications(scenario);
+        self.look(scenario)?;
+        self.see_publications(scenario, place)?;
         let crashed = self.faults && self.rng.chance(self.troubles.crash);
         match polled {
             _ if crashed => self.crash(scenario, place),
@@ -309,16 +352,36 @@ impl<S: Scenario> Sim<S> {
         Ok(())
     }
 
-    fn see_publications(&mut self, scenario: &mut S) {
-        loop {
-            let next = self.world.core().bus.log.get(self.published).cloned();
-            let Some(publication) = next else { return };
-            self.published += 1;
+    /// Looks at what has changed.
+    fn look(&mut self, scenario: &mut S) -> Result<(), String> {
+        let mut core = self.world.core();
+        let changes = std::mem::take(&mut core.table.journal);
+        if let Some(contradiction) = std::mem::take(&mut core.bus.contradictions).first() {
+            return Err(format!("one id, two contents: {contradiction}"));
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.makers.learn(&changes);
+        scenario.changed(&changes, &core.table, core.request_count())
+    }
+
+    fn see_publications(&mut self, scenario: &mut S, place: usize) -> Result<(), String> {
+        let fresh = self.world.core().bus.log[self.published..].to_vec();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        self.published += fresh.len();
+        let Running { cause, said, .. } = &mut self.running[place];
+        let may_repeat = |cause: u64, event: &str| scenario.may_repeat(cause, event);
+        publications::check(&self.makers, *cause, said, (&fresh, self.faults), may_repeat)?;
+        for publication in fresh {
             if publication.again {
                 self.stats.count("published again");
             }
             scenario.published(self, &publication);
         }
+        Ok(())
     }
 
     fn crash(&mut self, scenario: &mut S, place: usize) {

@@ -31,6 +31,12 @@ pub struct Troubles {
     pub sweep: f64,
     /// Workers at the same time.
     pub workers: usize,
+    /// The items of a transaction become visible one by one.
+    pub staged: bool,
+    /// Dead letters are stored, and sent again by the sweep, while everything goes on.
+    pub letters: bool,
+    /// Everything stops in the middle, timers are lost, and only the sweep repairs.
+    pub cut: bool,
 }
 
 impl Troubles {
@@ -49,6 +55,9 @@ impl Troubles {
             skew: *rng.pick(&[Span(0), Span(0), Span::seconds(2), Span::seconds(20)]),
             sweep: *rng.pick(&[0.0, 0.0, 1.0]),
             workers: *rng.pick(&[1, 2, 4, 4, 4]),
+            staged: rng.chance(25.0),
+            letters: rng.chance(50.0),
+            cut: rng.chance(30.0),
         }
     }
 

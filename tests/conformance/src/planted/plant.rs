@@ -1,0 +1,117 @@
+//! The mistakes that are planted.
+
+/// The mistakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Plant {
+    /// The lane is driven before the queue entry is written.
+    LaneBeforeEntry,
+    /// An end and its follow-up on the same lane are two writes.
+    FollowUpSplit,
+    /// A start on a free lane does not depend on the context's flags.
+    CheckStripped,
+    /// A granted execution starts without looking at its context.
+    ContextNotRead,
+    /// A duplicate is acknowledged and nothing settled.
+    DuplicateSilent,
+    /// Every request for the lane has the same number.
+    AskNumberConstant,
+    /// The head of the queue is the one read before the holder was seen to leave.
+    HeadCached,
+    /// Settling does not send the wake-up again.
+    WakeNotResent,
+    /// A wake-up that comes early is dropped.
+    EarlyWakeDropped,
+    /// A follow-up counts as caused after an abort that covers its cause.
+    AbortNotInherited,
+    /// Nobody looks again after a pause was obeyed.
+    PauseNotRechecked,
+    /// The execution is read without consistency.
+    StaleExecution,
+    /// Executions leave no tombstone.
+    NoTombstone,
+    /// A message is acknowledged after the commit, before what it owes is done.
+    AcknowledgeAfterCommit,
+    /// The lock is written without a condition.
+    LockUnconditional,
+    /// Event ids do not follow from content: a publication that is repeated has another time.
+    TimeOfPublication,
+    /// A free lane is taken although somebody waits for it.
+    FreeLaneTaken,
+    /// The place in the queue goes by when a trigger is handled, not by when it was sent.
+    AcceptedWhenHandled,
+    /// Follow-ups queue by their own time, not by their root's.
+    FollowUpsByOwnTime,
+    /// What is open is not kept from expiring.
+    ProlongForgotten,
+    /// A worker that left a lane long ago frees it for any later request of the same execution.
+    ZombieFreesLane,
+    /// Late answers are recorded as if they counted.
+    StaleUnmarked,
+    /// Whoever meets a record publishes it.
+    MadeByAnybody,
+    /// A record does not know which message made it.
+    MakerForgotten,
+    /// Events are published before the commit.
+    PublishedEarly,
+    /// Failed entries of a publication are not sent again.
+    FailedEntriesIgnored,
+    /// Keys that a batch left over are taken for absent.
+    UnprocessedKeysIgnored,
+    /// Writes that a batch left over are taken for done.
+    LeftoverWritesIgnored,
+    /// The sweep does not look at the context's flags.
+    SweepIgnoresFlags,
+    /// The sweep does not see triggers that were never published.
+    SweepIgnoresTriggers,
+    /// The sweep does not see who waits for a lane.
+    SweepIgnoresLanes,
+    /// The sweep has a trigger repeated each time.
+    RepeatedForEver,
+    /// A decision of a person is acknowledged and not stored.
+    DecisionLost,
+    /// The first trigger of a context writes over what a person told it meanwhile.
+    ContextOverwritten,
+    /// A dead letter that fails again is not put off, but forgotten.
+    LetterForgotten,
+}
+
+impl Plant {
+    /// All of them.
+    pub const ALL: [Plant; 35] = [
+        Plant::LaneBeforeEntry,
+        Plant::FollowUpSplit,
+        Plant::CheckStripped,
+        Plant::ContextNotRead,
+        Plant::DuplicateSilent,
+        Plant::AskNumberConstant,
+        Plant::HeadCached,
+        Plant::WakeNotResent,
+        Plant::EarlyWakeDropped,
+        Plant::AbortNotInherited,
+        Plant::PauseNotRechecked,
+        Plant::StaleExecution,
+        Plant::NoTombstone,
+        Plant::AcknowledgeAfterCommit,
+        Plant::LockUnconditional,
+        Plant::TimeOfPublication,
+        Plant::FreeLaneTaken,
+        Plant::AcceptedWhenHandled,
+        Plant::FollowUpsByOwnTime,
+        Plant::ProlongForgotten,
+        Plant::ZombieFreesLane,
+        Plant::StaleUnmarked,
+        Plant::MadeByAnybody,
+        Plant::MakerForgotten,
+        Plant::PublishedEarly,
+        Plant::FailedEntriesIgnored,
+        Plant::UnprocessedKeysIgnored,
+        Plant::LeftoverWritesIgnored,
+        Plant::SweepIgnoresFlags,
+        Plant::SweepIgnoresTriggers,
+        Plant::SweepIgnoresLanes,
+        Plant::RepeatedForEver,
+        Plant::DecisionLost,
+        Plant::ContextOverwritten,
+        Plant::LetterForgotten,
+    ];
+}

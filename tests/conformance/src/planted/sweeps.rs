@@ -1,0 +1,73 @@
+//! Mistakes of the sweep, of what is published, and of what is forgotten.
+
+use super::{Plant, Planted, is_execution};
+use keelway_domain::names::Context;
+use keelway_domain::sequences::Record;
+use keelway_engine::item::{Item, Key};
+use keelway_engine::keys::record_id;
+use keelway_engine::ports::{Bus, BusEntry, PortError, Write};
+use keelway_engine::sequences::Message;
+
+impl Planted {
+    /// An item as a mistaken sweep sees it.
+    pub(super) fn swept(&self, mut item: Item) -> Item {
+        let sweeps = self.state().sweeps;
+        match self.plant {
+            Some(Plant::SweepIgnoresFlags) if sweeps && item.key.pk.starts_with("C#") && item.key.sk == "!" => {
+                item.attrs.retain(|name, _| !["pa", "ps", "ea", "es", "ep"].contains(&&**name));
+            }
+            Some(Plant::SweepIgnoresTriggers) if sweeps && is_execution(&item.key) => drop(item.attrs.remove("tt")),
+            Some(Plant::SweepIgnoresLanes) if sweeps && item.text("ky") == Some("w") => return item.with("ky", "n"),
+            Some(Plant::RepeatedForEver) if is_execution(&item.key) => {
+                if sweeps || matches!(self.state().message, Some(Message::Settle { .. })) {
+                    drop(item.attrs.remove("rp"));
+                }
+            }
+            _ => {}
+        }
+        item
+    }
+
+    /// A write that a mistaken engine would not make.
+    pub(super) fn forgets(&self, write: &Write) -> bool {
+        let Write::Update { key, set, .. } = write else { return false };
+        match self.plant {
+            Some(Plant::ProlongForgotten) => set.len() == 1 && set.contains_key("ttl"),
+            Some(Plant::DecisionLost) => is_execution(key) && matches!(self.state().message, Some(Message::Decide { .. })),
+            _ => false,
+        }
+    }
+
+    /// The entry of an execution under the time that its item has.
+    pub(super) fn reaccept(&self, entry: &mut Item) {
+        let mut parts: Vec<String> = entry.key.sk.split('#').map(str::to_owned).collect();
+        let (Some(context), [_, _, at, id, _]) = (entry.text("c"), parts.as_mut_slice()) else { return };
+        let project = entry.key.pk.split('#').nth(1).unwrap_or_default();
+        let key = Key::new(format!("C#{project}#{context}"), format!("X#{id}"));
+        let accepted = self.inner.core().table.peek(&key).and_then(|item| item.number("ac"));
+        if let Some(accepted) = accepted {
+            *at = format!("{accepted:013}");
+            entry.key.sk = parts.join("#");
+        }
+    }
+
+    /// Publishes the events of records that are only about to be committed.
+    pub(super) async fn publish_early(&self, puts: &[Item]) -> Result<(), PortError> {
+        for item in puts {
+            let Some(id) = record_id(&item.key.sk) else { continue };
+            let record = item.text("j").and_then(|text| serde_json::from_str::<Record>(text).ok());
+            let context = item.key.pk.split('#').nth(2).and_then(|name| Context::new(name).ok());
+            let Some((record, context)) = record.zip(context) else { continue };
+            let entry = |event: &keelway_domain::event::CloudEvent| BusEntry {
+                source: event.source.clone(),
+                detail_type: event.ty.clone(),
+                detail: event.to_bytes(),
+            };
+            let entries: Vec<BusEntry> = record.events(&id, &context).iter().map(entry).collect();
+            for one in &entries {
+                self.inner.publish(std::slice::from_ref(one)).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Repetition is bounded: an event is published by deliveries of the message that made its record, once by each. Nobody else publishes it,
+//! but whom the scenario allows to repeat it.
+
+use keelway_domain::cause::Cause;
+use keelway_domain::record::Record;
+use keelway_engine::keys::record_id;
+use keelway_world::bus::Publication;
+use keelway_world::queue::{Parcel, Received};
+use keelway_world::table::Change;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// Which messages made which events.
+#[derive(Default)]
+pub(super) struct Makers(HashMap<String, Vec<u64>>);
+
+/// What one delivery has published.
+#[derive(Default)]
+pub(super) struct Published(HashSet<String>);
+
+/// A message as the engines see it as a cause.
+pub(super) fn cause_of(received: &Received) -> Cause {
+    match &received.parcel {
+        Parcel::Event(event) => Cause::of(event.to_bytes().as_bytes(), received.sent),
+        Parcel::Own(text) | Parcel::Invalid { text, .. } => Cause::of(text.as_bytes(), received.sent),
+    }
+}
+
+impl Makers {
+    /// Learns from records that were written.
+    pub fn learn(&mut self, changes: &[Change]) {
+        for item in changes.iter().filter_map(|change| change.new.as_ref()) {
+            let Some(id) = record_id(&item.key.sk) else { continue };
+            let Some(record) = item.text("j").and_then(|text| serde_json::from_str::<Record<Value>>(text).ok()) else { continue };
+            for draft in record.events {
+                self.0.entry(draft.id.unwrap_or_else(|| id.uuid().to_string())).or_default().push(record.made_by);
+            }
+        }
+    }
+
+    fn made(&self, event: &str, cause: Cause) -> bool {
+        self.0.get(event).is_some_and(|makers| makers.contains(&cause.id))
+    }
+}
+
+/// What a message published in one request. `twice`: the client may have repeated the request.
+pub(super) fn check(
+    makers: &Makers,
+    cause: Option<Cause>,
+    published: &mut Published,
+    (request, twice): (&[Publication], bool),
+    may_repeat: impl Fn(u64, &str) -> bool,
+) -> Result<(), String> {
+    let mut now: HashMap<&str, usize> = HashMap::new();
+    for publication in request {
+        let id = publication.id.as_str();
+        let what = format!("{} {id}", publication.entry.detail_type);
+        let Some(cause) = cause else { return Err(format!("{what} was published by what is no message")) };
+        if !makers.made(id, cause) && !may_repeat(cause.id, id) {
+            return Err(format!("{what} was published by a message that did not cause it"));
+        }
+        let times = now.entry(id).or_default();
+        *times += 1;
+        if *times > if twice { 2 } else { 1 } || published.0.contains(id) {
+            return Err(format!("{what} was published more than once by one delivery"));
+        }
+    }
+    published.0.extend(now.into_keys().map(str::to_owned));
+    Ok(())
+}
