@@ -5,7 +5,6 @@ mod support;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Duration;
 use support::{Api, Ran, keelway, trigger, write};
 
 const CONTEXT: &str = "0b9e7a44-1f7e-5abc-8123-5d2a5ef11ecf";
@@ -221,7 +220,8 @@ fn a_watch_waits_for_what_is_still_to_come() {
     assert_eq!((late.code, late.err.contains("not over after 700ms")), (1, true));
 
     let child = api.keelway(&words).stdout(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(600));
+    // It has read them all twice when it looks for the second time.
+    api.wait_for_more("GET /v1/sequence/shop", 2);
     api.world().events = delivery("context-a", "pass");
     api.can("GET /v1/sequence/shop", json!({"states": [state("context-a", "carts", "pass")]}));
     let ran = Ran::of(child.wait_with_output().unwrap());
@@ -260,7 +260,7 @@ fn an_approval_is_found_or_asked_for() {
 fn an_approval_can_be_waited_for() {
     let api = Api::start();
     api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "fail"}));
-    let child = api.keelway(&["decline", "--service", "carts", "--wait", "10s"]).stdout(Stdio::piped()).spawn().unwrap();
+    let child = api.keelway(&["decline", "--service", "carts", "--wait", "10m"]).stdout(Stdio::piped()).spawn().unwrap();
     api.wait("asked", |world| world.asked.len() > 1);
     api.world().open.push(approval("a-1", "prod", "carts"));
     let ran = Ran::of(child.wait_with_output().unwrap());

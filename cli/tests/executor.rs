@@ -4,15 +4,16 @@ mod support;
 
 use serde_json::{Value, json};
 use std::process::Stdio;
-use std::time::Duration;
-use support::{Api, Running, World, trigger};
+use support::{Api, Gate, Running, World, trigger};
 
-const SOON: Duration = Duration::from_secs(10);
+/// What an executor for task `test` asks for again and again.
+const LOOK: &str = "GET /v1/event/triggered/test";
 
 /// Starts an executor named `tester` for task `test` that runs a shell script.
 fn start(api: &Api, flags: &[&str], script: &str) -> Running {
-    let words = [&["executor", "--name", "tester", "--on", "test", "--poll", "30ms"], flags, &["--", "sh", "-c", script]].concat();
-    Running(api.keelway(&words).stdout(Stdio::piped()).spawn().unwrap())
+    let flags = if flags.contains(&"--poll") { flags.to_vec() } else { [&["--poll", "30ms"], flags].concat() };
+    let words = [&["executor", "--name", "tester", "--on", "test"], &flags[..], &["--", "sh", "-c", script]].concat();
+    Running::start(&mut api.keelway(&words))
 }
 
 fn of<'w>(world: &'w World, kind: &str) -> Vec<&'w Value> {
@@ -38,7 +39,8 @@ fn started_comes_before_finished_and_a_trigger_is_answered_once() {
     api.world().open.push(trigger("other", "o-1"));
     let _executor = start(&api, &["--project", "shop"], "cat >/dev/null; echo '{\"score\": 7}'; echo fine >&2");
     api.wait("all finished", |world| of(world, "finished").len() == 3);
-    std::thread::sleep(Duration::from_millis(300));
+    // It sees them still open, and leaves them alone.
+    api.wait_for_more(LOOK, 10);
     let world = api.world();
     let kinds: Vec<String> = world
         .events
@@ -90,11 +92,12 @@ fn the_command_gets_the_event_and_the_variables() {
 #[test]
 fn exit_codes_are_results() {
     let end = |script: &str| {
-        let data = answered(&["--timeout", "300ms"], script);
+        let flags: &[&str] = if script == "sleep 600" { &["--timeout", "300ms"] } else { &[] };
+        let data = answered(flags, script);
         let text = |field: &str| data[field].as_str().unwrap().to_owned();
         format!("{script}: {} {}: {}", text("result"), text("status"), text("message"))
     };
-    let ends = ["exit 0", "echo slow >&2; exit 3", "echo broken >&2; exit 1", "exit 2", "exit 127", "kill -9 $$", "sleep 9"];
+    let ends = ["exit 0", "echo slow >&2; exit 3", "echo broken >&2; exit 1", "exit 2", "exit 127", "kill -9 $$", "sleep 600"];
     let ends: Vec<String> = ends.map(end).into();
     insta::assert_snapshot!(ends.join("\n"));
 }
@@ -111,12 +114,14 @@ fn the_tail_of_standard_error_is_the_message() {
 fn a_signal_lets_what_runs_finish_and_takes_nothing_new() {
     let api = Api::start();
     api.world().open.push(trigger("test", "t-1"));
-    let mut executor = start(&api, &[], "sleep 1; echo done >&2");
+    let gate = Gate::closed();
+    let mut executor = start(&api, &[], &format!("{}; echo done >&2", gate.script()));
     api.wait("started", |world| !of(world, "started").is_empty());
     api.world().open.push(trigger("test", "t-2"));
-    std::thread::sleep(Duration::from_millis(200));
     executor.signal("TERM");
-    assert_eq!(executor.ended(SOON), 0);
+    executor.wait_for("stopping: 1 still running");
+    gate.open();
+    assert_eq!(executor.ended(), 0);
     let world = api.world();
     assert_eq!((of(&world, "started").len(), of(&world, "finished").len()), (1, 1));
     assert_eq!(of(&world, "finished")[0]["data"]["message"], "done");
@@ -126,33 +131,35 @@ fn a_signal_lets_what_runs_finish_and_takes_nothing_new() {
 fn a_second_signal_kills_without_an_answer() {
     let api = Api::start();
     api.world().open.push(trigger("test", "t-1"));
-    let mut executor = start(&api, &[], "sleep 60");
+    let gate = Gate::closed();
+    let mut executor = start(&api, &[], &gate.script());
     api.wait("started", |world| !of(world, "started").is_empty());
     executor.signal("INT");
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(executor.0.try_wait().unwrap().is_none());
+    executor.wait_for("a second signal kills");
+    assert!(executor.is_running());
     executor.signal("INT");
-    assert_eq!(executor.ended(SOON), 1);
+    assert_eq!(executor.ended(), 1);
     assert!(of(&api.world(), "finished").is_empty());
 }
 
 #[test]
 fn an_idle_executor_stops_at_once() {
     let api = Api::start();
-    let mut executor = start(&api, &[], "true");
-    api.wait("asked", |world| world.asked.len() > 2);
+    // It would look again in an hour.
+    let mut executor = start(&api, &["--poll", "1h"], "true");
+    api.wait("asked", |world| !world.asked.is_empty());
     executor.signal("TERM");
-    assert_eq!(executor.ended(Duration::from_secs(2)), 0);
+    assert_eq!(executor.ended(), 0);
 }
 
 #[test]
 fn what_a_crash_left_is_run_again_under_the_same_ids() {
     let api = Api::start();
     api.world().open.push(trigger("test", "t-1"));
-    let mut first = start(&api, &[], "sleep 60");
+    let gate = Gate::closed();
+    let mut first = start(&api, &[], &gate.script());
     api.wait("started", |world| !of(world, "started").is_empty());
-    first.0.kill().unwrap();
-    first.0.wait().unwrap();
+    first.kill();
     let _second = start(&api, &[], "echo attempt $KEELWAY_ATTEMPT >&2");
     api.wait("finished", |world| !of(world, "finished").is_empty());
     let world = api.world();
@@ -163,13 +170,16 @@ fn what_a_crash_left_is_run_again_under_the_same_ids() {
 #[test]
 fn replicas_share_the_work_and_count_once() {
     let api = Api::start();
-    let _replicas = [start(&api, &[], "sleep 0.2; echo {}"), start(&api, &[], "sleep 0.2; echo {}")];
+    let replicas = [start(&api, &[], "sleep 0.2; echo {}"), start(&api, &[], "sleep 0.2; echo {}")];
     api.wait("both ask", |world| world.asked.len() > 6);
     for n in 0..6 {
         api.world().open.push(trigger("test", &format!("t-{n}")));
     }
     api.wait("all finished", |world| of(world, "finished").len() == 6);
-    std::thread::sleep(Duration::from_millis(500));
+    for mut replica in replicas {
+        replica.signal("TERM");
+        assert_eq!(replica.ended(), 0, "it has finished what it had begun");
+    }
     let world = api.world();
     // The API keeps each source and id once: what two replicas tell is the same event.
     assert_eq!((of(&world, "started").len(), of(&world, "finished").len()), (6, 6));
@@ -197,9 +207,8 @@ fn what_is_answered_already_is_not_run() {
     let mut first = start(&api, &[], &script);
     api.wait("finished", |world| !of(world, "finished").is_empty());
     first.signal("TERM");
-    first.ended(SOON);
-    let _second = start(&api, &[], &script);
-    std::thread::sleep(Duration::from_millis(500));
+    first.ended();
+    start(&api, &[], &script).wait_for("answered already");
     assert_eq!(std::fs::read_to_string(&mark).unwrap(), "ran\n");
 }
 
@@ -222,7 +231,7 @@ fn a_start_that_is_refused_is_given_up() {
     let mut executor = start(&api, &[], "true");
     api.wait("a few polls", |world| world.asked.len() > 10);
     executor.signal("TERM");
-    assert_eq!(executor.ended(SOON), 0);
+    assert_eq!(executor.ended(), 0);
     assert!(api.world().events.is_empty());
 }
 
@@ -230,9 +239,11 @@ fn a_start_that_is_refused_is_given_up() {
 fn an_answer_that_is_refused_ends_the_task_as_errored() {
     let api = Api::start();
     api.world().open.push(trigger("test", "t-1"));
-    let _executor = start(&api, &[], "sleep 0.5; echo '{\"x\": 1}'");
+    let gate = Gate::closed();
+    let _executor = start(&api, &[], &format!("{}; echo '{{\"x\": 1}}'", gate.script()));
     api.wait("started", |world| !of(world, "started").is_empty());
     api.world().faults.push_back((413, json!({"title": "too large", "status": 413, "detail": "the event has 300 KB"})));
+    gate.open();
     api.wait("finished", |world| !of(world, "finished").is_empty());
     let world = api.world();
     let data = &of(&world, "finished")[0]["data"];
@@ -246,22 +257,19 @@ fn several_run_at_the_same_time_if_allowed() {
     for n in 0..4 {
         api.world().open.push(trigger("test", &format!("t-{n}")));
     }
-    let _executor = start(&api, &["--concurrency", "4"], "sleep 1");
+    let gate = Gate::closed();
+    let _executor = start(&api, &["--concurrency", "4"], &gate.script());
     api.wait("all started", |world| of(world, "started").len() == 4);
     assert!(of(&api.world(), "finished").is_empty());
+    gate.open();
+    api.wait("all finished", |world| of(world, "finished").len() == 4);
 }
 
 #[test]
 fn a_wrong_token_ends_it() {
     let api = Api::start();
-    let mut executor = Running(
-        api.keelway(&["executor", "--name", "n", "--on", "test", "--", "true"])
-            .env("KEELWAY_TOKEN", "wrong")
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
-    assert_eq!(executor.ended(SOON), 1);
+    let mut command = api.keelway(&["executor", "--name", "n", "--on", "test", "--", "true"]);
+    assert_eq!(Running::start(command.env("KEELWAY_TOKEN", "wrong").stderr(Stdio::null())).ended(), 1);
 }
 
 /// The lines of curl in `docs/executors.md`, run as they stand there.

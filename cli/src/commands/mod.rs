@@ -32,7 +32,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Get(what) => get::get(&api()?, &what).await?,
         Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,
         Command::Watch(what) => {
-            let how = watch::How { follow: what.follow, watching: what.watching };
+            let how = watch::How { follow: what.follow, sure: false, watching: what.watching };
             watch::watch(&api()?, what.project.as_ref(), &what.contexts, how).await?;
         }
         Command::Approve(what) => approve::decide(&api()?, &what, Verdict::Approve).await?,

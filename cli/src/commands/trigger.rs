@@ -100,5 +100,5 @@ async fn send(
         return Ok(());
     }
     let context = Context::new(context.clone()).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}")))?;
-    watch::watch(api, Some(project), &[context], How { follow: false, watching: common.watching }).await
+    watch::watch(api, Some(project), &[context], How { follow: false, sure: true, watching: common.watching }).await
 }

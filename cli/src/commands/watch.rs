@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Between two looks: as short as this after news, growing to as long as that without.
 const BUSY: Duration = Duration::from_millis(300);
 const IDLE: Duration = Duration::from_secs(2);
-/// A context nothing is known of for this long does not exist; an event just sent is seen well before.
+/// A context nothing is known of for this long does not exist, unless it is sure to come.
 const UNKNOWN: Duration = Duration::from_secs(15);
 /// What is over must stay over for this long: a follow-up may be on its way.
 const SETTLED: Duration = Duration::from_millis(1000);
@@ -29,8 +29,17 @@ const SILENT: Duration = Duration::from_secs(60);
 pub struct How {
     /// Not when everything is over.
     pub follow: bool,
+    /// The contexts are new and sure to come: the API has just taken their triggers.
+    pub sure: bool,
     /// The flags.
     pub watching: Watching,
+}
+
+impl How {
+    /// Whether a context nothing is known of by now does not exist.
+    fn doubts(self, elapsed: Duration) -> bool {
+        !self.sure && elapsed >= UNKNOWN
+    }
 }
 
 /// Prints the timeline until everything is over, then a table.
@@ -143,7 +152,9 @@ impl<'a> Watcher<'a> {
                 }
                 pause = BUSY;
             }
-            self.check_known(began)?;
+            if how.doubts(began.elapsed()) {
+                self.check_known()?;
+            }
             tokio::time::sleep(pause).await;
         }
     }
@@ -153,10 +164,7 @@ impl<'a> Watcher<'a> {
         self.states().iter().any(|state| state.state == "waitingForApproval" || waits(state))
     }
 
-    fn check_known(&self, began: Instant) -> Result<(), CliError> {
-        if began.elapsed() < UNKNOWN {
-            return Ok(());
-        }
+    fn check_known(&self) -> Result<(), CliError> {
         match self.all.iter().find(|watched| watched.seen.is_empty() && watched.state.is_none()) {
             Some(unknown) => Err(CliError::Failed(format!(
                 "nothing is known of context {}: keelway get sequences --project P lists those there are",
@@ -287,5 +295,18 @@ impl Watched {
             let end: String = context.chars().skip(context.chars().count().saturating_sub(4)).collect();
             self.label = format!("{}/{end}", entry.service);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_mistake_is_doubted() {
+        let watching = Watching { exit_code: false, for_approval: false, timeout: None };
+        let how = |sure: bool| How { follow: false, sure, watching };
+        assert!(how(false).doubts(UNKNOWN) && !how(false).doubts(UNKNOWN / 2));
+        assert!(!how(true).doubts(UNKNOWN * 100), "a queue may be long");
     }
 }

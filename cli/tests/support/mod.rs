@@ -7,12 +7,24 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 pub const TOKEN: &str = "t0ken";
+/// Nothing is judged by how long it takes: this only says that nothing moves any more.
+const LAST_LIMIT: Duration = Duration::from_secs(300);
+
+/// Looks until it is so.
+fn until(is_so: impl Fn() -> bool, so_far: impl FnOnce() -> String) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LAST_LIMIT, "never so: {}", so_far());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
 
 /// One request as it came.
 #[derive(Debug, Clone)]
@@ -86,11 +98,14 @@ impl Api {
 
     /// Waits until the world is so.
     pub fn wait(&self, what: &str, is_so: impl Fn(&World) -> bool) {
-        let began = Instant::now();
-        while !is_so(&self.world()) {
-            assert!(began.elapsed() < Duration::from_secs(20), "never so: {what}; events {:#?}", self.world().events);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(|| is_so(&self.world()), || format!("{what}; events {:#?}", self.world().events));
+    }
+
+    /// Waits until a request has been made so many times more.
+    pub fn wait_for_more(&self, line: &str, times: usize) {
+        let count = |world: &World| world.asked.iter().filter(|asked| asked.line.starts_with(line)).count();
+        let before = count(&self.world());
+        self.wait(line, |world| count(world) >= before + times);
     }
 }
 
@@ -122,31 +137,76 @@ impl Ran {
     }
 }
 
-/// A child that is ended with the test.
-pub struct Running(pub Child);
+/// A child that is ended with the test, and what it has printed so far.
+pub struct Running {
+    child: Child,
+    printed: Arc<Mutex<String>>,
+}
 
 impl Running {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let printed: Arc<Mutex<String>> = Arc::default();
+        let (lines, into) = (BufReader::new(child.stdout.take().unwrap()).lines(), Arc::clone(&printed));
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| *into.lock().unwrap() += &format!("{line}\n")));
+        Self { child, printed }
+    }
+
     pub fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([&format!("-{name}"), &self.0.id().to_string()]).status().unwrap();
+        let done = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(done.success());
     }
 
-    pub fn ended(&mut self, within: Duration) -> i32 {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(began.elapsed() < within, "still running after {within:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    /// Waits until it has printed this.
+    pub fn wait_for(&self, text: &str) {
+        let printed = || self.printed.lock().unwrap().clone();
+        until(|| printed().contains(text), || format!("it prints {text:?}; it printed\n{}", printed()));
+    }
+
+    /// Waits for its end: its exit code.
+    pub fn ended(&mut self) -> i32 {
+        let child = std::cell::RefCell::new(&mut self.child);
+        until(
+            || child.borrow_mut().try_wait().unwrap().is_some(),
+            || format!("it ends; it printed\n{}", self.printed.lock().unwrap()),
+        );
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Ends it without a word.
+    pub fn kill(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
+        self.kill();
+    }
+}
+
+/// A gate in scripts: they wait before it until it is opened, or the test is over.
+pub struct Gate(tempfile::TempDir);
+
+impl Gate {
+    pub fn closed() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// The shell's words for waiting.
+    pub fn script(&self) -> String {
+        let dir = self.0.path().display();
+        format!("while [ -d {dir} ] && [ ! -e {dir}/open ]; do sleep 0.05; done")
+    }
+
+    pub fn open(&self) {
+        write(&self.0.path().join("open"), "");
     }
 }
 

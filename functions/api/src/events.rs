@@ -7,7 +7,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
+use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, TaskName};
 use keelway_engine::item::MAX_SORT_BYTES;
@@ -30,7 +30,9 @@ pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, Json(body): J
     let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
     tracing::Span::current().record("context", event.context.as_str());
     cloudevent::check_client_event(&event)?;
-    check_size(&event, api.engine().limits().max_event_bytes)?;
+    if let Some(reason) = api.engine().oversize(&event) {
+        return Err(Refused::too_large(reason));
+    }
     match api.engine().preflight(&event).await? {
         Preflight::Publish => table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?,
         Preflight::Known => tracing::info!(event = event.id, "this event was taken before"),
@@ -45,16 +47,6 @@ pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, Json(body): J
         }
     }
     Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
-}
-
-fn check_size(event: &CloudEvent, most: usize) -> Answer<()> {
-    match event.size() {
-        size if size > most => {
-            let detail = format!("the event has {size} bytes, {most} are allowed: hand on a reference instead of the content");
-            Err(Refused::too_large(detail))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]

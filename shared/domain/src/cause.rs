@@ -19,4 +19,11 @@ impl Cause {
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
         Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent }
     }
+
+    /// The same of which every copy counts as one message. This is for wake-ups: what a wake-up decides depends on the clock, so of two
+    /// deliveries at the same time one may find it early, send a copy and acknowledge it, while the other commits and stops there. The copy
+    /// must finish that work.
+    pub fn of_any_copy(content: &[u8], sent: Timestamp) -> Self {
+        Self { id: hash64(&[b"any copy", content]), sent }
+    }
 }

@@ -5,6 +5,9 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+/// The most that an event's `data.labels` may have, in bytes: labels are repeated in events that say nothing else.
+pub const MAX_LABELS_BYTES: usize = 16 * 1024;
+
 /// A JSON object.
 pub type Object = Map<String, Value>;
 

@@ -28,6 +28,9 @@ pub struct Record<S> {
     /// The answers absorbed since the record before, by their content's hash: the same answer again is a duplicate.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub absorbed: Vec<u64>,
+    /// The inputs among them that have no item of their own, as their engine writes them.
+    #[serde(rename = "i", default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
     /// The message whose handling made this record ([`crate::cause::Cause::id`]). Only a redelivery of that message publishes the record again.
     #[serde(rename = "m", default)]
     pub made_by: u64,
@@ -66,6 +69,9 @@ pub struct Draft {
     /// Whether the record's payload lies under `data`.
     #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
     pub with_base: bool,
+    /// Top-level members of the payload that lie under `data`, if not all of it does.
+    #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
     /// Top-level members of the payload this event leaves out.
     #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
@@ -100,6 +106,7 @@ impl<S> Default for Record<S> {
             events: vec![],
             sends: vec![],
             absorbed: vec![],
+            inputs: vec![],
             made_by: 0,
             at: Timestamp::default(),
             previous: None,
@@ -143,8 +150,11 @@ impl<S> Record<S> {
     }
 
     fn event(&self, draft: &Draft, id: &RecordId, context: &Context) -> CloudEvent {
-        let mut data = if draft.with_base { self.base.clone() } else { Object::new() };
-        data.retain(|name, _| !draft.without.contains(name));
+        let taken = |name: &str| {
+            (draft.with_base || draft.with.iter().any(|with| with == name)) && !draft.without.iter().any(|w| w == name)
+        };
+        let mut data: Object =
+            self.base.iter().filter(|(name, _)| taken(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
         // Merged here and not stored merged: a record never holds a large member twice.
         merge(&mut data, &draft.data);
         CloudEvent {

@@ -14,6 +14,8 @@ pub const MAX_STAGES: usize = 100;
 pub const MAX_TASKS: usize = 200;
 /// At most this many sequences of one stage may be triggered on the same event: they start in one transaction.
 pub const MAX_FOLLOW_UPS_PER_STAGE: usize = 40;
+/// At most this many sequences may be triggered on the same event: the record that sets them off holds a trigger for each.
+pub const MAX_FOLLOW_UPS: usize = 100;
 /// The sequence every stage answers to even if it does not define it, and its one task.
 pub const EVALUATION: &str = "evaluation";
 /// The task the engine answers itself: it waits for a person.

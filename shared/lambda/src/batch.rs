@@ -215,11 +215,12 @@ mod tests {
         names.iter().map(job).collect()
     }
 
+    /// On a paused clock: once all that can be done by then is done.
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(3)
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_failure_a_panic_and_a_slow_one_take_nothing_with_them() {
         let batch = jobs(&[("a", "fine"), ("a", "fails"), ("b", "panics"), ("b", "fine too"), ("c", "hangs"), ("c", "too late")]);
         let done = Arc::new(Mutex::new(vec![]));
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(answer.batch_item_failures.len(), 4);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn one_context_in_order_others_beside_it() {
         let mut names = vec![("a", "a1"), ("b", "b1"), ("a", "a2"), ("a", "a3")];
         names.extend([("", "alone"); 20]);

@@ -12,6 +12,8 @@ pub struct Line {
     pub json: Value,
     /// When we had it.
     pub at: Instant,
+    /// The messages it sent.
+    pub sent: Vec<Sent>,
 }
 
 /// A message that another one sent.
@@ -37,6 +39,14 @@ pub enum Root {
 }
 
 impl Line {
+    /// A line as it was logged.
+    pub fn new(json: Value) -> Self {
+        let text = |name: &str| json[name].as_str().unwrap_or_default();
+        let sent: BTreeMap<String, i64> = serde_json::from_str(text("sent")).unwrap_or_default();
+        let logged = Timestamp::parse(text("timestamp")).unwrap_or_default().0;
+        let sent = sent.into_iter().map(|(id, seconds)| Sent { id, at_once: seconds == 0, at: logged + seconds * 1000 }).collect();
+        Self { json, at: Instant::now(), sent }
+    }
     /// A text of the line.
     pub fn text(&self, name: &str) -> &str {
         self.json[name].as_str().unwrap_or_default()
@@ -67,19 +77,13 @@ impl Line {
         let outcome = self.text("outcome");
         outcome != "interrupted" && !outcome.starts_with("not done")
     }
-    /// The messages it sent.
-    pub fn sent(&self) -> Vec<Sent> {
-        let sent: BTreeMap<String, i64> = serde_json::from_str(self.text("sent")).unwrap_or_default();
-        let logged = Timestamp::parse(self.text("timestamp")).unwrap_or_default().0;
-        sent.into_iter().map(|(id, seconds)| Sent { id, at_once: seconds == 0, at: logged + seconds * 1000 }).collect()
-    }
 }
 
 /// Messages that these lines say were sent, and that none of them says are done with. Timers count if they are due by `horizon`, in
 /// milliseconds since 1970.
-pub fn under_way<'a>(lines: impl IntoIterator<Item = &'a Line> + Clone, horizon: i64) -> Vec<Sent> {
+pub fn under_way<'a>(lines: impl IntoIterator<Item = &'a Line> + Clone, horizon: i64) -> Vec<&'a Sent> {
     let done: HashSet<&str> = lines.clone().into_iter().filter(|line| line.is_done()).map(Line::id).collect();
-    let sent = lines.into_iter().flat_map(Line::sent);
+    let sent = lines.into_iter().flat_map(|line| &line.sent);
     sent.filter(|sent| (sent.at_once || sent.at <= horizon) && !done.contains(sent.id.as_str())).collect()
 }
 
@@ -89,11 +93,10 @@ mod tests {
     use serde_json::json;
 
     fn line(id: &str, kind: &str, outcome: &str, sent: &str) -> Line {
-        let json = json!({
+        Line::new(json!({
             "timestamp": "2026-11-22T01:06:22.500123Z", "message": "handled", "message.kind": kind, "outcome": outcome, "sent": sent,
             "span": {"message.id": id, "context": "c"},
-        });
-        Line { json, at: Instant::now() }
+        }))
     }
 
     const LOGGED: i64 = 1_795_309_582_500;
@@ -103,7 +106,7 @@ mod tests {
         let first = line("1", "task.finished", "Committed", r#"{"2":0,"3":0}"#);
         let granted = line("2", "granted", "Committed", r#"{"4":0}"#);
         let failed = line("3", "follow", "not done: throttled", r#"{"5":0}"#);
-        let ids = |lines: &[&Line]| under_way(lines.iter().copied(), 0).into_iter().map(|sent| sent.id).collect::<Vec<_>>();
+        let ids = |lines: &[&Line]| under_way(lines.iter().copied(), 0).iter().map(|sent| sent.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&[&first]), ["2", "3"]);
         // What failed comes back, and what it sent before is on its way all the same.
         assert_eq!(ids(&[&first, &granted, &failed]), ["3", "4", "5"]);
@@ -115,9 +118,9 @@ mod tests {
     fn a_timer_is_under_way_when_it_is_due() {
         let armed = line("1", "sequence.triggered", "Committed", r#"{"2":4}"#);
         let timer = Sent { id: "2".into(), at_once: false, at: LOGGED + 4000 };
-        assert_eq!(armed.sent(), [timer.clone()]);
+        assert_eq!(armed.sent, [timer.clone()]);
         assert!(under_way([&armed], LOGGED + 3999).is_empty());
-        assert_eq!(under_way([&armed], LOGGED + 4000), [timer]);
+        assert_eq!(under_way([&armed], LOGGED + 4000), [&timer]);
     }
 
     #[test]

@@ -81,9 +81,11 @@ impl Observer {
                 }
                 let back = if n % FAR_EVERY == 0 { FAR_BACK } else { BACK };
                 let from = newest - i64::try_from(back.as_millis()).unwrap_or_default();
+                let began = Instant::now();
                 // A group without lines may not exist yet, so trouble here is no trouble.
                 newest = read_logs(&raw, &group, from, &books).await.ok().flatten().unwrap_or(newest).max(newest);
-                tokio::time::sleep(LOGS_EVERY).await;
+                // Reading keeps the cloud busy for a fifth of the time at most.
+                tokio::time::sleep(LOGS_EVERY.max(began.elapsed() * 4)).await;
             }
         }));
         Ok(observer)
@@ -264,7 +266,7 @@ async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> R
             let place = books.lines.len();
             let context = json["context"].as_str().unwrap_or_default().to_owned();
             books.by_context.entry(context).or_default().push(place);
-            books.lines.push(Arc::new(Line { json, at: Instant::now() }));
+            books.lines.push(Arc::new(Line::new(json)));
         }
     }
     books.log_reads += 1;

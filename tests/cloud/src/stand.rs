@@ -8,7 +8,7 @@
 use crate::api::{Api, Reply, project_manifest};
 use crate::cloud::now_millis;
 use crate::events::{fresh, history, mark};
-use crate::line::{Line, Root, under_way};
+use crate::line::{Line, Root, Sent, under_way};
 use crate::observer::{Observer, Seen};
 use crate::patience::until;
 use crate::problem::Problem;
@@ -22,7 +22,8 @@ use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::keys::LaneKey;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::bus::rule_takes;
-use keelway_world::case::{Answer, Control, Entrance, LaneView, Said, Stand};
+use keelway_world::case::{Answer, Entrance, Said, Stand};
+use keelway_world::sequences::{Control, LaneView, SequencesStand};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ impl<'a> CloudStand<'a> {
         self.stopwatch.as_ref().is_some_and(|stopwatch| self.stretch.is_too_little(stopwatch.steps()))
     }
 
-    /// What went wrong that a case cannot say.
+    /// What went wrong that a case cannot say. The steps after that do nothing: what they would wait for may never come.
     pub fn trouble(&self) -> &[String] {
         &self.trouble
     }
@@ -89,7 +90,7 @@ impl<'a> CloudStand<'a> {
 
     /// Waits until nothing is under way any more.
     fn settle(&self) -> Result<(), Problem> {
-        let left = || under_way(self.lines().iter().map(Arc::as_ref), self.horizon);
+        let left = || -> Vec<Sent> { under_way(self.lines().iter().map(Arc::as_ref), self.horizon).into_iter().cloned().collect() };
         let so_far = || format!("not handled: {:?}\n    {}", left(), self.story());
         until("the handling of all messages", || Ok(left().is_empty().then_some(())), so_far)?;
         self.mark()
@@ -230,26 +231,13 @@ impl Stand for CloudStand<'_> {
     fn now(&self) -> Timestamp {
         Timestamp(now_millis())
     }
-
     fn step(&mut self) {
         self.stopwatch.get_or_insert_with(Stopwatch::start);
     }
-
-    fn apply(&mut self, project: &str, shipyard: &str) -> Answer {
-        self.projects.insert(project.to_owned());
-        let api = self.stack.api();
-        let apply = |project: Option<&str>, text: &str| self.stack.wait(api.apply(project, text)).map(answer);
-        if self.applied.insert(project.to_owned()) {
-            let made = apply(None, &project_manifest(project));
-            if !matches!(made, Ok(Answer { said: Some(Said::Status(200..=299)), .. })) {
-                return self.note(made).unwrap_or_default();
-            }
-        }
-        let applied = apply(Some(project), &self.stretch.shipyard(shipyard));
-        self.note(applied).unwrap_or_default()
-    }
-
     fn send(&mut self, event: &Value, at: Entrance) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
         let context = context_under(event);
         self.contexts.insert(context.clone());
         let decides = at == Entrance::Api && event["type"] == format!("{PREFIX}approval.finished");
@@ -267,14 +255,46 @@ impl Stand for CloudStand<'_> {
         };
         self.end_of_step(step)
     }
+    fn wait(&mut self, span: Span) {
+        if !self.trouble.is_empty() {
+            return;
+        }
+        let span = self.stretch.span(Duration::from_millis(u64::try_from(span.0).unwrap_or_default()));
+        self.stopwatch.get_or_insert_with(Stopwatch::start).wait(span);
+        self.horizon = now_millis();
+        self.end_of_step(Ok(Answer::unknown()));
+    }
+    fn outgoing(&mut self) -> Vec<Value> {
+        self.seen().iter().map(|seen| seen.event.clone()).collect()
+    }
+}
 
+impl SequencesStand for CloudStand<'_> {
+    fn apply(&mut self, project: &str, shipyard: &str) -> Answer {
+        self.projects.insert(project.to_owned());
+        let api = self.stack.api();
+        let apply = |project: Option<&str>, text: &str| self.stack.wait(api.apply(project, text)).map(answer);
+        if self.applied.insert(project.to_owned()) {
+            let made = apply(None, &project_manifest(project));
+            if !matches!(made, Ok(Answer { said: Some(Said::Status(200..=299)), .. })) {
+                return self.note(made).unwrap_or_default();
+            }
+        }
+        let applied = apply(Some(project), &self.stretch.shipyard(shipyard));
+        self.note(applied).unwrap_or_default()
+    }
     fn decide(&mut self, approval: &Value, approve: bool) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
         let (project, context) = (text(&approval["data"]["project"]), text(&approval["shkeptncontext"]));
         let step = self.decision((&project, &context, &approval["id"]), async |api| api.decide(approval, approve).await);
         self.end_of_step(step)
     }
-
     fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: Control) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
         let state = match control {
             Control::Pause => "pause",
             Control::Resume => "resume",
@@ -291,23 +311,10 @@ impl Stand for CloudStand<'_> {
         });
         self.end_of_step(step)
     }
-
-    fn wait(&mut self, span: Span) {
-        let span = self.stretch.span(Duration::from_millis(u64::try_from(span.0).unwrap_or_default()));
-        self.stopwatch.get_or_insert_with(Stopwatch::start).wait(span);
-        self.horizon = now_millis();
-        self.end_of_step(Ok(Answer::unknown()));
-    }
-
-    fn outgoing(&mut self) -> Vec<Value> {
-        self.seen().iter().map(|seen| seen.event.clone()).collect()
-    }
-
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let found = self.stack.wait(self.stack.api().sequence(project, context));
         Some(self.note(found).flatten())
     }
-
     fn open(&mut self, project: &str, types: &[String]) -> Option<Vec<Value>> {
         let mut open = vec![];
         for ty in types {
@@ -316,7 +323,6 @@ impl Stand for CloudStand<'_> {
         }
         Some(open)
     }
-
     fn lane(&mut self, project: &str, stage: &str, service: &str) -> Option<LaneView> {
         let lane = LaneKey(format!("K#{project}#{stage}#{service}"));
         let items = self.stack.items(&lane.0, "");

@@ -2,8 +2,14 @@
 //!
 //! `KEELWAY_SEEDS` runs more seeds of the counters; `KEELWAY_COUNTER_SEED=n` replays one with every request it made.
 
-use keelway_conformance::counter::simulate;
-use keelway_conformance::sim::{number, seeds};
+use keelway_conformance::contracts::Contracts;
+use keelway_conformance::counter::cases::{Case, CountersWorld};
+use keelway_conformance::counter::versions::side_by_side;
+use keelway_conformance::counter::{Counters, simulate};
+use keelway_conformance::sim::{Stats, Violation, number, seeds};
+use keelway_world::case::{cases, run};
+use keelway_world::story::{Mode, Story};
+use keelway_world::worker::Worker;
 
 #[test]
 fn every_seed_of_the_counters_keeps_the_invariants() {
@@ -25,4 +31,50 @@ fn one_seed_of_the_counters() {
         Ok(stats) => println!("seed {seed} keeps every invariant: {:?}", stats.0),
         Err(violation) => panic!("{}\n\nseed {seed}: {}", violation.trace.join("\n"), violation.rule),
     }
+}
+
+fn all() -> Vec<(String, Case)> {
+    let cases: Vec<Case> = cases().unwrap_or_else(|e| panic!("{e}"));
+    cases.into_iter().map(|case| (case.id.clone(), case)).collect()
+}
+
+fn tell(case: &Case, mode: Mode) -> (Story<Counters<Worker>>, Result<(), String>) {
+    let mut world = CountersWorld::new(mode);
+    let result = run(case, &mut world).map_err(|failure| format!("{failure}\n  ({})", case.title));
+    (world.0, result)
+}
+
+#[test]
+fn every_case_of_the_counters_holds() {
+    Contracts::new(all(), tell).hold();
+}
+
+#[test]
+fn every_message_to_a_counter_twice_is_once() {
+    Contracts::new(all(), tell).hold_with_everything_twice();
+}
+
+#[test]
+fn a_crash_after_any_request_of_a_counter_changes_nothing() {
+    Contracts::new(all(), tell).hold_with_a_fault_after_each_request();
+}
+
+#[test]
+fn a_later_version_that_adds_to_the_format_works_beside_the_earlier_one() {
+    versions(side_by_side::<1>);
+}
+
+#[test]
+fn what_a_later_version_wrote_in_a_newer_format_waits_for_it() {
+    versions(side_by_side::<2>);
+}
+
+fn versions(simulate: impl Fn(u64, bool) -> Result<Stats, Violation> + Sync) {
+    let count = number("KEELWAY_SEEDS").unwrap_or(5_000);
+    let stats = seeds(count, |seed| simulate(seed, false)).unwrap_or_else(|violation| {
+        let trace = simulate(violation.seed, true).err().map(|violation| violation.trace.join("\n")).unwrap_or_default();
+        panic!("{trace}\n\nseed {}: {}", violation.seed, violation.rule);
+    });
+    println!("{count} seeds: {:?}", stats.0);
+    assert!(stats.0.get("waited for the later version").is_some_and(|n| *n > 0), "nothing had to wait");
 }

@@ -1,7 +1,8 @@
 //! A world for the engines, in memory: twins of the table, the bus, the queue and the clock that behave, and misbehave, as AWS
 //! does; workers whose every request is a step somebody else decides about; and the cases, stories told as data.
 //!
-//! No AWS, no sockets, no runtime. [`World`] is the entry point; [`case`] reads stories and tells them to any [`case::Stand`].
+//! No AWS, no sockets, no runtime. [`World`] is the entry point; [`case`] reads stories and tells them to any [`case::Stand`];
+//! [`Tested`] is what all of it needs of an engine.
 
 pub mod bus;
 pub mod case;
@@ -10,6 +11,7 @@ pub mod core;
 pub mod exec;
 pub mod queue;
 pub mod rng;
+pub mod sequences;
 pub mod story;
 pub mod table;
 pub mod tested;

@@ -52,7 +52,7 @@ async fn an_approval_is_decided_once() {
     assert_eq!(state(&stand, &context).await["state"], "started");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_answer_waits_for_the_state() {
     let mut stand = Stand::with(Limits::default(), Duration::from_secs(5));
     let (context, _, path) = waiting(&mut stand).await;

@@ -136,6 +136,29 @@ async fn a_client_keeps_its_id_and_time_and_the_same_again_does_nothing() {
 }
 
 #[tokio::test]
+async fn other_content_that_comes_before_the_first_is_handled_is_taken_and_kept_as_invalid() {
+    let mut stand = Stand::new();
+    stand.apply("p", STAGES).await;
+    let context = "0b9e7a44-1f7e-4abc-8123-5d2a5ef11ecf";
+    let trigger = |image: &str| {
+        let attributes = json!({"id": "x", "shkeptncontext": context});
+        event("sh.keptn.event.dev.delivery.triggered", attributes, json!({"image": image}))
+    };
+    for image in ["first", "second"] {
+        let answer = stand.post("/v1/event", &trigger(image)).await;
+        assert_eq!(answer.status, 200, "the state does not show the first one yet: {answer:?}");
+    }
+    stand.work().await;
+    let events = stand.get(&format!("/v1/event?keptnContext={context}&project=p")).await.json();
+    let triggers: Vec<&Value> = events["events"].as_array().unwrap().iter().filter(|event| event["id"] == "x").collect();
+    let verdict = |image: &str| triggers.iter().find(|event| event["data"]["image"] == image).unwrap()["verdict"].clone();
+    assert_eq!((triggers.len(), verdict("first")), (2, Value::Null));
+    assert!(verdict("second").as_str().is_some_and(|verdict| verdict.starts_with("invalid: ")), "{}", verdict("second"));
+    assert_eq!(stand.open("deployment").await["data"]["image"], "first");
+    assert_eq!(stand.post("/v1/event", &trigger("second")).await.status, 409, "now it does");
+}
+
+#[tokio::test]
 async fn nobody_without_a_token() {
     let stand = Stand::new();
     for path in ["/v1/metadata", "/v1/project", "/nothing"] {

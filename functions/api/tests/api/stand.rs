@@ -183,7 +183,7 @@ impl Stand {
     pub async fn step(&mut self) -> bool {
         let fresh: Vec<Value> = {
             let core = self.world.core();
-            let details = core.bus.firsts().skip(self.bus_seen).map(|p| serde_json::from_str(&p.entry.detail).unwrap());
+            let details = core.bus.log.iter().skip(self.bus_seen).map(|p| serde_json::from_str(&p.entry.detail).unwrap());
             details.collect()
         };
         self.bus_seen += fresh.len();

@@ -16,6 +16,11 @@ use serde_json::{Value, json};
 /// Of an evaluation nobody gave a window.
 const EVALUATION_WINDOW: Span = Span::minutes(5);
 
+/// The largest record: an item holds 400 KB, and the key and other attributes need some of it.
+const MAX_RECORD_BYTES: usize = 390 * 1024;
+/// The longest message of a sequence's `.finished`.
+const MAX_MESSAGE_BYTES: usize = 16 * 1024;
+
 /// A transition under construction.
 pub(super) struct Step<'a> {
     pub facts: &'a Facts<'a>,
@@ -24,6 +29,8 @@ pub(super) struct Step<'a> {
     pub record: Record,
     /// The commit has something to publish or to hand on.
     pub recorded: bool,
+    /// It takes the place of a commit whose record would have been too large.
+    reduced: bool,
     /// The last `.finished` of the task just completed: its labels and message become the sequence's.
     pub last: Option<CloudEvent>,
 }
@@ -33,12 +40,13 @@ impl<'a> Step<'a> {
         let record = Record {
             base: facts.base.clone(),
             absorbed: old.reactions.iter().map(|reaction| reaction.content).collect(),
+            inputs: old.bare.iter().filter_map(|bare| serde_json::to_string(bare).ok()).collect(),
             made_by: facts.cause.id,
             at: facts.now,
             previous: old.record.map(|id| (id.number, id.hash.to_string())),
             ..Record::default()
         };
-        Self { facts, old, next: old.clone(), record, recorded: false, last: None }
+        Self { facts, old, next: old.clone(), record, recorded: false, reduced: false, last: None }
     }
 
     /// The scope of every event about this execution.
@@ -60,6 +68,7 @@ impl<'a> Step<'a> {
             answers: Answers::Nothing,
             git_commit_id: self.next.git_commit_id.clone(),
             with_base: false,
+            with: vec![],
             without: vec![],
             data: Object::new(),
         }
@@ -116,10 +125,10 @@ impl<'a> Step<'a> {
         self.next.began = Some(self.facts.now);
         let mut data = self.scope();
         data.insert("status".into(), json!(Status::Succeeded.as_str()));
-        if let Some(labels) = self.record.base.get("labels").filter(|labels| labels.is_object()) {
-            data.insert("labels".into(), labels.clone());
+        let mut draft = self.sequence_draft(Kind::Started, data);
+        if self.record.base.get("labels").is_some_and(Value::is_object) {
+            draft.with.push("labels".into());
         }
-        let draft = self.sequence_draft(Kind::Started, data);
         self.draft(draft);
     }
 
@@ -133,6 +142,7 @@ impl<'a> Step<'a> {
             answers: Answers::Event(self.next.trigger_id.clone()),
             git_commit_id: None,
             with_base: false,
+            with: vec![],
             without: vec![],
             data,
         }
@@ -156,6 +166,8 @@ impl<'a> Step<'a> {
         self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
         arm(&mut self.next, self.facts);
+        let timeout = task.timeout.unwrap_or(self.facts.policy.task_timeout);
+        self.next.quick = timeout.0 == 0 || self.next.wake.is_some_and(|wake| wake <= self.facts.now + timeout);
     }
 
     /// Ends the execution if an event with the gathered payload and these members would be larger than events may be. What
@@ -248,7 +260,13 @@ impl<'a> Step<'a> {
         self.next.sent = None;
         self.next.repeated = None;
         self.next.due = None;
+        self.forget_answers();
+    }
+
+    fn forget_answers(&mut self) {
         self.next.reactions.clear();
+        self.next.bare.clear();
+        self.next.quick = false;
     }
 
     /// Ends with the last executed task's result.
@@ -268,7 +286,7 @@ impl<'a> Step<'a> {
         }
         data.insert("status".into(), json!(outcome.status.as_str()));
         data.insert("result".into(), json!(outcome.result.as_str()));
-        data.insert("message".into(), json!(message));
+        data.insert("message".into(), json!(shortened(message)));
         let draft = self.sequence_draft(Kind::Finished, data);
         if outcome.result == TaskResult::Fail || outcome.status == Status::Errored {
             let id = draft.id.clone().unwrap_or_default();
@@ -280,7 +298,7 @@ impl<'a> Step<'a> {
         self.next.lane = Lane::None;
         self.next.open = None;
         self.next.paused = false;
-        self.next.reactions.clear();
+        self.forget_answers();
         self.next.due = None;
         if matches!(outcome.end, End::Normal | End::TimedOut) {
             let base = &mut self.record.base;
@@ -288,7 +306,7 @@ impl<'a> Step<'a> {
             base.insert("status".into(), json!(outcome.status.as_str()));
             follow::on_end(self, outcome.result);
         }
-        if self.record.sends.is_empty() && !self.record.events.iter().any(|draft| draft.with_base) {
+        if self.record.sends.is_empty() && !self.record.events.iter().any(|draft| draft.with_base || !draft.with.is_empty()) {
             // Nobody needs the payload any more.
             self.record.base = Object::new();
         }
@@ -309,6 +327,22 @@ impl<'a> Step<'a> {
         self.draft(draft);
     }
 
+    /// The end of an execution whose next record would be too large: nothing of what it has gathered is handed on.
+    fn reduced(&self, size: usize) -> Self {
+        let mut step = Step::new(self.old, self.facts);
+        step.reduced = true;
+        step.record.base = step.scope();
+        let field = largest_member(&self.record.base).map(|(field, bytes)| format!(", of which data.{field} has {bytes}"));
+        let message = format!(
+            "the sequence cannot go on: what it would have to keep has {size} bytes, {MAX_RECORD_BYTES} are allowed{}; hand on references instead \
+             of content",
+            field.unwrap_or_default()
+        );
+        let outcome = Outcome { end: End::Normal, result: TaskResult::Fail, status: Status::Errored, at: self.facts.now };
+        step.end(outcome, &message);
+        step
+    }
+
     pub fn arm(&mut self) {
         arm(&mut self.next, self.facts);
     }
@@ -318,8 +352,12 @@ impl<'a> Step<'a> {
         Decision::Commit(Box::new(self.transition()))
     }
 
-    /// The transition; its record's address goes into the state.
+    /// The transition; its record's address goes into the state. A record that no item can hold ends the execution instead, by name.
     pub fn transition(mut self) -> Transition {
+        let size = if self.recorded { self.record.to_bytes().len() } else { 0 };
+        if size > MAX_RECORD_BYTES && !self.reduced {
+            return self.reduced(size).transition();
+        }
         let record = self.recorded.then(|| {
             let task = if self.next.outcome.is_some() { RecordId::END } else { self.next.task };
             self.next.record = Some(self.record.id(self.next.id, task));
@@ -327,6 +365,11 @@ impl<'a> Step<'a> {
         });
         Transition { next: self.next, record }
     }
+}
+
+/// Of a message that a sequence's `.finished` repeats from its last task's: that event has all of it.
+fn shortened(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)]
 }
 
 /// project, stage and service of an execution as event data.

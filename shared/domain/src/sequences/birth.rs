@@ -138,6 +138,8 @@ fn fresh(birth: &Birth) -> Execution {
         began: None,
         paused_at: None,
         reactions: vec![],
+        bare: vec![],
+        quick: false,
         results: vec![],
         repeated: None,
         wake: None,

@@ -4,6 +4,7 @@
 use super::state::{End, Execution, Lane};
 use crate::cause::Cause;
 use crate::ids::ExecutionId;
+use crate::names::Context;
 
 /// One thing owed. All of them may be done any number of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,15 @@ pub enum Duty {
     Leave(u32),
     /// Enter the lane's queue with the present request, then drive the lane.
     Ask,
+    /// Look whether the lane is still held by this request, as it was before the own one stood in the queue; drive it if not.
+    Look {
+        /// Who held it.
+        holder: ExecutionId,
+        /// The holder's context.
+        context: Context,
+        /// Which of the holder's requests.
+        ask: u32,
+    },
     /// Drive the lane: it may be free.
     Drive,
     /// Tell a follow-up that it holds the lane: the commit that created it handed the lane on.

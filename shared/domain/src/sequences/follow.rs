@@ -6,7 +6,7 @@ use crate::event::{Kind, Object, SOURCE, TaskResult};
 use crate::ids::{ExecutionId, event_id};
 use crate::names::{SequenceName, StageName};
 use crate::record::{Answers, Draft};
-use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
+use crate::shipyard::{MAX_FOLLOW_UPS, Match, Sequence, Shipyard, Stage, Task, Trigger};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -55,6 +55,12 @@ fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
         .filter(|(_, sequence)| sequence.triggered_on.iter().any(|t| t.event == event && fires(t, step, result)))
         .collect();
     for (stage, sequence) in chosen {
+        if step.record.sends.len() >= MAX_FOLLOW_UPS {
+            step.record
+                .notes
+                .push(format!("more than {MAX_FOLLOW_UPS} sequences are triggered on this: the others were not started"));
+            return;
+        }
         let execution = ExecutionId::of_follow_up(step.next.id, cause, &stage.name, &sequence.name);
         let trigger_id = event_id(execution, "triggered").to_string();
         let mut data = Object::new();
@@ -68,6 +74,7 @@ fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
             answers: Answers::Nothing,
             git_commit_id: None,
             with_base: true,
+            with: vec![],
             without: vec![],
             data,
         });

@@ -6,6 +6,7 @@
 
 mod advance;
 mod approval;
+mod bare;
 mod birth;
 mod decide;
 mod duties;
@@ -15,6 +16,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use bare::{Bare, First};
 pub use birth::{Birth, born, first_payload, never_started};
 pub use decide::{Decision, Facts, Input, Policy, Transition, UNANSWERED, deadline, decide};
 pub use duties::{Duty, fresh, owed};

@@ -1,5 +1,6 @@
 //! Answers to the open task: who counts, when it is complete, and what the answers come to together.
 
+use super::Bare;
 use super::advance::Step;
 use super::decide::{Decision, Facts, Transition, hasten, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
@@ -61,6 +62,8 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     step.record.absorbed.push(reaction.content);
     see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
     step.next.reactions.push(reaction);
+    step.next.bare.extend((kind == ReactionKind::Started).then(|| Bare::of(event, &task.name, at)).flatten());
+    step.next.quick = false;
     let (started, finished) = (step.next.count(ReactionKind::Started), step.next.count(ReactionKind::Finished));
     if complete_with(started, finished) {
         step.last = Some(event.clone());
@@ -94,6 +97,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         answers: crate::record::Answers::Event(trigger.uuid().to_string()),
         git_commit_id: x.git_commit_id.clone(),
         with_base: false,
+        with: vec![],
         without: vec![],
         data: event.data.clone(),
     });

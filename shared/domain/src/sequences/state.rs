@@ -1,5 +1,6 @@
 //! The state of one execution of a sequence, and of the context it belongs to.
 
+use super::Bare;
 use crate::event::{CloudEvent, Kind, Status, TaskResult};
 use crate::ids::{ExecutionId, RecordId, hash64};
 use crate::json::canonical;
@@ -72,6 +73,10 @@ pub struct Execution {
     pub paused_at: Option<Timestamp>,
     /// Answers to the open task.
     pub reactions: Vec<Reaction>,
+    /// Those of them that are kept here and nowhere else.
+    pub bare: Vec<Bare>,
+    /// The open task's first `.started` changes nothing but the two lists above: no deadline becomes an earlier one.
+    pub quick: bool,
     /// The results of the tasks behind it.
     pub results: Vec<TaskResult>,
     /// The message by which the sweep had the open task's trigger repeated ([`crate::cause::Cause::id`]); once per task.

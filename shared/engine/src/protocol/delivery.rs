@@ -33,10 +33,19 @@ pub enum Body<M> {
 impl<M: Serialize> Delivery<M> {
     /// The message as a cause: the same for every delivery of it.
     pub fn cause(&self) -> Cause {
+        Cause::of(self.text().as_bytes(), self.sent)
+    }
+
+    /// The message as a cause that all copies of it share.
+    pub fn cause_of_any_copy(&self) -> Cause {
+        Cause::of_any_copy(self.text().as_bytes(), self.sent)
+    }
+
+    fn text(&self) -> String {
         match &self.body {
-            Body::Event(event) => Cause::of(event.to_bytes().as_bytes(), self.sent),
-            Body::Own(message) => Cause::of(body(message).as_bytes(), self.sent),
-            Body::Invalid { text, .. } => Cause::of(text.as_bytes(), self.sent),
+            Body::Event(event) => event.to_bytes(),
+            Body::Own(message) => body(message),
+            Body::Invalid { text, .. } => text.clone(),
         }
     }
 }

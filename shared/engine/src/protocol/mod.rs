@@ -14,5 +14,5 @@ mod subject;
 pub mod sweep;
 
 pub use delivery::{Body, Delivery, Handled};
-pub use run::{COMMIT_TRIES, Change, Handler, Verdict, commit, contended, run, settle, woken};
+pub use run::{COMMIT_TRIES, Change, Handler, Verdict, commit, contended, run, settle};
 pub use subject::{Effect, Engine, Letter, Loaded, Place, RecordOf, Subject, check_format, create, fresh};

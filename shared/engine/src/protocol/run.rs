@@ -178,13 +178,6 @@ pub async fn wake<E: Engine>(engine: &E, x: &E::State, at: Timestamp) -> Result<
     engine.ports().send_at(letter.to, &name, &letter.body, at).await
 }
 
-/// The time by which a wake-up for `at` is decided. Clocks differ: if one delivery of it found the time come and another did not, the
-/// first could commit and stop while the second acknowledges the message, and nobody would finish what was committed. So a wake-up that
-/// comes as little early as clocks differ has come in time.
-pub fn woken(at: Timestamp, now: Timestamp) -> Timestamp {
-    if at - now <= record::SKEW { now.max(at) } else { now }
-}
-
 /// Others keep changing it: the message comes back.
 pub fn contended(what: impl std::fmt::Display) -> PortError {
     PortError::Retry { request: "commit", reason: format!("{what} was changed by others {COMMIT_TRIES} times in a row") }

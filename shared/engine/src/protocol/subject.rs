@@ -123,6 +123,8 @@ pub trait Engine: Send + Sync {
     fn ports(&self) -> &Self::Ports;
     /// How long records, and subjects that have ended, are kept.
     fn retention(&self) -> Span;
+    /// Whether a message is a wake-up, as [`Subject::wake_up`] makes them.
+    fn is_wake_up(message: &Self::Message) -> bool;
     /// Handles an event from the bus. `cause`: the message it came in.
     fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
     /// Handles one of its own messages.
@@ -133,7 +135,11 @@ pub trait Engine: Send + Sync {
         async {
             match &delivery.body {
                 Body::Event(event) => self.event(event, delivery.cause()).await,
-                Body::Own(message) => self.message(message, delivery.cause()).await,
+                Body::Own(message) => {
+                    // What a wake-up decides depends on the clock: see `Cause::of_any_copy`.
+                    let cause = if Self::is_wake_up(message) { delivery.cause_of_any_copy() } else { delivery.cause() };
+                    self.message(message, cause).await
+                }
                 Body::Invalid { reason, text } => {
                     invalid::record(self.ports(), self.retention(), delivery.sent, reason, text).await
                 }
@@ -164,6 +170,8 @@ pub struct Loaded<S> {
     pub x: S,
     /// The item's version.
     pub version: i64,
+    /// The item's format.
+    pub format: i64,
 }
 
 impl<S: Subject> Loaded<S> {
@@ -173,14 +181,17 @@ impl<S: Subject> Loaded<S> {
     /// [`PortError::Retry`] for an item of a newer format, [`PortError::Refused`] for one that cannot be read.
     pub fn read(item: &Item) -> Result<Self, PortError> {
         check_format(item, S::FORMAT)?;
-        Ok(Self { x: S::decode(item)?, version: item.version() })
+        Ok(Self { x: S::decode(item)?, version: item.version(), format: item.number("f").unwrap_or(S::FORMAT) })
     }
 
-    /// The write that moves it on to the next state: only what differs, so that attributes a newer version has added survive.
+    /// The write that moves it on to the next state: only what differs, so that attributes a newer version has added survive. An item of an
+    /// older format becomes one of this code's, and with it every attribute.
     pub fn update(&self, next: &S, expires: Timestamp) -> Write {
         let (before, after) = (attributes(&self.x, expires), attributes(next, expires));
         let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
-        let mut set: Attrs = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
+        let older = self.format < S::FORMAT;
+        let mut set: Attrs = after.into_iter().filter(|(name, value)| older || before.get(name) != Some(value)).collect();
+        set.extend(older.then(|| (Name::Borrowed("f"), S::FORMAT.into())));
         set.insert(Name::Borrowed("v"), (self.version + 1).into());
         Write::Update { key: next.key(), condition: Condition::Version(self.version), set, remove, raise: false }
     }

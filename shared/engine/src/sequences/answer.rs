@@ -3,16 +3,16 @@
 use super::history::{self, Verdict as Recorded};
 use super::load::Reading;
 use super::message::Address;
-use super::{Loaded, Sequences, keys};
+use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
-use crate::ports::{PortError, Ports};
+use crate::ports::{PortError, Ports, Written};
 use crate::protocol::{Handled, Handler, Verdict, invalid, record, run, settle};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
-use keelway_domain::event::CloudEvent;
+use keelway_domain::event::{CloudEvent, EventType};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
-use keelway_domain::sequences::{Decision, Execution, Flags, Input, ReactionKind, content, decide, events_needed};
+use keelway_domain::sequences::{Bare, Decision, Execution, First, Flags, Input, ReactionKind, content, decide, events_needed};
 use keelway_domain::time::Timestamp;
 
 pub(super) const UNKNOWN_TRIGGER: &str =
@@ -60,9 +60,23 @@ impl<P: Ports> Sequences<P> {
             return self.refuse(event, at, &reason).await;
         }
         match self.answered(event) {
-            Ok((to, trigger)) => run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause }).await,
+            Ok((to, trigger)) => {
+                if kind == ReactionKind::Started && self.first_started(&to, &trigger, event, at).await? {
+                    return Ok(Handled::Committed);
+                }
+                run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause }).await
+            }
             Err(reason) => self.refuse(event, at, reason).await,
         }
+    }
+
+    /// Absorbs the first `.started` of an open task in one write, if it says nothing else. `false`: decide about it.
+    async fn first_started(&self, to: &Address, trigger: &RecordId, event: &CloudEvent, at: Timestamp) -> Result<bool, PortError> {
+        let EventType::Task(task, _) = EventType::parse(&event.ty) else { return Ok(false) };
+        let (Some(stage), Some(service)) = (event.text("stage"), event.text("service")) else { return Ok(false) };
+        let Some(first) = First::of(event, &task, at) else { return Ok(false) };
+        let write = codec::first_started(to, trigger, (task.as_str(), stage, service), &first);
+        Ok(self.ports.write(&write).await? == Written::Done)
     }
 
     /// A person's decision on an approval, from the API.
@@ -116,8 +130,9 @@ impl<P: Ports> Handler<Sequences<P>> for Answer<'_> {
         match decide(x, input, &reading.facts(engine.ports.now(), self.cause, &flags)) {
             Decision::Commit(transition) => {
                 let Some(mut change) = engine.change(loaded, *transition).await? else { return Ok(Verdict::Again) };
-                // A decision is an event of the commit's own record.
-                if !self.by_person {
+                // A decision is an event of the commit's own record; a bare `.started` is kept in the execution.
+                let kept = |bare: &Bare| (bare.at, &bare.source, &bare.id) == (self.at, &self.event.source, &self.event.id);
+                if !self.by_person && !change.next.bare.iter().any(kept) {
                     change.items.push(history::event(&engine.limits, &self.to.project, self.event, self.at, Recorded::None));
                 }
                 Ok(Verdict::Commit(Box::new(change)))

@@ -2,20 +2,21 @@
 
 use super::codec::{self, LoadedContext};
 use super::history::Verdict as Recorded;
+use super::lane::{Found, entry_item};
 use super::load::Project;
 use super::message::Address;
 use super::{Loaded, Sequences, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write};
-use crate::protocol::{Change, Handled, Handler, Verdict};
+use crate::protocol::{Change, Effect, Handled, Handler, Verdict};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
-    Birth, Class, Decision, Execution, Facts, FollowUp, Input, Lane, MAX_DEPTH, Record, Transition, born, decide, first_payload,
-    never_started,
+    Birth, Class, Decision, Duty, Execution, Facts, FollowUp, Input, Lane, MAX_DEPTH, Record, Transition, born, decide,
+    first_payload, never_started,
 };
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
@@ -117,26 +118,42 @@ impl Start<'_> {
             Err(message) => (never_started(&birth, &message, now), Sequence::none()),
         };
         let flags_hold = context_write(ground, &transition.next, now, engine.limits.retention);
-        if transition.next.lane == Lane::Wants
-            && let Some(lane) = engine.take_if_free(&transition.next).await?
+        let wants = transition.next.lane == Lane::Wants;
+        let lane = if wants { engine.find_lane(&transition.next).await? } else { Found::Unclear };
+        if let Found::Free(lock) = &lane
             && let Some(started) = start(&transition.next, &sequence, ground, &birth, now)
         {
             let mut change = Change::new(None, started.next, started.record);
             change.items = recorded;
-            if change.next.lane == Lane::Holds {
-                change.with.push(lane);
-            }
+            change.with.extend((change.next.lane == Lane::Holds).then(|| lock.clone()));
             change.with.push(flags_hold);
             return Ok(Verdict::Commit(Box::new(change)));
         }
-        if !matches!(flags_hold, Write::Check(..)) {
-            // Another trigger of the context may have been first; a pause in it must not be overwritten. That the flags may change now does
-            // no harm: whoever is granted the lane looks again.
-            drop(engine.ports.write(&flags_hold).await?);
-        }
+        let look = match lane {
+            Found::Held(look) => Some(look),
+            Found::Free(_) | Found::Unclear => None,
+        };
+        Ok(Verdict::Commit(Box::new(self.wait(transition, recorded, flags_hold, look))))
+    }
+
+    /// The execution without a start. One that wants its lane enters the queue in the same transaction; `look`: what to do then, if the
+    /// lane's holder is known. That the flags may change meanwhile does no harm: whoever is granted the lane looks again.
+    fn wait(&self, transition: Transition, recorded: Vec<Item>, context: Write, look: Option<Duty>) -> Change<Execution> {
         let mut change = Change::new(None, transition.next, transition.record);
         change.items = recorded;
-        Ok(Verdict::Commit(Box::new(change)))
+        if !matches!(context, Write::Check(..)) {
+            change.with.push(context);
+        }
+        if change.next.lane == Lane::Wants {
+            change.with.push(Write::Put(entry_item(&change.next), Condition::Always));
+            let asks = |effect: &mut Effect<Duty>| {
+                if *effect == Effect::Duty(Duty::Ask) {
+                    *effect = Effect::Duty(look.clone().unwrap_or(Duty::Drive));
+                }
+            };
+            change.effects.iter_mut().for_each(asks);
+        }
+        change
     }
 
     fn birth(&self, ground: &Ground) -> Birth {

@@ -9,7 +9,7 @@ use crate::ports::{Condition, PortError, Write};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{Context, ProjectName, ServiceName, TaskName};
-use keelway_domain::sequences::{Class, End, EventRef, Execution, Flags, Lane, Outcome, Reaction, ReactionKind, View};
+use keelway_domain::sequences::{Class, End, EventRef, Execution, First, Flags, Lane, Outcome, Reaction, ReactionKind, View};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -80,6 +80,8 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         began: time("st"),
         paused_at: time("pt"),
         reactions: reactions(item.bytes("r")),
+        bare: item.text("s").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
+        quick: item.flag("fs"),
         results: item.text("rs").unwrap_or_default().chars().map(result).collect(),
         repeated: item.text("rp").and_then(ExecutionId::parse).map(|cause| cause.0),
         wake: time("w"),
@@ -122,12 +124,14 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with("q", i64::from(x.ask))
         .with_some("pz", x.paused.then_some(true))
         .with("k", i64::from(x.task))
-        .with_some("th", x.record.map(|id| format!("{}#{}", id.number, id.hash)))
+        .with_some("th", x.record.map(|id| record_name(&id)))
         .with_some("tt", x.sent.map(|t| t.0))
         .with_some("du", x.due.map(|t| t.0))
         .with_some("st", x.began.map(|t| t.0))
         .with_some("pt", x.paused_at.map(|t| t.0))
         .with_some("r", (!x.reactions.is_empty()).then(|| encode_reactions(&x.reactions)))
+        .with_some("s", (!x.bare.is_empty()).then(|| serde_json::json!(x.bare).to_string()))
+        .with_some("fs", x.quick.then_some(true))
         .with_some("rs", (!x.results.is_empty()).then(|| x.results.iter().map(|r| letter(*r)).collect::<String>()))
         .with_some("rp", x.repeated.map(keys::hash))
         .with_some("w", x.wake.map(|t| t.0))
@@ -145,6 +149,31 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         (None, None) => item,
     };
     item.attrs
+}
+
+/// The write that absorbs the first `.started` of an open task without having read the execution: it names all that the decision would
+/// have looked at. Where it does not hold, the ordinary way decides.
+pub fn first_started(to: &Address, trigger: &RecordId, (task, stage, service): (&str, &str, &str), first: &First) -> Write {
+    let named = |name: &'static str, value: String| (Name::Borrowed(name), Attr::S(value));
+    let equal = Attrs::from([
+        named("th", record_name(trigger)),
+        named("gp1", keys::open_tasks(&to.project, task)),
+        named("sg", stage.to_owned()),
+        named("sv", service.to_owned()),
+        (Name::Borrowed("fs"), Attr::Flag(true)),
+    ]);
+    let set = Attrs::from([
+        (Name::Borrowed("r"), Attr::B(encode_reactions(std::slice::from_ref(&first.reaction)))),
+        named("s", serde_json::json!([first.bare]).to_string()),
+        named("le", encode_ref(&first.latest)),
+    ]);
+    let absent = vec![Name::Borrowed("r")];
+    let condition = Condition::Match { equal, absent };
+    Write::Update { key: keys::execution(to), condition, set, remove: vec![Name::Borrowed("fs")], raise: true }
+}
+
+fn record_name(id: &RecordId) -> String {
+    format!("{}#{}", id.number, id.hash)
 }
 
 fn shorten(text: &str, most: usize) -> String {

@@ -16,8 +16,11 @@ use keelway_domain::names::{Context, ProjectName, ServiceName};
 use keelway_domain::record::Answers;
 use keelway_domain::sequences::{End, Execution, Flags, content, domain_event_starts, identity};
 use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
+
+/// The items of a transaction have all become visible after this long. If it should take longer, the sweep makes up for it.
+const VISIBLE: Span = Span::seconds(15);
 
 /// The `source` of decisions that come without an event of their own.
 pub const DECISION_SOURCE: &str = "https://keelway.dev/api";
@@ -282,7 +285,11 @@ impl<P: Ports> Sequences<P> {
             if flags == loaded.flags || self.ports.write(&write).await? == Written::Done {
                 // Sent also when nothing changed: whoever asked before may have stopped in between.
                 let message = Message::Conform { project: project.clone(), context: context.clone(), after: String::new() };
-                return Ok(table::send_all(&self.ports, &[message.letter()]).await?);
+                let letter = message.letter();
+                table::send_all(&self.ports, std::slice::from_ref(&letter)).await?;
+                // An execution whose start was committed before this may become visible after its context was looked through.
+                let later = self.ports.now() + VISIBLE;
+                return Ok(self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?);
             }
         }
         Err(contended(format_args!("context {context}")).into())

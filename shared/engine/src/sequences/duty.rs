@@ -17,6 +17,10 @@ impl<P: Ports> Sequences<P> {
             // Left in the queue it would be in the next hand-over's way.
             Duty::Leave(ask) => table::record(&self.ports, vec![], vec![LaneKey::of(x).entry(x, *ask)]).await,
             Duty::Ask => self.ask(x).await,
+            Duty::Look { holder, context, ask } => {
+                let to = Address { project: x.project.clone(), context: context.clone(), execution: *holder };
+                self.look(x, &to, *ask).await
+            }
             Duty::Drive => self.drive(x, Some((x.id, x.ask))).await,
             Duty::Grant(child) => {
                 let payload = gathered(x);

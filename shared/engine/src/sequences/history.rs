@@ -7,7 +7,7 @@ use crate::ports::{PortError, Ports};
 use crate::protocol::Handled;
 use crate::protocol::invalid::{self, short};
 use crate::table;
-use keelway_domain::event::{CloudEvent, Kind, Object};
+use keelway_domain::event::{CloudEvent, Kind, MAX_LABELS_BYTES, Object};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::content;
 use keelway_domain::time::Timestamp;
@@ -108,10 +108,17 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Whether an event is too large to be taken at all.
-    pub(super) fn oversize(&self, event: &CloudEvent) -> Option<String> {
+    pub fn oversize(&self, event: &CloudEvent) -> Option<String> {
         let (size, limit) = (event.size(), self.limits.max_event_bytes);
-        (size > limit)
-            .then(|| format!("the event has {size} bytes, {limit} are allowed: hand on a reference instead of the content"))
+        if size > limit {
+            return Some(format!("the event has {size} bytes, {limit} are allowed: hand on a reference instead of the content"));
+        }
+        let labels = event.data.get("labels").map_or(0, |labels| labels.to_string().len());
+        (labels > MAX_LABELS_BYTES).then(|| {
+            format!(
+                "data.labels has {labels} bytes, {MAX_LABELS_BYTES} are allowed: hand on what is no label under a name of its own"
+            )
+        })
     }
 
     /// The kinds of `Other` events that are kept and do nothing, as in Keptn.

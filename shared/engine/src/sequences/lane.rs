@@ -20,7 +20,7 @@ use crate::protocol::contended;
 use crate::table;
 use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Execution, Lane};
+use keelway_domain::sequences::{Duty, Execution, Lane};
 
 /// Each turn removes a dead entry or moves the lock; more than this in one message is somebody else's work.
 const TURNS: usize = 60;
@@ -35,10 +35,14 @@ struct View {
     head: Option<(Item, Address, u32)>,
 }
 
-impl View {
-    fn free(&self) -> bool {
-        self.holder.is_none() && self.head.is_none()
-    }
+/// A lane as a new execution finds it.
+pub(super) enum Found {
+    /// Nobody holds it and nobody waits: the write that takes it, on condition that this stays so.
+    Free(Write),
+    /// Somebody holds it; what to do after entering the queue.
+    Held(Duty),
+    /// It is on its way from one to another.
+    Unclear,
 }
 
 /// Where an execution named by a lane is.
@@ -100,11 +104,27 @@ impl<P: Ports> Sequences<P> {
         Ok(view)
     }
 
-    /// If nobody holds the lane and nobody waits: the write that takes it, on condition that this stays so.
-    pub(super) async fn take_if_free(&self, x: &Execution) -> Result<Option<Write>, PortError> {
+    /// What a new execution finds on its lane.
+    pub(super) async fn find_lane(&self, x: &Execution) -> Result<Found, PortError> {
         let lane = LaneKey::of(x);
         let view = self.view(&x.project, &lane).await?;
-        Ok(view.free().then(|| lock_write(&lane, view.version, Some(x))))
+        Ok(match view.holder {
+            None if view.head.is_none() => Found::Free(lock_write(&lane, view.version, Some(x))),
+            None => Found::Unclear,
+            Some((to, ask)) => Found::Held(Duty::Look { holder: to.execution, context: to.context, ask }),
+        })
+    }
+
+    /// Drives the lane of `x` unless it is still held by that request. One read of both items: the lock still names the holder, and the
+    /// holder, read after the own entry stood in the queue, still holds it; so whoever leaves will see the entry.
+    pub(super) async fn look(&self, x: &Execution, holder: &Address, ask: u32) -> Result<(), PortError> {
+        let (lock, of_holder) = (LaneKey::of(x).lock(), keys::execution(holder));
+        let items = self.read(&[lock.clone(), of_holder.clone()]).await?;
+        let holds = items.get(&of_holder).map(Loaded::read).transpose()?.is_some_and(|loaded| {
+            let named = items.get(&lock).is_some_and(|lock| is_held_by(lock, &loaded.x));
+            named && loaded.x.lane == Lane::Holds && loaded.x.ask == ask
+        });
+        if holds { Ok(()) } else { self.drive(x, None).await }
     }
 
     /// Enters the queue, then drives the lane.

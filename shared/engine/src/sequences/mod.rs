@@ -141,6 +141,9 @@ impl<P: Ports> Engine for Sequences<P> {
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         self.on_event(event, cause).await
     }
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. })
+    }
     async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
         self.on_message(message, cause).await
     }

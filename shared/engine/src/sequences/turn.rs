@@ -6,7 +6,7 @@ use super::subject::entry;
 use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
-use crate::protocol::{Effect, Handled, Handler, Verdict, run, woken};
+use crate::protocol::{Effect, Handled, Handler, Verdict, run};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
 use keelway_domain::sequences::{Decision, Duty, Execution, Input, Lane, ReactionKind, deadline, decide};
@@ -51,10 +51,7 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
         let mut reading = Reading::of(engine, x, items).await?;
         let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
         // One look at the clock: what is loaded and what is decided must agree on what is due.
-        let now = match self.input {
-            Input::Wake(at) => woken(at, engine.ports.now()),
-            _ => engine.ports.now(),
-        };
+        let now = engine.ports.now();
         if self.needs_payload(x, &reading, now) {
             reading.base = engine.base(x, items).await?;
             if matches!(self.input, Input::Wake(_)) {

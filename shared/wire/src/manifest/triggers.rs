@@ -7,7 +7,7 @@ use super::shipyard::{Outline, items};
 use super::tree::{Entry, Node};
 use keelway_domain::event::{PREFIX, TaskResult};
 use keelway_domain::names::TaskName;
-use keelway_domain::shipyard::{EVALUATION, MAX_FOLLOW_UPS_PER_STAGE, Match, Trigger};
+use keelway_domain::shipyard::{EVALUATION, MAX_FOLLOW_UPS, MAX_FOLLOW_UPS_PER_STAGE, Match, Trigger};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Only so many names are looked at for one that comes near: a large shipyard full of slips must not take minutes.
@@ -318,7 +318,15 @@ impl<'o> Known<'o> {
 
 fn crowded(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
     let mut listeners: HashMap<(&str, &str), HashSet<usize>> = HashMap::new();
+    let mut everywhere: HashMap<&str, HashSet<usize>> = HashMap::new();
     for edge in edges {
+        // The same event may be named with or without the common prefix.
+        let all = everywhere.entry(edge.event.strip_prefix(PREFIX).unwrap_or(edge.event)).or_default();
+        if all.insert(edge.listener) && all.len() == MAX_FOLLOW_UPS + 1 {
+            let message =
+                format!("is one sequence too many: at most {MAX_FOLLOW_UPS} sequences may be triggered on {:?}", edge.event);
+            report.error(edge.node, edge.path.clone(), message);
+        }
         let stage = outlines[edge.listener].stage.as_str();
         let listening = listeners.entry((stage, edge.event)).or_default();
         if listening.insert(edge.listener) && listening.len() == MAX_FOLLOW_UPS_PER_STAGE + 1 {

@@ -7,7 +7,8 @@ use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::stand::CloudStand;
 use keelway_cloud_tests::stretch::Stretch;
 use keelway_cloud_tests::{Outcome, Problem};
-use keelway_world::case::{Case, Failure, Only, cases, run};
+use keelway_world::case::{Failure, Only, run};
+use keelway_world::sequences::{Case, cases};
 use std::collections::BTreeSet;
 
 pub fn tests() -> Vec<Test<Bed>> {
@@ -53,11 +54,11 @@ fn outcome(case: &Case, stand: &CloudStand<'_>, told: Result<(), Failure>) -> Ou
 
 fn listed(_: &Bed) -> Outcome {
     let cases = cases().map_err(|error| Problem(error.to_string()))?;
-    let path = repository().join("tests/cases/INDEX.md");
-    let index = std::fs::read_to_string(&path).map_err(|error| Problem::of("tests/cases/INDEX.md", error))?;
+    let path = repository().join("tests/cases/sequences/INDEX.md");
+    let index = std::fs::read_to_string(&path).map_err(|error| Problem::of("tests/cases/sequences/INDEX.md", error))?;
     // The first cell of a row: `| KC-01 | …`.
     let listed: BTreeSet<&str> =
         index.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next()).map(str::trim).collect();
     let missing: Vec<&str> = cases.iter().map(|case| case.id.as_str()).filter(|id| !listed.contains(id)).collect();
-    ensure(missing.is_empty(), || format!("tests/cases/INDEX.md does not list {}: add a row for each", missing.join(", ")))
+    ensure(missing.is_empty(), || format!("tests/cases/sequences/INDEX.md does not list {}: add a row for each", missing.join(", ")))
 }

@@ -9,7 +9,7 @@ use keelway_cloud_tests::{Outcome, Problem};
 use keelway_domain::event::PREFIX;
 use serde_json::Value;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A file of `examples/keptn`, whose project has the same name; the sequence to trigger; what must end with `pass`, in this order.
 struct Shown {
@@ -79,15 +79,6 @@ fn list(path: &str) -> Result<Vec<Vec<String>>, Problem> {
     Ok(lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect())
 }
 
-/// All events of a context, oldest first.
-fn events(shell: &Shell, project: &str, context: &str) -> Result<Vec<Value>, Problem> {
-    let found = shell.json(&["get", "events", "--context", context, "--project", project])?;
-    let events = found.as_array().or_else(|| found["events"].as_array());
-    let mut events = events.cloned().ok_or_else(|| Problem(format!("no list of events: {found}")))?;
-    events.sort_by(|a, b| text(&a["time"]).cmp(text(&b["time"])));
-    Ok(events)
-}
-
 fn hello(bed: &Bed) -> Outcome {
     let shell = Shell(bed);
     shell.fine(&["apply", "-f", "examples/hello"])?;
@@ -102,9 +93,8 @@ fn hello(bed: &Bed) -> Outcome {
     let sequences = shell.json(&["get", "sequences", "--project", project])?;
     let state = &sequences["states"][0];
     ensure(state["state"] == "finished", || format!("it is not finished: {state}"))?;
-    let events = events(&shell, project, text(&state["shkeptncontext"]))?;
-    let said = events.iter().any(|event| event.to_string().contains("hello, service1"));
-    ensure(said, || format!("what the command printed is not among the events:\n{events:?}"))?;
+    let said = |events: &[Value]| events.iter().any(|event| event.to_string().contains("hello, service1"));
+    shell.events(project, text(&state["shkeptncontext"]), said)?;
     executor.end()
 }
 
@@ -114,15 +104,22 @@ fn keptn(bed: &Bed, shown: &Shown) -> Outcome {
     let executor = shell.executor("trivial", shown.tasks, shown.name, &["true"])?;
     let trigger = ["trigger", "sequence", shown.sequence, "--project", shown.name, "--stage", shown.stage, "--service", "carts"];
     let context = shell.json(&trigger)?["keptnContext"].clone();
+    // A watch gives up on what nothing is known of for a while.
+    shell.events(shown.name, text(&context), |events| !events.is_empty())?;
     shell.fine(&["watch", text(&context), "--project", shown.name, "--exit-code"])?;
-    let state = shell.json(&["get", "sequences", "--project", shown.name, "--context", text(&context)])?["states"][0].take();
-    ensure(state["state"] == "finished", || format!("it is not finished: {state}"))?;
-    let events = events(&shell, shown.name, text(&context))?;
-    let ends = events.iter().filter_map(|event| Some((name(event, "finished")?, text(&event["data"]["result"]))));
-    let ends: Vec<(&str, &str)> = ends.collect();
+    // It ends when all is over for a moment, which may be between two stages.
+    let events = shell.events(shown.name, text(&context), |events| ends(events).len() >= shown.passes.len())?;
     let wanted: Vec<(&str, &str)> = shown.passes.iter().map(|name| (*name, "pass")).collect();
-    ensure(ends == wanted, || format!("ended: {ends:?}\nwanted: {wanted:?}"))?;
+    ensure(ends(&events) == wanted, || format!("ended: {:?}\nwanted: {wanted:?}", ends(&events)))?;
+    let state = || shell.json(&["get", "sequences", "--project", shown.name, "--context", text(&context)]);
+    let finished = || Ok((state()?["states"][0]["state"] == "finished").then_some(()));
+    until("the end of the sequence", finished, || format!("{:?}", state()))?;
     executor.end()
+}
+
+/// What has ended, and how.
+fn ends(events: &[Value]) -> Vec<(&str, &str)> {
+    events.iter().filter_map(|event| Some((name(event, "finished")?, text(&event["data"]["result"])))).collect()
 }
 
 /// `deployment` or `dev.delivery`, if the event is of this kind.
@@ -132,7 +129,9 @@ fn name<'a>(event: &'a Value, kind: &str) -> Option<&'a str> {
 
 /// A delivery of the shop.
 struct Delivery {
-    what: String,
+    what: &'static str,
+    /// The sequence that ends it.
+    last: &'static str,
     context: String,
     events: Vec<Value>,
 }
@@ -160,25 +159,31 @@ impl Delivery {
     }
 }
 
-/// Approves what waits until every delivery is over; the contexts in the order they were approved.
-fn approve_all(shell: &Shell, deliveries: &[Delivery]) -> Result<Vec<String>, Problem> {
-    let (mut approved, last) = (vec![], RefCell::new(Value::Null));
+/// Approves what waits until every delivery has sent its last event; the contexts in the order they were approved.
+fn approve_all(bed: &Bed, deliveries: &[Delivery]) -> Result<Vec<String>, Problem> {
+    let (shell, mut approved, last) = (Shell(bed), vec![], RefCell::new(Value::Null));
+    let is_over = |delivery: &Delivery| {
+        let events = bed.observer.events(&HashSet::from([delivery.context.clone()]));
+        events.iter().any(|seen| name(&seen.event, "finished") == Some(delivery.last))
+    };
     let look = || {
         let page = shell.json(&["get", "sequences", "--project", "shop"])?;
-        let states = page["states"].as_array().cloned().unwrap_or_default();
-        last.replace(page);
-        for state in states.iter().filter(|state| state["state"] == "waitingForApproval") {
+        for state in page["states"].as_array().into_iter().flatten().filter(|state| state["state"] == "waitingForApproval") {
             let context = text(&state["shkeptncontext"]).to_owned();
             if !approved.contains(&context) {
                 shell.fine(&["approve", &context])?;
                 approved.push(context);
             }
         }
-        let over = |state: &&Value| state["state"] == "finished";
-        Ok((states.len() == deliveries.len() && states.iter().all(|state| over(&state))).then(|| approved.clone()))
+        last.replace(page);
+        Ok(deliveries.iter().all(is_over).then(|| approved.clone()))
     };
     until("the end of all deliveries", look, || last.borrow().to_string())
 }
+
+/// The deliveries, and the sequence that ends each.
+const SHOP: [(&str, &str); 3] =
+    [("carts 1.4.0", "production.delivery"), ("payments 2.0.0", "staging.rollback"), ("payments 2.0.1", "production.delivery")];
 
 fn shop(bed: &Bed) -> Outcome {
     let shell = Shell(bed);
@@ -190,18 +195,20 @@ fn shop(bed: &Bed) -> Outcome {
         executors.push(shell.executor(name, &[task], "shop", command)?);
     }
     let mut deliveries = vec![];
-    for line in list("infra/local/deliveries.txt")? {
+    let lines = list("infra/local/deliveries.txt")?;
+    ensure(lines.len() == SHOP.len(), || format!("other deliveries: {lines:?}"))?;
+    for (line, (what, last)) in lines.iter().zip(SHOP) {
         let [service, image] = line.as_slice() else { return Err(format!("deliveries.txt: {line:?}").into()) };
+        let named = format!("{service} {}", image.rsplit(':').next().unwrap_or_default());
+        ensure(named == what, || format!("{named} is delivered instead of {what}"))?;
         let answer = shell.json(&["trigger", "delivery", "--project", "shop", "--service", service, "--image", image])?;
-        let what = format!("{service} {}", image.rsplit(':').next().unwrap_or_default());
-        deliveries.push(Delivery { what, context: text(&answer["keptnContext"]).to_owned(), events: vec![] });
+        deliveries.push(Delivery { what, last, context: text(&answer["keptnContext"]).to_owned(), events: vec![] });
     }
-    let approved = approve_all(&shell, &deliveries)?;
+    let approved = approve_all(bed, &deliveries)?;
     for delivery in &mut deliveries {
-        delivery.events = events(&shell, "shop", &delivery.context)?;
+        let whole = |events: &[Value]| ends(events).iter().any(|(sequence, _)| *sequence == delivery.last);
+        delivery.events = shell.events("shop", &delivery.context, whole)?;
     }
-    let names: Vec<&str> = deliveries.iter().map(|delivery| delivery.what.as_str()).collect();
-    ensure(names == ["carts 1.4.0", "payments 2.0.0", "payments 2.0.1"], || format!("other deliveries: {names:?}"))?;
     let [carts, bad, good] = deliveries.as_slice() else { return Err("not three deliveries".into()) };
     bad.ends("dev.delivery", "pass")?;
     bad.ends("staging.delivery", "fail")?;

@@ -51,6 +51,20 @@ impl Shell<'_> {
         serde_json::from_str(&text).map_err(|error| Problem::of(&format!("what keelway {} says", words.join(" ")), error))
     }
 
+    /// Events of a context, oldest first, as soon as they are as wanted.
+    pub fn events(&self, project: &str, context: &str, wanted: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>, Problem> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let read = || -> Result<Vec<Value>, Problem> {
+            let found = self.json(&["get", "events", "--context", context, "--project", project])?;
+            let events = found.as_array().or_else(|| found["events"].as_array());
+            let mut events = events.cloned().ok_or_else(|| Problem(format!("no list of events: {found}")))?;
+            events.sort_by_key(|event| text(&event["time"]));
+            Ok(events)
+        };
+        let what = format!("events of {context}");
+        until(&what, || Ok(Some(read()?).filter(|events| wanted(events))), || format!("{:#?}", read()))
+    }
+
     /// `keelway executor` for these tasks of a project.
     pub fn executor(&self, name: &str, tasks: &[&str], project: &str, command: &[&str]) -> Result<Running, Problem> {
         let mut words = vec!["executor", "--name", name, "--project", project];

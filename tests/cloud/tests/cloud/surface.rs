@@ -76,9 +76,12 @@ fn logs(bed: &Bed) -> Outcome {
         for field in ["duration_ms", "aws.requests", "dynamodb.write_units", "dynamodb.read_units"] {
             ensure(json[field].is_number(), || format!("no {field} in {json}"))?;
         }
+        ensure(!line.id().is_empty(), || format!("no message.id in {}", line.json))?;
         same("the span's context", json["span"]["context"].as_str(), Some(context.as_str()))?;
         same("the span's project", json["span"]["project"].as_str(), Some(project.as_str()))?;
     }
+    // What follows from a message can be followed: here at least the timer of the task's start deadline.
+    ensure(lines.iter().any(|line| !line.sent.is_empty()), || "no line tells of a message it sent".into())?;
     // Everything any function has said, whatever the context.
     for function in ["ApiFunctionName", "SequencesFunctionName"] {
         let group = format!("/aws/lambda/{}", bed.stack.output(function));

@@ -3,6 +3,7 @@
 use keelway_domain::cause::Cause;
 use keelway_domain::event::Object;
 use keelway_domain::ids::{RecordId, SubjectId, event_id, hash64};
+use keelway_domain::names::Context;
 use keelway_domain::record::Draft;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ pub const ENDED: &str = "dev.keelway.counter.ended";
 pub struct Counter {
     /// Its name.
     pub name: String,
+    /// Of the event that began it.
+    pub context: Context,
     /// When it began to count.
     pub began: Timestamp,
     /// What was added so far.
@@ -76,6 +79,8 @@ pub enum Input<'a> {
         n: i64,
         /// Whom to nudge at the end, if that was not known before.
         peer: Option<&'a str>,
+        /// The context of a counter that begins with this.
+        context: &'a Context,
     },
     /// The wake-up for this time came.
     Wake(Timestamp),
@@ -94,9 +99,10 @@ pub enum Decision {
 
 impl Counter {
     /// A counter that has counted nothing.
-    pub fn new(name: &str, now: Timestamp, rules: &Rules) -> Self {
+    pub fn new(name: &str, context: &Context, now: Timestamp, rules: &Rules) -> Self {
         Self {
             name: name.to_owned(),
+            context: context.clone(),
             began: now,
             count: 0,
             limit: rules.limit,
@@ -119,7 +125,7 @@ pub fn decide(x: &Counter, input: Input<'_>, now: Timestamp, cause: Cause) -> De
     match input {
         Input::Add { id, .. } if x.seen.contains(&id) => return Decision::Settle,
         Input::Add { .. } if x.end.is_some() => return Decision::Late,
-        Input::Add { id, n, peer } => {
+        Input::Add { id, n, peer, .. } => {
             next.count += n;
             next.seen.push(id);
             next.peer = next.peer.or(peer.map(str::to_owned));

@@ -4,9 +4,12 @@
 //! `core` decides, `subject` says how a counter is stored and addressed, and this file maps messages to inputs. Everything else is the
 //! protocol's.
 
+pub mod cases;
 pub mod core;
+pub mod newer;
 mod scenario;
 pub mod subject;
+pub mod versions;
 
 pub use scenario::{Counting, simulate};
 
@@ -14,14 +17,16 @@ use self::core::{ADD, Counter, Decision, Input, Rules, SOURCE, decide};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::hash64;
+use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::keys;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run, woken};
+use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run};
 use keelway_engine::table::Items;
 use keelway_world::Tested;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The engine's name.
 pub const NAME: &str = "counter";
@@ -36,6 +41,8 @@ pub enum Message {
         to: String,
         /// The record of the peer's end: the same nudge may come twice.
         from: String,
+        /// The peer's context.
+        context: Context,
     },
     /// The deadline.
     Wake {
@@ -79,23 +86,36 @@ impl<P: Ports> Engine for Counters<P> {
     fn retention(&self) -> Span {
         Span::minutes(90 * 24 * 60)
     }
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. })
+    }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let n = event.data.get("n").and_then(serde_json::Value::as_i64);
-        let (Some(to), Some(n @ 1..), ADD) = (event.text("counter"), n, event.ty.as_str()) else {
-            return self.refuse(cause, "data.counter must be a name, and data.n at least 1", &event.to_bytes()).await;
-        };
-        let id = hash64(&[event.source.as_bytes(), event.id.as_bytes()]);
-        run(self, cause, &Turn { to, input: Input::Add { id, n, peer: event.text("peer") }, cause }).await
+        match addition(event) {
+            Some((to, input)) => run(self, cause, &Turn { to, input, cause }).await,
+            None => self.refuse(cause, "data.counter must be a name, and data.n at least 1", &event.to_bytes()).await,
+        }
     }
     async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
-        let turn = match message {
-            Message::Nudge { to, from } => {
-                let id = hash64(&[SOURCE.as_bytes(), from.as_bytes()]);
-                Turn { to, input: Input::Add { id, n: 1, peer: None }, cause }
-            }
-            Message::Wake { to, at } => Turn { to, input: Input::Wake(*at), cause },
-        };
-        run(self, cause, &turn).await
+        let (to, input) = input(message);
+        run(self, cause, &Turn { to, input, cause }).await
+    }
+}
+
+/// What an event adds, and to which counter.
+fn addition(event: &CloudEvent) -> Option<(&str, Input<'_>)> {
+    let n = event.data.get("n").and_then(Value::as_i64).filter(|n| *n > 0 && event.ty == ADD)?;
+    let id = hash64(&[event.source.as_bytes(), event.id.as_bytes()]);
+    Some((event.text("counter")?, Input::Add { id, n, peer: event.text("peer"), context: &event.context }))
+}
+
+/// What a message says, and to which counter.
+fn input(message: &Message) -> (&str, Input<'_>) {
+    match message {
+        Message::Nudge { to, from, context } => {
+            let id = hash64(&[SOURCE.as_bytes(), from.as_bytes()]);
+            (to, Input::Add { id, n: 1, peer: None, context })
+        }
+        Message::Wake { to, at } => (to, Input::Wake(*at)),
     }
 }
 
@@ -123,14 +143,11 @@ impl<P: Ports> Handler<Counters<P>> for Turn<'_> {
         found: Option<&Loaded<Counter>>,
         _: &Items,
     ) -> Result<Verdict<Counter>, PortError> {
-        let now = match self.input {
-            Input::Wake(at) => woken(at, engine.ports.now()),
-            Input::Add { .. } => engine.ports.now(),
-        };
+        let now = engine.ports.now();
         let old = found.map(|loaded| &loaded.x);
         let x = match (old, self.input) {
             (Some(x), _) => x.clone(),
-            (None, Input::Add { .. }) => Counter::new(self.to, now, &engine.rules),
+            (None, Input::Add { context, .. }) => Counter::new(self.to, context, now, &engine.rules),
             (None, Input::Wake(_)) => return Ok(Verdict::Done(Handled::Stale)),
         };
         Ok(match decide(&x, self.input, now, self.cause) {

@@ -200,7 +200,7 @@ impl Scenario for Counting {
                 let name = event.text("counter").unwrap_or_default();
                 Some((name.to_owned(), hash64(&[event.source.as_bytes(), event.id.as_bytes()])))
             }
-            (Some(Body::Own(Message::Nudge { to, from })), _) => Some((to, hash64(&[SOURCE.as_bytes(), from.as_bytes()]))),
+            (Some(Body::Own(Message::Nudge { to, from, .. })), _) => Some((to, hash64(&[SOURCE.as_bytes(), from.as_bytes()]))),
             _ => None,
         };
         if let Some((name, id)) = input {

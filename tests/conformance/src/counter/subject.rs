@@ -3,7 +3,7 @@
 use super::core::{Counter, End, Nudge, Record};
 use super::{Message, NAME};
 use keelway_domain::event::CloudEvent;
-use keelway_domain::ids::{RecordId, context_of};
+use keelway_domain::ids::RecordId;
 use keelway_domain::names::Context;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attrs, Item, Key};
@@ -34,6 +34,7 @@ impl Subject for Counter {
         let seen: Vec<u8> = self.seen.iter().flat_map(|id| id.to_be_bytes()).collect();
         let end = |end| if end == End::Full { "full" } else { "late" };
         let item = Item::new(self.key())
+            .with("c", self.context.as_str())
             .with("be", self.began.0)
             .with("n", self.count)
             .with("li", self.limit)
@@ -57,10 +58,10 @@ impl Subject for Counter {
         self.end.is_some()
     }
     fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
-        Context::new(context_of(NAME, &self.name).to_string()).map(|context| record.events(id, &context)).unwrap_or_default()
+        record.events(id, &self.context)
     }
     fn letter(&self, id: &RecordId, _n: usize, what: &Nudge) -> Letter {
-        Message::Nudge { to: what.peer.clone(), from: id.uuid().to_string() }.letter()
+        Message::Nudge { to: what.peer.clone(), from: id.uuid().to_string(), context: self.context.clone() }.letter()
     }
     fn wake_up(&self, at: Timestamp) -> Letter {
         Message::Wake { to: self.name.clone(), at }.letter()
@@ -72,6 +73,7 @@ fn read(item: &Item) -> Option<Counter> {
     let ids = item.bytes("se").as_chunks().0.iter();
     Some(Counter {
         name: item.key.pk.strip_prefix("N#")?.to_owned(),
+        context: Context::new(item.text("c")?).ok()?,
         began: time("be")?,
         count: item.number("n")?,
         limit: item.number("li")?,

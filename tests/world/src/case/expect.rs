@@ -45,7 +45,7 @@ pub fn strings(value: &Value, replace: &impl Fn(&str) -> Result<Value, String>) 
 }
 
 /// Merges objects by member; everything else is replaced.
-pub(super) fn merge(into: &mut Map<String, Value>, over: &Map<String, Value>) {
+pub fn merge(into: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (name, value) in over {
         match (into.get_mut(name), value) {
             (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
@@ -55,7 +55,7 @@ pub(super) fn merge(into: &mut Map<String, Value>, over: &Map<String, Value>) {
 }
 
 /// Looks up a dotted path; longest names first, since members may contain dots.
-pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+pub fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if let Some(member) = value.get(path) {
         return Some(member);
     }
@@ -64,7 +64,7 @@ pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Removes what is at a dotted path.
-pub(super) fn remove(event: &mut Value, path: &str) {
+pub fn remove(event: &mut Value, path: &str) {
     match path.rsplit_once('.') {
         Some((parent, name)) => {
             if let Some(Value::Object(members)) = event.pointer_mut(&format!("/{}", parent.replace('.', "/"))) {

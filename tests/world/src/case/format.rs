@@ -1,5 +1,6 @@
-//! The format of cases, as types.
+//! The format of cases, as types: what every engine's cases have.
 
+use super::Dialect;
 use keelway_engine::protocol::Handled;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -29,23 +30,21 @@ pub enum CaseError {
 
 /// A story and all that is expected of it.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Case {
+#[serde(bound = "", deny_unknown_fields)]
+pub struct Case<D: Dialect> {
     /// Unique.
     pub id: String,
     /// What it shows.
     pub title: String,
-    /// Applied to project `p`.
-    pub shipyard: Option<String>,
-    /// Applied to projects by name.
-    #[serde(default)]
-    pub shipyards: BTreeMap<String, String>,
     /// Run there only.
     pub only: Option<Only>,
     /// Why.
     pub because: Option<String>,
+    /// What is there before the first step.
+    #[serde(flatten)]
+    pub given: D::Given,
     /// In order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Step<D>>,
 }
 
 /// The runner a case is for.
@@ -58,74 +57,25 @@ pub enum Only {
     Cloud,
 }
 
-/// What a context is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Control {
-    /// Hold back what comes next.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End it.
-    Abort,
-}
-
 /// One input and what comes of it.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub struct Step {
-    /// A sequence's trigger, `<stage>.<sequence>`.
-    pub trigger: Option<String>,
-    /// A task's `.started`.
-    pub started: Option<String>,
-    /// A task's `.status.changed`.
-    pub changed: Option<String>,
-    /// A task's `.finished`.
-    pub finished: Option<String>,
+#[serde(bound = "", deny_unknown_fields, default)]
+pub struct Step<D: Dialect> {
     /// Any event at all.
     pub event: Option<Value>,
     /// An earlier input again.
     pub duplicate: Option<String>,
-    /// A shipyard by name.
-    pub apply: Option<String>,
-    /// A person approves.
-    pub approve: Option<bool>,
-    /// A person declines.
-    pub decline: Option<bool>,
-    /// The context's control.
-    pub control: Option<Control>,
     /// Time goes by.
     pub wait: Option<String>,
+    /// Any other input, and what belongs to it.
+    #[serde(flatten)]
+    pub own: D::Step,
 
     /// Alias of the context.
     pub context: Option<String>,
-    /// Alias of the project.
-    pub project: Option<String>,
-    /// The service.
-    pub service: Option<String>,
-    /// The stage, where the input's own does not say it.
-    pub stage: Option<String>,
     /// Names the input.
     #[serde(rename = "as")]
     pub alias: Option<String>,
-    /// The event's source.
-    pub by: Option<String>,
-    /// The event answered.
-    pub to: Option<String>,
-    /// Where it comes in.
-    pub at: super::Entrance,
-    /// Sent without a context.
-    pub anonymous: bool,
-    /// Merged over the default data.
-    pub data: Map<String, Value>,
-    /// Replace the event's attributes.
-    pub attributes: Map<String, Value>,
-    /// Taken out again.
-    pub without: Vec<String>,
-    /// `data.result`.
-    pub result: Option<Value>,
-    /// `data.status`.
-    pub status: Option<Value>,
 
     /// All events that come of it.
     pub out: Vec<Outgoing>,
@@ -133,12 +83,15 @@ pub struct Step {
     pub answer: Option<Expected>,
     /// Part of the refusal.
     pub problem: Option<String>,
-    /// The views of contexts by alias.
+    /// The views of contexts, or of what else the engine shows, by alias.
     pub state: BTreeMap<String, Value>,
-    /// Lanes by `[<project>:]<stage>/<service>`.
-    pub lanes: BTreeMap<String, Lane>,
-    /// All open triggers.
-    pub open: Option<Vec<String>>,
+}
+
+impl<D: Dialect> Step<D> {
+    /// Alias of the context it is about.
+    pub fn about(&self) -> &str {
+        self.context.as_deref().unwrap_or("C1")
+    }
 }
 
 /// An expected answer.
@@ -244,47 +197,34 @@ impl Outgoing {
     }
 }
 
-/// An expected lane.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lane {
-    /// Alias of the holder's context, or `none`.
-    pub holder: String,
-    /// Aliases in the order of service; not compared when absent.
-    pub queue: Option<Vec<String>>,
+/// Where an engine's cases are.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases").join(name)
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases")
-}
-
-fn text(path: &Path) -> Result<String, CaseError> {
+/// The text of a file.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(path: &Path) -> Result<String, CaseError> {
     std::fs::read_to_string(path).map_err(|source| CaseError::File { path: path.to_owned(), source })
 }
 
-/// The text of a shared shipyard.
-///
-/// # Errors
-/// When there is no such file.
-pub fn shipyard(name: &str) -> Result<String, CaseError> {
-    text(&folder().join("shipyards").join(format!("{name}.yaml")))
-}
-
-/// All cases, sorted by file.
+/// All cases of an engine, sorted by file.
 ///
 /// # Errors
 /// The first file that cannot be read as cases, or an id used twice.
-pub fn cases() -> Result<Vec<Case>, CaseError> {
-    let folder = folder();
+pub fn cases<D: Dialect>() -> Result<Vec<Case<D>>, CaseError> {
+    let folder = folder(D::FOLDER);
     let entries = std::fs::read_dir(&folder).map_err(|source| CaseError::File { path: folder.clone(), source })?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     paths.sort();
-    let mut all: Vec<Case> = Vec::new();
+    let mut all: Vec<Case<D>> = Vec::new();
     for path in paths {
         let wrong = |reason: String| CaseError::Format { path: path.clone(), reason };
-        let some: Vec<Case> =
-            serde_saphyr::from_multiple_with_options(&text(&path)?, options()).map_err(|e| wrong(e.to_string()))?;
+        let some: Vec<Case<D>> =
+            serde_saphyr::from_multiple_with_options(&read(&path)?, options()).map_err(|e| wrong(e.to_string()))?;
         for case in some {
             if all.iter().any(|other| other.id == case.id) {
                 return Err(wrong(format!("case {} is there twice", case.id)));
@@ -298,22 +238,21 @@ pub fn cases() -> Result<Vec<Case>, CaseError> {
     Ok(all)
 }
 
-/// A case may repeat a text many times by anchor, to make an event large.
+/// A case may repeat a text many times by anchor, to make an event large. Only `true` and `false` are booleans: `y` is a name.
 fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! { budget: serde_saphyr::budget! { enforce_alias_anchor_ratio: false } }
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! { enforce_alias_anchor_ratio: false },
+        strict_booleans: true,
+    }
 }
 
-fn fault(case: &Case) -> Option<String> {
+fn fault<D: Dialect>(case: &Case<D>) -> Option<String> {
     if case.only.is_some() && case.because.is_none() {
         return Some("`only` needs a `because`".into());
     }
-    let inputs = |step: &Step| {
-        let texts = [&step.trigger, &step.started, &step.changed, &step.finished, &step.duplicate, &step.apply, &step.wait];
-        texts.iter().filter(|text| text.is_some()).count()
-            + [step.approve.is_some(), step.decline.is_some(), step.control.is_some(), step.event.is_some()]
-                .iter()
-                .filter(|is| **is)
-                .count()
+    let inputs = |step: &Step<D>| {
+        let common = [step.event.is_some(), step.duplicate.is_some(), step.wait.is_some()];
+        common.iter().filter(|is| **is).count() + D::inputs(&step.own)
     };
     let odd = case.steps.iter().position(|step| inputs(step) != 1)?;
     Some(format!("step {} has {} inputs: exactly one is needed", odd + 1, inputs(&case.steps[odd])))

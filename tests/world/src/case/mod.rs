@@ -1,14 +1,75 @@
-//! Cases: stories as data, and how they are told to any [`Stand`]. The format is described beside the cases, in
-//! `tests/cases/README.md`.
+//! Cases: stories as data, and how they are told to any [`Stand`]. What every engine's cases have is here; what an engine adds to the
+//! format is its [`Dialect`]. The format is described beside the cases, in `tests/cases/README.md`.
 
 mod expect;
 mod format;
-mod inputs;
 mod outputs;
 mod run;
 mod stand;
 
-pub use expect::{matches, strings};
-pub use format::{Case, CaseError, Control, Only, Outgoing, Step, cases, shipyard};
-pub use run::{Failure, run};
-pub use stand::{Answer, Entrance, LaneView, Said, Stand};
+pub use expect::{at, matches, merge, remove, strings};
+pub use format::{Case, CaseError, Only, Outgoing, Step, cases, folder, read};
+pub use outputs::line;
+pub use run::{Failure, Telling, run};
+pub use stand::{Answer, Entrance, Said, Stand};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::Debug;
+
+/// What an engine's cases have that others' have not.
+pub trait Dialect: Sized + Debug + Clone + Default {
+    /// What is there before the first step.
+    type Given: DeserializeOwned + Debug + Clone;
+    /// Inputs of its own, what belongs to them, and what is expected besides events, answers and states.
+    type Step: DeserializeOwned + Debug + Clone + Default;
+
+    /// The folder below `tests/cases`.
+    const FOLDER: &'static str;
+
+    /// How many inputs of its own a step has.
+    fn inputs(step: &Self::Step) -> usize;
+    /// Whether the rule that feeds the engine's queue takes an event.
+    fn takes(source: &str, detail_type: &str) -> bool;
+    /// What is true of every event the engine sends.
+    ///
+    /// # Errors
+    /// What is not.
+    fn sound(telling: &Telling<'_, Self>, event: &Value) -> Result<(), String>;
+    /// Where nothing else orders events, those of one stream still come in order. The stream an event belongs to.
+    fn stream(event: &Value) -> String {
+        event["shkeptncontext"].to_string()
+    }
+}
+
+/// How an engine's cases are told to a stand.
+pub trait Tells<S: Stand>: Dialect {
+    /// Puts in what is there before the first step.
+    ///
+    /// # Errors
+    /// What was refused.
+    fn set_up(_telling: &mut Telling<'_, Self>, _stand: &mut S) -> Result<(), String> {
+        Ok(())
+    }
+    /// Puts in a step's own input.
+    ///
+    /// # Errors
+    /// Why that cannot be done.
+    fn put_in(telling: &mut Telling<'_, Self>, step: &Step<Self>, stand: &mut S) -> Result<Answer, String>;
+    /// Changes an event that a step is about to send.
+    ///
+    /// # Errors
+    /// Why that cannot be done.
+    fn adapt(_telling: &Telling<'_, Self>, _step: &Step<Self>, event: Value) -> Result<Value, String> {
+        Ok(event)
+    }
+    /// Where a step's event comes in.
+    fn entrance(_step: &Step<Self>) -> Entrance {
+        Entrance::Bus
+    }
+    /// Compares what there is after a step with what the case says.
+    ///
+    /// # Errors
+    /// The first difference.
+    fn compare(telling: &Telling<'_, Self>, step: &Step<Self>, stand: &mut S) -> Result<(), String>;
+}

@@ -1,10 +1,10 @@
 //! Events as they come out, and what a case expects of them.
 
+use super::Dialect;
 use super::expect::{at, matches};
 use super::format::{Details, Outgoing};
-use super::run::Story;
-use crate::bus::rule_takes;
-use keelway_domain::event::{APPROVAL_SOURCE, EventType, Kind, PREFIX};
+use super::run::Telling;
+use keelway_domain::event::{APPROVAL_SOURCE, PREFIX};
 use serde_json::Value;
 
 /// An expected event with its line taken apart.
@@ -15,7 +15,7 @@ pub(super) struct Wanted {
     pub details: Details,
 }
 
-pub(super) fn wanted(story: &Story<'_>, out: &Outgoing, default: &str) -> Result<Wanted, String> {
+pub(super) fn wanted<D: Dialect>(story: &Telling<'_, D>, out: &Outgoing, default: &str) -> Result<Wanted, String> {
     let details = out.details();
     let mut words = details.line.split_whitespace();
     let short = words.next().ok_or("an expected event has no type")?;
@@ -33,15 +33,10 @@ pub(super) fn wanted(story: &Story<'_>, out: &Outgoing, default: &str) -> Result
 }
 
 /// An event in the short form: type and context.
-pub(super) fn line(story: &Story<'_>, event: &Value) -> String {
+pub fn line<D: Dialect>(story: &Telling<'_, D>, event: &Value) -> String {
     let text = |field: &str| event[field].as_str().unwrap_or_default();
     let ty = text("type");
     format!("{} @{}", ty.strip_prefix(PREFIX).unwrap_or(ty), story.alias(text("shkeptncontext")))
-}
-
-fn lane(event: &Value) -> String {
-    let text = |field: &str| event["data"][field].as_str().unwrap_or_default();
-    format!("{}/{}/{}", text("project"), text("stage"), text("service"))
 }
 
 fn fits(wanted: &Wanted, event: &Value) -> bool {
@@ -52,15 +47,15 @@ fn fits(wanted: &Wanted, event: &Value) -> bool {
 }
 
 /// Pairs what came with what was expected: one to one in order, or, where there is no one order, in order inside each context and lane.
-pub(super) fn pair<'w, 'e>(
-    story: &Story<'_>,
+pub(super) fn pair<'w, 'e, D: Dialect>(
+    story: &Telling<'_, D>,
     wanted: &'w [Wanted],
     events: &'e [Value],
     ordered: bool,
 ) -> Result<Vec<(&'w Wanted, &'e Value)>, String> {
     let say = |event: &Value| {
         let word = |field: &str| event["data"][field].as_str().unwrap_or("-").to_owned();
-        format!("    {} ({}/{}) on {} {}", line(story, event), word("result"), word("status"), lane(event), word("message"))
+        format!("    {} ({}/{}) on {} {}", line(story, event), word("result"), word("status"), D::stream(event), word("message"))
     };
     let differ = |why: &str| {
         let got: Vec<String> = events.iter().map(say).collect();
@@ -77,7 +72,7 @@ pub(super) fn pair<'w, 'e>(
     let mut free: Vec<&Value> = events.iter().collect();
     let mut pairs: Vec<(&Wanted, &Value)> = vec![];
     for w in wanted {
-        let key = |event: &Value| (event["shkeptncontext"].clone(), lane(event));
+        let key = |event: &Value| D::stream(event);
         let next = |place: &usize| free[..*place].iter().all(|other| key(other) != key(free[*place]));
         let candidates: Vec<usize> = (0..free.len()).filter(|i| fits(w, free[*i])).filter(next).collect();
         let exact = candidates.iter().find(|i| compare(story, w, free[**i]).is_ok());
@@ -90,8 +85,8 @@ pub(super) fn pair<'w, 'e>(
     Ok(pairs)
 }
 
-/// What is true of every event the engine sends.
-pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
+/// What is true of every event, whatever engine sends it.
+pub(super) fn sound<D: Dialect>(story: &Telling<'_, D>, event: &Value) -> Result<(), String> {
     let wrong = |what: &str| Err(format!("{}: {what}: {event}", line(story, event)));
     let id = event["id"].as_str().unwrap_or_default();
     // A client's own decision is handed on under its own id.
@@ -101,7 +96,7 @@ pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
         return wrong("its id is not new");
     }
     let ty = event["type"].as_str().unwrap_or_default();
-    if rule_takes(event["source"].as_str().unwrap_or_default(), ty) {
+    if D::takes(event["source"].as_str().unwrap_or_default(), ty) {
         return wrong("the rule would hand it back to the engine, which would answer itself for ever");
     }
     for field in ["specversion", "source", "time", "shkeptncontext", "shkeptnspecversion"] {
@@ -109,55 +104,11 @@ pub(super) fn sound(story: &Story<'_>, event: &Value) -> Result<(), String> {
             return wrong(&format!("{field} is missing"));
         }
     }
-    let Some(name) = ty.strip_prefix(PREFIX) else { return Ok(()) };
-    for field in ["project", "stage", "service"] {
-        if event["data"][field].as_str().unwrap_or_default().is_empty() {
-            return wrong(&format!("data.{field} is missing"));
-        }
-    }
-    let kinds = [".triggered", ".started", ".finished", ".status.changed"];
-    let Some((stem, kind)) = kinds.iter().find_map(|kind| Some((name.strip_suffix(kind)?, *kind))) else {
-        return wrong("its type is of no known kind");
-    };
-    if let Some((stage, _)) = stem.split_once('.')
-        && event["data"]["stage"] != stage
-        && !story.inputs.iter().any(|input| input["id"] == event["triggeredid"])
-    {
-        return wrong("the stage in its data is not the one in its type");
-    }
-    match (kind, event["triggeredid"].as_str()) {
-        (".triggered", None) => Ok(()),
-        (".triggered", Some(_)) => wrong("a `.triggered` event answers nothing"),
-        (_, None) => wrong("triggeredid is missing"),
-        (_, Some(id)) => answers(story, event, stem, id).or_else(|what| wrong(&what)),
-    }
-}
-
-fn answers(story: &Story<'_>, event: &Value, stem: &str, id: &str) -> Result<(), String> {
-    let before = story.sent.iter().chain(&story.inputs).find(|other| other["id"] == id);
-    let trigger = before.ok_or_else(|| format!("triggeredid {id} is of no event that went before"))?;
-    let ty = trigger["type"].as_str().unwrap_or_default();
-    // A domain event starts sequences of any name; an unknown stage in a trigger's data is answered under that stage.
-    let fits = match EventType::parse(ty) {
-        EventType::Task(task, Kind::Triggered) => task.as_str() == stem,
-        EventType::Sequence(_, sequence, Kind::Triggered) => {
-            stem.split_once('.').is_some_and(|(_, name)| name == sequence.as_str())
-        }
-        EventType::Other(_) => stem.contains('.'),
-        _ => false,
-    };
-    if !fits {
-        return Err(format!("triggeredid is that of {ty}"));
-    }
-    let derived = trigger.get("shkeptncontext").is_none();
-    if !derived && trigger["shkeptncontext"] != event["shkeptncontext"] {
-        return Err("it answers an event of another context".into());
-    }
-    Ok(())
+    D::sound(story, event)
 }
 
 /// Compares one event with its details.
-pub(super) fn compare(story: &Story<'_>, wanted: &Wanted, event: &Value) -> Result<(), String> {
+pub(super) fn compare<D: Dialect>(story: &Telling<'_, D>, wanted: &Wanted, event: &Value) -> Result<(), String> {
     let details = &wanted.details;
     let wrong = |what: String| format!("{}: {what}\n  it is {event}", details.line);
     let resolve = |value: &Value| story.resolve(value);

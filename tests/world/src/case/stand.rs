@@ -1,6 +1,5 @@
 //! What a case is run on.
 
-use super::Control;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::Handled;
 use serde::Deserialize;
@@ -50,41 +49,20 @@ impl Answer {
     }
 }
 
-/// Who is on a lane, by context.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LaneView {
-    /// The holder's.
-    pub holder: Option<String>,
-    /// The queue's, in the order of service.
-    pub queue: Vec<String>,
-}
-
 /// A running control plane: in memory, or deployed. Every input returns when what it set off at once has happened.
 pub trait Stand {
     /// Distinguishes this run's projects and contexts from other runs'; at most 12 characters of a project's name.
     fn salt(&self) -> String;
-    /// Whether [`Stand::outgoing`] has one order; otherwise only inside one context and lane.
+    /// Whether [`Stand::outgoing`] has one order; otherwise only inside one stream.
     fn ordered(&self) -> bool;
     /// The time to put into events.
     fn now(&self) -> Timestamp;
     /// A step begins.
     fn step(&mut self);
-    /// Applies a shipyard's text to a project, creating it if need be.
-    fn apply(&mut self, project: &str, shipyard: &str) -> Answer;
     /// Sends an event in structured JSON.
     fn send(&mut self, event: &Value, at: Entrance) -> Answer;
-    /// A person's decision on an approval, by its `.triggered` event.
-    fn decide(&mut self, approval: &Value, approve: bool) -> Answer;
-    /// The control of a context.
-    fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: Control) -> Answer;
     /// Time goes by, and with it what comes due.
     fn wait(&mut self, span: Span);
     /// Everything sent so far about these projects or contexts, by first publication, in structured JSON.
     fn outgoing(&mut self) -> Vec<Value>;
-    /// The context's entry in the list of the project's sequences, if it has one; `None`: this stand cannot say.
-    fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>>;
-    /// All open triggers of the project of these types, as events; `None`: this stand cannot say.
-    fn open(&mut self, project: &str, types: &[String]) -> Option<Vec<Value>>;
-    /// Who is on a lane; `None`: this stand cannot say.
-    fn lane(&mut self, project: &str, stage: &str, service: &str) -> Option<LaneView>;
 }

@@ -12,10 +12,10 @@ use crate::protocol::record;
 use crate::sequences::Sequences;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::{history, keys};
-use keelway_domain::event::CloudEvent;
+use keelway_domain::event::{CloudEvent, PREFIX};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Execution, Record};
+use keelway_domain::sequences::{Bare, Execution, Record};
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -187,16 +187,29 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
     let mut order = vec![];
     for Shown { x, .. } in executions {
         order.extend(inputs.remove(x.payload.as_str()));
-        for (id, record) in chain(x, &records) {
-            let at = record.at;
+        let chain = chain(x, &records);
+        for (place, (id, record)) in chain.iter().enumerate() {
+            let (id, at) = (*id, record.at);
             order.extend(record.events(&id, &x.context).into_iter().map(|event| Happened { at, event, verdict: None }));
             let answered = answers.remove(&id.uuid().to_string()).unwrap_or_default();
             order.extend(answered.into_iter().filter_map(|sort| inputs.remove(sort)));
+            order.extend(bare_answers(x, (&id, record), chain.get(place + 1).map(|(_, next)| *next)));
         }
     }
     order.extend(inputs.into_values());
     order.sort_by_key(|happened| happened.at);
     order
+}
+
+/// The answers to a record's trigger that have no items of their own: the next record names them, or the execution while the task is open.
+fn bare_answers(x: &Execution, (id, record): (&RecordId, &Record), next: Option<&Record>) -> Vec<Happened> {
+    let trigger = record.events.iter().find(|draft| draft.id.is_none());
+    let task = trigger.and_then(|draft| draft.ty.strip_prefix(PREFIX)?.strip_suffix(".triggered")).unwrap_or_default();
+    let bare: Vec<Bare> = match next {
+        Some(next) => next.inputs.iter().filter_map(|text| serde_json::from_str(text).ok()).collect(),
+        None => x.bare.clone(),
+    };
+    bare.into_iter().map(|bare| Happened { at: bare.at, event: bare.event(x, task, id), verdict: None }).collect()
 }
 
 /// The committed records of an execution, oldest first.

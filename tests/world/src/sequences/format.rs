@@ -1,0 +1,98 @@
+//! What the cases of sequences have that others' have not.
+
+use crate::case::{CaseError, Entrance, folder};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// What is there before the first step.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Given {
+    /// Applied to project `p`.
+    pub shipyard: Option<String>,
+    /// Applied to projects by name.
+    #[serde(default)]
+    pub shipyards: BTreeMap<String, String>,
+}
+
+/// What a context is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Control {
+    /// Hold back what comes next.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End it.
+    Abort,
+}
+
+/// Inputs of sequences, what belongs to them, and what is expected of lanes and tasks.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Own {
+    /// A sequence's trigger, `<stage>.<sequence>`.
+    pub trigger: Option<String>,
+    /// A task's `.started`.
+    pub started: Option<String>,
+    /// A task's `.status.changed`.
+    pub changed: Option<String>,
+    /// A task's `.finished`.
+    pub finished: Option<String>,
+    /// A shipyard by name.
+    pub apply: Option<String>,
+    /// A person approves.
+    pub approve: Option<bool>,
+    /// A person declines.
+    pub decline: Option<bool>,
+    /// The context's control.
+    pub control: Option<Control>,
+
+    /// Alias of the project.
+    pub project: Option<String>,
+    /// The service.
+    pub service: Option<String>,
+    /// The stage, where the input's own does not say it.
+    pub stage: Option<String>,
+    /// The event's source.
+    pub by: Option<String>,
+    /// The event answered.
+    pub to: Option<String>,
+    /// Where it comes in.
+    pub at: Entrance,
+    /// Sent without a context.
+    pub anonymous: bool,
+    /// Merged over the default data.
+    pub data: Map<String, Value>,
+    /// Replace the event's attributes.
+    pub attributes: Map<String, Value>,
+    /// Taken out again.
+    pub without: Vec<String>,
+    /// `data.result`.
+    pub result: Option<Value>,
+    /// `data.status`.
+    pub status: Option<Value>,
+
+    /// Lanes by `[<project>:]<stage>/<service>`.
+    pub lanes: BTreeMap<String, Lane>,
+    /// All open triggers.
+    pub open: Option<Vec<String>>,
+}
+
+/// An expected lane.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lane {
+    /// Alias of the holder's context, or `none`.
+    pub holder: String,
+    /// Aliases in the order of service; not compared when absent.
+    pub queue: Option<Vec<String>>,
+}
+
+/// The text of a shared shipyard.
+///
+/// # Errors
+/// When there is no such file.
+pub fn shipyard(name: &str) -> Result<String, CaseError> {
+    crate::case::read(&folder(super::NAME).join("shipyards").join(format!("{name}.yaml")))
+}

@@ -1,0 +1,104 @@
+//! The cases of the sequences engine: what they add to the format, and how they are told in the world.
+
+mod compare;
+mod format;
+mod inputs;
+mod stand;
+mod world;
+
+pub use format::{Control, Given, Lane, Own, shipyard};
+pub use stand::{LaneView, SequencesStand};
+pub use world::SequencesWorld;
+
+use crate::bus::rule_takes;
+use crate::case::{Answer, CaseError, Dialect, Entrance, Said, Step, Telling, Tells};
+use keelway_domain::ids::context_of;
+use keelway_engine::sequences::NAME;
+use serde_json::Value;
+
+/// The dialect of sequences' cases.
+#[derive(Debug, Clone, Default)]
+pub struct Keptn;
+
+/// A case of sequences.
+pub type Case = crate::case::Case<Keptn>;
+
+/// All cases of sequences.
+///
+/// # Errors
+/// The first that cannot be read.
+pub fn cases() -> Result<Vec<Case>, CaseError> {
+    crate::case::cases()
+}
+
+impl Dialect for Keptn {
+    type Given = Given;
+    type Step = Own;
+
+    const FOLDER: &'static str = NAME;
+
+    fn inputs(step: &Own) -> usize {
+        let texts = [&step.trigger, &step.started, &step.changed, &step.finished, &step.apply];
+        let others = [step.approve.is_some(), step.decline.is_some(), step.control.is_some()];
+        texts.iter().filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
+    }
+    fn takes(source: &str, detail_type: &str) -> bool {
+        rule_takes(source, detail_type)
+    }
+    fn sound(telling: &Telling<'_, Self>, event: &Value) -> Result<(), String> {
+        compare::sound(telling, event)
+    }
+    /// A context and a lane.
+    fn stream(event: &Value) -> String {
+        let text = |field: &str| event["data"][field].as_str().unwrap_or_default();
+        format!("{} {}/{}/{}", event["shkeptncontext"], text("project"), text("stage"), text("service"))
+    }
+}
+
+impl<S: SequencesStand> Tells<S> for Keptn {
+    fn set_up(telling: &mut Telling<'_, Self>, stand: &mut S) -> Result<(), String> {
+        let given = &telling.case.given;
+        let one = given.shipyard.iter().map(|name| ("p", name.as_str()));
+        let many = given.shipyards.iter().map(|(project, name)| (project.as_str(), name.as_str()));
+        for (project, name) in one.chain(many) {
+            let answer = stand.apply(&telling.project(project), &text(name)?);
+            if answer.said.is_some_and(|said| !matches!(said, Said::Status(200..=299))) {
+                return Err(format!("shipyard {name} was refused: {}", answer.problem));
+            }
+        }
+        Ok(())
+    }
+    fn put_in(telling: &mut Telling<'_, Self>, step: &Step<Self>, stand: &mut S) -> Result<Answer, String> {
+        let own = &step.own;
+        let project = telling.project(own.project.as_deref().unwrap_or("p"));
+        if let Some(name) = &own.apply {
+            return Ok(stand.apply(&project, &text(name)?));
+        }
+        if let Some(control) = own.control {
+            return Ok(stand.control(&project, &telling.context(step.about()), own.stage.as_deref(), control));
+        }
+        if own.approve.is_some() || own.decline.is_some() {
+            let approval = inputs::answered(telling, step, "approval")?.clone();
+            return Ok(stand.decide(&approval, own.approve == Some(true)));
+        }
+        let event = inputs::event(telling, step, stand.now())?;
+        if own.anonymous {
+            let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
+            telling.contexts.insert(step.about().to_owned(), context_of(&text("source"), &text("id")).to_string());
+        }
+        Ok(telling.send(step, event, own.at, stand))
+    }
+    fn adapt(telling: &Telling<'_, Self>, step: &Step<Self>, event: Value) -> Result<Value, String> {
+        inputs::adapted(telling, step, event)
+    }
+    fn entrance(step: &Step<Self>) -> Entrance {
+        step.own.at
+    }
+    fn compare(telling: &Telling<'_, Self>, step: &Step<Self>, stand: &mut S) -> Result<(), String> {
+        compare::after(telling, step, stand)
+    }
+}
+
+fn text(name: &str) -> Result<String, String> {
+    shipyard(name).map_err(|e| e.to_string())
+}
