@@ -1,0 +1,74 @@
+//! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one grows.
+
+use keelway_conformance::stand::{Stand, context, project, shipyard};
+use keelway_domain::event::{EventType, Kind};
+use keelway_engine::sequences::keys;
+use serde_json::{Value, json};
+
+/// Requests and write units so far.
+fn used(stand: &Stand) -> (u64, f64) {
+    let core = stand.world.core();
+    (core.request_count(), core.table.units.write)
+}
+
+/// What handling everything that is due took.
+fn handled(stand: &Stand) -> (u64, f64) {
+    let before = used(stand);
+    stand.rest();
+    let after = used(stand);
+    (after.0 - before.0, after.1 - before.1)
+}
+
+/// Puts an answer to a context's open task on the bus; a `.finished` carries about a kilobyte.
+fn say(stand: &Stand, on: &str, task: &str, kind: Kind) {
+    let trigger = stand.published(on, &EventType::task(task, Kind::Triggered)).expect("triggered");
+    let id = trigger["id"].as_str().unwrap();
+    let mut event = stand.event("dev", on, EventType::task(task, kind), Some(id), &format!("{id}-{}", kind.as_str()));
+    event.data.insert("status".into(), json!("succeeded"));
+    if kind == Kind::Finished {
+        event.data.insert("result".into(), json!("pass"));
+        event.data.insert(task.into(), json!({"note": "x".repeat(1000)}));
+    } else {
+        event.data.remove("result");
+    }
+    stand.emit(event);
+}
+
+#[test]
+fn one_more_task_costs_five_requests_and_eight_write_units() {
+    let stand = Stand::new(&shipyard(&["one", "two", "three"], "release"));
+    stand.trigger("c1");
+    stand.rest();
+    // The first answer also registers what the first of a kind registers; the second task is the ordinary one.
+    for kind in [Kind::Started, Kind::Finished] {
+        say(&stand, "c1", "one", kind);
+        stand.rest();
+    }
+    say(&stand, "c1", "two", Kind::Started);
+    assert_eq!(handled(&stand), (1, 1.0), "a first `.started` is one conditional write");
+    say(&stand, "c1", "two", Kind::Finished);
+    let (requests, units) = handled(&stand);
+    assert!(requests <= 4 && units <= 7.0, "a `.finished` took {requests} requests and {units} write units");
+}
+
+#[test]
+fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
+    let stand = Stand::new(&shipyard(&["build"], "release"));
+    stand.trigger("first");
+    stand.rest();
+    stand.emit(stand.trigger_event("second"));
+    let (accepted, _) = handled(&stand);
+    // Until the first has ended, the lane has not changed hands.
+    say(&stand, "first", "build", Kind::Started);
+    stand.rest();
+    say(&stand, "first", "build", Kind::Finished);
+    stand.rest_until(|body| matches!(body, keelway_engine::sequences::Body::Own(keelway_engine::sequences::Message::Granted { .. })));
+    let (granted, _) = handled(&stand);
+    let started: Option<Value> = stand.published("second", &EventType::task("build", Kind::Triggered));
+    assert!(started.is_some(), "it runs");
+    // The hand-over itself is two requests of the one that leaves: reading who is next, and the message. It writes the lock in any case.
+    let (hand_over, total) = (2, accepted + granted + 2);
+    assert!(accepted <= 5 && granted <= 6, "accepted with {accepted}, granted with {granted}, handed over with {hand_over}");
+    assert!(total <= 13, "{total} requests");
+    drop((project(), context("second"), keys::MAIN));
+}
