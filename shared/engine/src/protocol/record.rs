@@ -40,8 +40,8 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
     Ok(decode::<S>(table::read(store, std::slice::from_ref(&key)).await?.get(&key)))
 }
 
-/// The committed record that this message made, if there is one. A record is younger than the message that made it, so the search goes
-/// back from the newest record and stops at the first one that is older than the message.
+/// The committed record that this message made, if there is one. A record is younger than the message that made it, so the search
+/// goes back from the newest record and stops at the first one that is older than the message.
 ///
 /// # Errors
 /// Of the ports.
@@ -57,8 +57,8 @@ pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Res
     Ok(None)
 }
 
-/// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A record
-/// of a writer that lost its race proves nothing: the writer may have stopped before it handled the answer again.
+/// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A
+/// record of a writer that lost its race proves nothing: the writer may have stopped before it handled the answer again.
 ///
 /// # Errors
 /// Of the ports.
