@@ -1,4 +1,4 @@
-//! The one entry point: an input meets an execution.
+//! The entry point: decides what an input does to an execution.
 
 use super::Record;
 use super::advance::Step;
@@ -10,13 +10,13 @@ use crate::ids::RecordId;
 use crate::shipyard::{Sequence, Shipyard, Task};
 use crate::time::{Span, Timestamp};
 
-/// A wake-up that is at least this far ahead can serve a later deadline too: it covers the skew of the clocks involved.
+/// A wake-up that is at least this far ahead can also serve a later deadline: it covers the skew of the clocks involved.
 const REUSE_WAKE: Span = Span::seconds(60);
 
 /// A trigger that nobody has answered for this long may have been lost on its way to the bus.
 pub const UNANSWERED: Span = Span::minutes(2);
 
-/// What comes to an execution.
+/// An input of an execution.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
     /// The lane is given to it for this request.
@@ -29,11 +29,11 @@ pub enum Input<'a> {
     Wake(Timestamp),
     /// The context's flags may have changed.
     Obey,
-    /// The sweep found it overdue: see to what it waits for.
+    /// The sweep found it overdue: settle what it waits for.
     Settle,
 }
 
-/// What a decision looks at besides the state.
+/// What a decision reads in addition to the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// Now.
@@ -65,14 +65,14 @@ pub struct Policy {
     pub max_event_bytes: usize,
 }
 
-/// What an input comes to.
+/// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing to decide any more: finish what this message began, if it began something.
+    /// Nothing to decide any more: complete what an earlier delivery of this message began, if there was one.
     Settle,
-    /// The same answer has counted before, in another message, which finishes what it began: nothing to do.
+    /// The same answer counted before, in another message, which completes its own work: nothing to do.
     Duplicate,
-    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
+    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, otherwise stale.
     Late,
     /// It cannot be used, for this reason.
     Invalid(String),
@@ -80,7 +80,7 @@ pub enum Decision {
     Commit(Box<Transition>),
 }
 
-/// A commit: the next state and, if it publishes or hands on a payload, its record (which the next state names).
+/// A commit: the next state and, if it publishes or passes on a payload, its record (which the next state names).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
     /// The next state.
@@ -107,7 +107,7 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     }
 }
 
-/// What is out and unanswered may never have been published: its trigger is repeated once. A person is not asked twice.
+/// An unanswered trigger may never have been published, so it is repeated once; that of an approval is never repeated.
 fn overdue(x: &Execution, facts: &Facts<'_>) -> Decision {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.sent.is_some_and(|sent| sent + UNANSWERED < facts.now);
     if x.outcome.is_some() || !unanswered || x.repeated.is_some() || x.waits_for_approval() {
@@ -154,7 +154,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
             if let (Some(began), Some(paused)) = (x.began, next.paused_at.take()) {
                 next.began = Some(began + (facts.now - paused));
             }
-            // A person may still be asked; everything else needs the lane again, also a task that is out.
+            // A person may still answer; everything else needs the lane again, including an open task.
             if !x.waits_for_approval() {
                 next.lane = Lane::Wants;
                 next.ask += 1;
@@ -219,7 +219,7 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
     }
 }
 
-/// After an answer the deadline is another one. A later one is found by the pending wake-up; only an earlier one needs its own.
+/// After an answer, the deadline changes. The pending wake-up finds a later deadline; only an earlier one needs its own wake-up.
 pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
     if let Some(deadline) = deadline(next, facts.sequence, &facts.policy)
         && next.wake.is_none_or(|wake| wake > deadline || wake < facts.now)
@@ -229,16 +229,16 @@ pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
 }
 
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
-    // Replaced: by whoever stopped before doing what the new state owes, perhaps.
+    // Replaced, perhaps by a handler that stopped before performing what the new state owes.
     if x.outcome.is_some() || x.wake != Some(at) {
         return Decision::Settle;
     }
-    // Early: it is owed still, and sent again.
+    // Early: it is still owed, and is sent again.
     if facts.now < at {
         return Decision::Settle;
     }
     match deadline(x, facts.sequence, &facts.policy) {
-        // Used up: left in the state, it would look overdue for ever.
+        // Used: if it stayed in the state, it would look overdue for ever.
         None => {
             let mut next = x.clone();
             next.wake = None;
@@ -251,7 +251,7 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
         }
         Some(_) => match due(x, facts) {
             Decision::Commit(mut transition) => {
-                // Used up: the same wake-up again finds it replaced, and settles.
+                // Used: a redelivery of the wake-up finds it replaced, and settles.
                 transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
                 Decision::Commit(transition)
             }
@@ -279,7 +279,7 @@ fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
         let timeout = task.timeout.unwrap_or(facts.policy.task_timeout);
         format!("sequence timed out: task {trigger} was started but not finished within {timeout}")
     } else if x.count(ReactionKind::Finished) > 0 {
-        // Executors that send no `.started`: their `.finished` stands for both, once nobody else can have begun.
+        // For executors that send no `.started`, the `.finished` stands for both once no other executor can have begun.
         return react::complete(step);
     } else {
         format!("sequence timed out while waiting for task {trigger} to receive a correlating .started or .finished event")

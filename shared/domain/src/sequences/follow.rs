@@ -10,7 +10,7 @@ use crate::shipyard::{MAX_FOLLOW_UPS, Match, Sequence, Shipyard, Stage, Task, Tr
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// An execution that a commit sets off.
+/// An execution that a commit causes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FollowUp {
     /// Its id.
@@ -30,7 +30,7 @@ pub struct FollowUp {
     pub trigger_id: String,
 }
 
-/// After a task: sequences triggered on `<stage>.<task>.finished`, unless a sequence of that name claims the event.
+/// After a task: sequences triggered on `<stage>.<task>.finished`, unless a sequence has the same name.
 pub(super) fn on_task(step: &mut Step<'_>, task: &Task, result: TaskResult) {
     let shipyard = step.facts.current.1;
     let stage = shipyard.stage(&step.next.stage);
@@ -88,7 +88,7 @@ fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
     }
 }
 
-/// Without a selector an end fires on `pass` only (both seeds); with one, every entry must match.
+/// Without a selector an end fires only on `pass`; with one, every entry must match.
 fn fires(trigger: &Trigger, step: &Step<'_>, result: TaskResult) -> bool {
     match &trigger.selector {
         None => result == TaskResult::Pass,
