@@ -1,6 +1,6 @@
 //! Why a command did not do what it was asked, and the exit code that says so.
 
-use crate::api::ApiError;
+use crate::api_error::ApiError;
 use std::process::ExitCode;
 
 /// Why a command ended early.

@@ -1,6 +1,7 @@
 //! `keelway`: the command line. Speaks to the HTTP API and to nothing else; also runs commands as executors of tasks.
 
 mod api;
+mod api_error;
 mod args;
 mod commands;
 mod error;

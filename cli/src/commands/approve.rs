@@ -1,6 +1,6 @@
 //! `approve`, `decline`: a person's answer to an open approval.
 
-use super::get::all_events;
+use super::pages::all_events;
 use crate::api::Api;
 use crate::args::{Decide, Scope};
 use crate::error::CliError;

@@ -1,6 +1,7 @@
 //! `get`: what there is.
 
 use super::approve::open_approvals;
+use super::pages::{PAGES, all_events, is_last};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
@@ -8,12 +9,9 @@ use crate::output::{colours, one_line, say, say_json};
 use crate::table::Table;
 use crate::timeline::{self, Entry};
 use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName, StageName};
-use keelway_wire::http::{EventPage, ProjectPage, ProjectState, SequencePage};
+use keelway_wire::http::{ProjectPage, ProjectState, SequencePage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// More pages than this are not followed: a list that long is asked for in parts.
-const PAGES: usize = 200;
 
 /// Shows what was asked for.
 ///
@@ -136,29 +134,6 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
         table.row(vec![text("time"), context, entry.service, entry.stage, ty, entry.result, source, id, verdict]);
     }
     print(&table, "there is no such event")
-}
-
-/// Every event of a list, page by page, up to about `limit`.
-///
-/// # Errors
-/// As the API answers.
-pub async fn all_events(api: &Api, path: &[&str], query: &[(&str, &str)], limit: usize) -> Result<Vec<Value>, CliError> {
-    let (mut events, mut key) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let query: Vec<(&str, &str)> = query.iter().copied().chain([("nextPageKey", key.as_str())]).collect();
-        let page: EventPage = api.get(path, &query).await?;
-        events.extend(page.events);
-        if is_last(&page.next_page_key) || events.len() >= limit {
-            break;
-        }
-        key = page.next_page_key;
-    }
-    Ok(events)
-}
-
-/// Whether a page key says that there is no further page.
-pub fn is_last(key: &str) -> bool {
-    key.is_empty() || key == "0"
 }
 
 async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliError> {

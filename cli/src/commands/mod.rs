@@ -5,6 +5,7 @@ mod approve;
 mod doctor;
 mod files;
 mod get;
+mod pages;
 mod send;
 mod shipyard;
 mod trigger;

@@ -1,7 +1,8 @@
 //! `watch`: a live timeline of one or several contexts, from the API, and how it all ended.
 
-use super::get::is_last;
-use crate::api::{Api, ApiError};
+use super::pages::is_last;
+use crate::api::Api;
+use crate::api_error::ApiError;
 use crate::args::Watching;
 use crate::error::CliError;
 use crate::output::{colours, is_terminal, say};

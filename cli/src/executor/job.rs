@@ -3,7 +3,7 @@
 use super::answer::{self, Run};
 use super::command::{self, Job};
 use super::{Phase, Worker};
-use crate::api::ApiError;
+use crate::api_error::ApiError;
 use crate::commands::now;
 use crate::output::{one_line, say};
 use keelway_domain::event::{CloudEvent, Kind};

@@ -7,7 +7,8 @@ mod answer;
 mod command;
 mod job;
 
-use crate::api::{Api, ApiError};
+use crate::api::Api;
+use crate::api_error::ApiError;
 use crate::args::{self, Scope};
 use crate::commands::now;
 use crate::error::CliError;

@@ -118,7 +118,7 @@ mod tests {
     fn a_timer_is_under_way_when_it_is_due() {
         let armed = line("1", "sequence.triggered", "Committed", r#"{"2":4}"#);
         let timer = Sent { id: "2".into(), at_once: false, at: LOGGED + 4000 };
-        assert_eq!(armed.sent, [timer.clone()]);
+        assert_eq!(armed.sent, std::slice::from_ref(&timer));
         assert!(under_way([&armed], LOGGED + 3999).is_empty());
         assert_eq!(under_way([&armed], LOGGED + 4000), [&timer]);
     }

@@ -116,7 +116,7 @@ impl<'a> CloudStand<'a> {
     /// Puts an event on the bus and waits until a function has handled it: what it made of it.
     fn over_the_bus(&mut self, event: &Value, context: &str) -> Result<Answer, Problem> {
         let source = event["source"].as_str().unwrap_or(DEFAULT_SOURCE);
-        let before = self.known(context, Root::Outside);
+        let (before, sent) = (self.known(context, Root::Outside), self.now());
         self.stack.put_event(event)?;
         let said = if !rule_takes(source, event["type"].as_str().unwrap_or_default()) {
             // Nobody is to handle it: once one that came after it is handled, this one has been passed over.
@@ -126,7 +126,7 @@ impl<'a> CloudStand<'a> {
             self.handled(context, Root::Outside, &before)?;
             None
         } else if parse(event, Origin::Bus, self.now()).is_err() {
-            self.recorded_as_invalid(event)?;
+            self.recorded_as_invalid(event, sent)?;
             Some(Said::Handled(Handled::Invalid))
         } else {
             said(self.handled(context, Root::Outside, &before)?.as_ref())
@@ -134,14 +134,17 @@ impl<'a> CloudStand<'a> {
         Ok(Answer { said, problem: String::new() })
     }
 
-    /// What is not even an event has no context its log line could be found by; its record has its text.
-    fn recorded_as_invalid(&self, event: &Value) -> Result<(), Problem> {
+    /// What is not even an event has no context its log line could be found by; its record, kept by the day, has its text.
+    fn recorded_as_invalid(&self, event: &Value, sent: Timestamp) -> Result<(), Problem> {
         let context = text(&event["shkeptncontext"]);
+        let is_it = |body: &str| !context.is_empty() && body.contains(&context);
         let find = || {
-            let day = keelway_engine::keys::invalid(self.now(), 0).pk;
-            let items = self.stack.items(&day, "")?;
-            let is_it = |body: &str| !context.is_empty() && body.contains(&context);
-            Ok(items.iter().any(|item| item.text("b").is_some_and(is_it)).then_some(()))
+            for day in [sent, self.now()].map(|at| keelway_engine::keys::invalid(at, 0).pk) {
+                if self.stack.items(&day, "")?.iter().any(|item| item.text("b").is_some_and(is_it)) {
+                    return Ok(Some(()));
+                }
+            }
+            Ok(None)
         };
         until("the record of an invalid input", find, || format!("none holds the context {context:?}"))
     }

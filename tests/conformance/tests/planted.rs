@@ -2,6 +2,7 @@
 
 use keelway_conformance::planted::Plant;
 use keelway_conformance::sequences::simulate;
+use keelway_conformance::sim::number;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A fault must be found in the first so many seeds.
@@ -18,7 +19,7 @@ fn every_planted_fault_is_found() {
         while let Some(plant) = plants.get(next.fetch_add(1, Ordering::Relaxed)) {
             // A seed the engine itself fails on shows nothing.
             let violated = |seed| simulate(seed, Some(*plant), false).err().filter(|_| simulate(seed, None, false).is_ok());
-            let first = (0..SEEDS).find_map(violated);
+            let first = (0..number("KEELWAY_SEEDS").unwrap_or(SEEDS)).find_map(violated);
             found.push((*plant, first.map(|violation| (violation.seed, violation.rule))));
         }
         found

@@ -42,12 +42,13 @@ fn a_seed_is_the_whole_story() {
     }
 }
 
-/// `KEELWAY_SURVEY=2000`: goes on after violations and counts them by rule.
+/// `KEELWAY_SURVEY=2000`: goes on after violations and counts them by rule; `KEELWAY_FROM` is the first seed.
 #[test]
 fn survey() {
     let Some(count) = number("KEELWAY_SURVEY") else { return };
     let mut rules: std::collections::BTreeMap<String, (u64, Vec<u64>)> = std::collections::BTreeMap::new();
-    for seed in 0..count {
+    let first = number("KEELWAY_FROM").unwrap_or(0);
+    for seed in first..first + count {
         if let Err(violation) = simulate(seed, None, false) {
             let words = violation.rule.split_whitespace().filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
             let entry = rules.entry(words.take(12).collect::<Vec<_>>().join(" ")).or_default();

@@ -2,14 +2,15 @@
 
 use super::Record;
 use super::approval;
-use super::decide::{Decision, Facts, Transition, arm};
-use super::follow;
+use super::deadline::arm;
+use super::facts::{Decision, Facts, Transition};
+use super::follow::Ended;
 use super::state::{End, EventRef, Execution, Lane, Outcome};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
-use crate::shipyard::{APPROVAL, EVALUATION, Task};
+use crate::shipyard::{APPROVAL, EVALUATION, MAX_FOLLOW_UPS, Task};
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
@@ -254,7 +255,7 @@ impl<'a> Step<'a> {
             base.insert("message".into(), json!(""));
         }
         self.next.results.push(result);
-        follow::on_task(self, task, result);
+        self.after_task(task, result);
         self.next.task += 1;
         self.next.open = None;
         self.next.sent = None;
@@ -267,6 +268,30 @@ impl<'a> Step<'a> {
         self.next.reactions.clear();
         self.next.bare.clear();
         self.next.quick = false;
+    }
+
+    /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence of that name claims the event.
+    fn after_task(&mut self, task: &Task, result: TaskResult) {
+        let stage = self.facts.current.1.stage(&self.next.stage);
+        if stage.is_some_and(|stage| stage.sequences.iter().any(|sequence| sequence.name.as_str() == task.name.as_str())) {
+            return;
+        }
+        let event = format!("{}.{}.finished", self.next.stage, task.name);
+        self.set_off(event, format!("task-{}", self.next.task), result);
+    }
+
+    /// Sets off what is triggered on an end.
+    fn set_off(&mut self, event: String, cause: String, result: TaskResult) {
+        let ended = Ended { x: &self.next, tasks: &self.facts.sequence.tasks, event, cause, result };
+        for (draft, follow_up) in ended.follow_ups(self.facts.current, self.facts.now) {
+            if self.record.sends.len() >= MAX_FOLLOW_UPS {
+                let note = format!("more than {MAX_FOLLOW_UPS} sequences are triggered on this: the others were not started");
+                self.record.notes.push(note);
+                return;
+            }
+            self.draft(draft);
+            self.record.sends.push(follow_up);
+        }
     }
 
     /// Ends with the last executed task's result.
@@ -304,7 +329,8 @@ impl<'a> Step<'a> {
             let base = &mut self.record.base;
             base.insert("result".into(), json!(outcome.result.as_str()));
             base.insert("status".into(), json!(outcome.status.as_str()));
-            follow::on_end(self, outcome.result);
+            let event = format!("{}.{}.finished", self.next.stage, self.next.sequence);
+            self.set_off(event, "end".into(), outcome.result);
         }
         if self.record.sends.is_empty() && !self.record.events.iter().any(|draft| draft.with_base || !draft.with.is_empty()) {
             // Nobody needs the payload any more.

@@ -1,7 +1,7 @@
 //! How executions begin: from an outside trigger, a follow-up or a domain event.
 
 use super::advance::{Step, scope};
-use super::decide::{Facts, Policy, Transition};
+use super::facts::{Facts, Policy, Transition};
 use super::state::{Class, End, Execution, Flags, Lane, Outcome, View};
 use crate::cause::Cause;
 use crate::event::{Object, Status, TaskResult};

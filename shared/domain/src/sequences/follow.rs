@@ -1,12 +1,12 @@
 //! What follows an end: which sequences are triggered on it, and with which selectors.
 
-use super::advance::Step;
 use super::state::Execution;
 use crate::event::{Kind, Object, SOURCE, TaskResult};
 use crate::ids::{ExecutionId, event_id};
 use crate::names::{SequenceName, StageName};
 use crate::record::{Answers, Draft};
-use crate::shipyard::{MAX_FOLLOW_UPS, Match, Sequence, Shipyard, Stage, Task, Trigger};
+use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -30,78 +30,64 @@ pub struct FollowUp {
     pub trigger_id: String,
 }
 
-/// After a task: sequences triggered on `<stage>.<task>.finished`, unless a sequence has the same name.
-pub(super) fn on_task(step: &mut Step<'_>, task: &Task, result: TaskResult) {
-    let shipyard = step.facts.current.1;
-    let stage = shipyard.stage(&step.next.stage);
-    if stage.is_some_and(|stage| stage.sequences.iter().any(|sequence| sequence.name.as_str() == task.name.as_str())) {
-        return;
+/// A task or sequence that has ended, as its listeners see it.
+pub(super) struct Ended<'a> {
+    /// The execution, with the results of all tasks behind it.
+    pub x: &'a Execution,
+    /// Its tasks.
+    pub tasks: &'a [Task],
+    /// What its listeners name.
+    pub event: String,
+    /// Tells the follow-ups of one end from those of another.
+    pub cause: String,
+    /// How it ended.
+    pub result: TaskResult,
+}
+
+impl Ended<'_> {
+    /// The sequences triggered on it, in file order, each with its trigger event.
+    pub fn follow_ups(&self, (revision, shipyard): (&str, &Shipyard), now: Timestamp) -> Vec<(Draft, FollowUp)> {
+        let fires = |sequence: &Sequence| sequence.triggered_on.iter().any(|t| t.event == self.event && self.fires(t));
+        let chosen = shipyard.triggered_on(&self.event).filter(|(_, sequence)| fires(sequence));
+        chosen.map(|(stage, sequence)| self.follow_up(stage, sequence, revision, now)).collect()
     }
-    let event = format!("{}.{}.finished", step.next.stage, task.name);
-    let cause = format!("task-{}", step.next.task);
-    add(step, &event, &cause, result);
-}
 
-/// After the sequence: sequences triggered on `<stage>.<sequence>.finished`.
-pub(super) fn on_end(step: &mut Step<'_>, result: TaskResult) {
-    let event = format!("{}.{}.finished", step.next.stage, step.next.sequence);
-    add(step, &event, "end", result);
-}
-
-fn add(step: &mut Step<'_>, event: &str, cause: &str, result: TaskResult) {
-    let (revision, shipyard) = step.facts.current;
-    let chosen: Vec<(&Stage, &Sequence)> = shipyard
-        .triggered_on(event)
-        .filter(|(_, sequence)| sequence.triggered_on.iter().any(|t| t.event == event && fires(t, step, result)))
-        .collect();
-    for (stage, sequence) in chosen {
-        if step.record.sends.len() >= MAX_FOLLOW_UPS {
-            step.record
-                .notes
-                .push(format!("more than {MAX_FOLLOW_UPS} sequences are triggered on this: the others were not started"));
-            return;
-        }
-        let execution = ExecutionId::of_follow_up(step.next.id, cause, &stage.name, &sequence.name);
+    fn follow_up(&self, stage: &Stage, sequence: &Sequence, revision: &str, now: Timestamp) -> (Draft, FollowUp) {
+        let execution = ExecutionId::of_follow_up(self.x.id, &self.cause, &stage.name, &sequence.name);
         let trigger_id = event_id(execution, "triggered").to_string();
         let mut data = Object::new();
         data.insert("stage".into(), json!(stage.name.as_str()));
-        step.recorded = true;
-        step.record.events.push(Draft {
+        let draft = Draft {
             id: Some(trigger_id.clone()),
             ty: crate::event::EventType::sequence(&stage.name, &sequence.name, Kind::Triggered),
             source: SOURCE.into(),
-            time: step.facts.now,
+            time: now,
             answers: Answers::Nothing,
             git_commit_id: None,
             with_base: true,
             with: vec![],
             without: vec![],
             data,
-        });
-        step.record.sends.push(FollowUp {
-            execution,
-            stage: stage.name.clone(),
-            sequence: sequence.name.clone(),
-            revision: revision.to_owned(),
-            trigger_id,
-        });
+        };
+        let (stage, sequence) = (stage.name.clone(), sequence.name.clone());
+        (draft, FollowUp { execution, stage, sequence, revision: revision.to_owned(), trigger_id })
     }
-}
 
-/// Without a selector an end fires only on `pass`; with one, every entry must match.
-fn fires(trigger: &Trigger, step: &Step<'_>, result: TaskResult) -> bool {
-    match &trigger.selector {
-        None => result == TaskResult::Pass,
-        Some(entries) => entries.iter().all(|entry| matches(entry, step, result)),
+    /// Without a selector an end fires on `pass` only (both seeds); with one, every entry must match.
+    fn fires(&self, trigger: &Trigger) -> bool {
+        match &trigger.selector {
+            None => self.result == TaskResult::Pass,
+            Some(entries) => entries.iter().all(|entry| self.matches(entry)),
+        }
     }
-}
 
-fn matches(entry: &Match, step: &Step<'_>, result: TaskResult) -> bool {
-    match &entry.task {
-        None => entry.result == result,
-        Some(name) => {
-            let mut executed = step.facts.sequence.tasks.iter().zip(&step.next.results);
-            executed.rfind(|(task, _)| task.name == *name).is_some_and(|(_, result)| *result == entry.result)
+    fn matches(&self, entry: &Match) -> bool {
+        match &entry.task {
+            None => entry.result == self.result,
+            Some(name) => {
+                let mut executed = self.tasks.iter().zip(&self.x.results);
+                executed.rfind(|(task, _)| task.name == *name).is_some_and(|(_, result)| *result == entry.result)
+            }
         }
     }
 }

@@ -8,8 +8,10 @@ mod advance;
 mod approval;
 mod bare;
 mod birth;
+mod deadline;
 mod decide;
 mod duties;
+mod facts;
 mod follow;
 mod react;
 mod state;
@@ -18,8 +20,10 @@ mod tests;
 
 pub use bare::{Bare, First};
 pub use birth::{Birth, born, first_payload, never_started};
-pub use decide::{Decision, Facts, Input, Policy, Transition, UNANSWERED, deadline, decide};
+pub use deadline::deadline;
+pub use decide::{UNANSWERED, decide};
 pub use duties::{Duty, fresh, owed};
+pub use facts::{Decision, Facts, Input, Policy, Transition};
 pub use follow::{FollowUp, domain_event_starts, same_lane};
 pub use react::events_needed;
 pub use state::{

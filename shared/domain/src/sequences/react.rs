@@ -2,7 +2,8 @@
 
 use super::Bare;
 use super::advance::Step;
-use super::decide::{Decision, Facts, Transition, hasten, task};
+use super::deadline::hasten;
+use super::facts::{Decision, Facts, Transition, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;

@@ -302,3 +302,36 @@ fn a_record_survives_its_stored_form() {
     assert_eq!(RecordId::from_uuid(&trigger.id), Some(id));
     assert_eq!(trigger.data["deploy"], json!({}));
 }
+
+#[test]
+fn a_first_started_that_is_written_unseen_is_what_the_decision_comes_to() {
+    let stand = Stand::new();
+    let queued = born(&birth(), &stand.flags, &stand.sequence, NOW).next;
+    let running = stand.commit(&queued, Input::Granted(0)).next;
+    assert!(running.quick, "the start deadline is earlier than any that a `.started` brings");
+    let event = event("deploy", Kind::Started, "a", "pass");
+    let first = First::of(&event, running.open.as_ref().unwrap(), NOW).expect("short, and nothing to merge");
+    let decided = stand.commit(&running, Input::Reaction(running.record.unwrap(), ReactionKind::Started, &event, NOW));
+    let mut written = running.clone();
+    written.reactions.push(first.reaction);
+    written.bare.push(first.bare.clone());
+    written.view.latest = Some(first.latest);
+    written.quick = false;
+    assert_eq!((decided.next, decided.record), (written, None));
+    assert_eq!(content(&first.bare.event(&running, "deploy", &running.record.unwrap())), content(&event), "kept as it was");
+}
+
+#[test]
+fn a_started_that_decides_more_is_not_written_unseen() {
+    let mut stand = Stand::new();
+    let queued = born(&birth(), &stand.flags, &stand.sequence, NOW).next;
+    let task = TaskName::new("deploy").unwrap();
+    let mut merges = event("deploy", Kind::Started, "a", "pass");
+    merges.data.insert("deploy".into(), json!({"url": "x"}));
+    let mut long = event("deploy", Kind::Started, "a", "pass");
+    long.data.insert("message".into(), json!("x".repeat(200)));
+    assert!(First::of(&merges, &task, NOW).is_none() && First::of(&long, &task, NOW).is_none());
+    // A task that may run for less time than it may wait: its first `.started` needs a wake-up of its own.
+    stand.sequence.tasks[0].timeout = Some(Span::minutes(1));
+    assert!(!stand.commit(&queued, Input::Granted(0)).next.quick);
+}

@@ -6,7 +6,7 @@
 
 use crate::item::{Item, Key};
 use crate::keys;
-use crate::ports::{Condition, PortError, Ports, Query, Store, Transacted, Write};
+use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::table;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,7 @@ pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortEr
     let key = keys::dead_letter(letter.sent, &letter.message_id);
     let cut = letter.body.len() > KEPT;
     let due = Item::new(keys::due_letter(letter.sent, &key.sk)).with("n", 0i64);
-    let item = Item::new(key.clone())
+    let item = Item::new(key)
         .with("st", letter.sent.0)
         .with("to", letter.engine.as_str())
         .with("qn", letter.queue.as_str())
@@ -98,15 +98,13 @@ pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortEr
         .with_some("cut", cut.then_some(true))
         .with("n", letter.receives)
         .with_some("why", letter.reason.as_deref());
-    let mut writes = vec![Write::Put(item, Condition::Absent)];
-    // A truncated message is kept for a person and not sent again.
-    writes.extend((!cut).then_some(Write::Put(due, Condition::Always)));
-    if store.transact(&writes).await? == Transacted::Done {
-        tracing::error!(queue = letter.queue, message.id = letter.message_id, "dead letter stored");
-    } else if store.get(&key).await?.is_some() {
-        tracing::info!(message.id = letter.message_id, "dead letter was stored before");
-    } else {
-        return Err(PortError::Retry { request: "TransactWriteItems", reason: format!("{key} is being written") });
+    match store.write(&Write::Put(item, Condition::Absent)).await? {
+        Written::Done => tracing::error!(queue = letter.queue, message.id = letter.message_id, "dead letter stored"),
+        Written::Conflict(_) => tracing::info!(message.id = letter.message_id, "dead letter was stored before"),
+    }
+    // Half a message is for a person to look at, not to be sent. Otherwise always: whoever stored the letter may have stopped here.
+    if !cut {
+        store.write(&Write::Put(due, Condition::Always)).await?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ pub mod record;
 mod run;
 mod subject;
 pub mod sweep;
+mod tick;
 
 pub use delivery::{Body, Delivery, Handled};
 pub use run::{COMMIT_TRIES, Change, Handler, Verdict, commit, contended, run, settle};

@@ -2,7 +2,7 @@
 
 use super::delivery::{Body, Delivery, Handled};
 use super::invalid;
-use super::sweep::Tick;
+use super::tick::Tick;
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::keys;
 use crate::ports::{Condition, PortError, Ports, Write};

@@ -5,6 +5,7 @@
 //! only sends messages: the decisions are made when the subjects handle them.
 
 use super::subject::{Engine, Loaded, Subject};
+pub use super::tick::{OVERDUE, Tick};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::keys;
 use crate::ports::{Clock, Condition, Cursor, Index, PortError, Query, Store, Write};
@@ -12,8 +13,6 @@ use crate::table;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::{HashMap, HashSet};
 
-/// Work that has been waiting for less than this is still in progress.
-pub const OVERDUE: Span = Span::minutes(2);
 /// Open subjects read at once.
 const PAGE: u32 = 100;
 
@@ -26,22 +25,6 @@ pub struct Swept {
     pub sent: usize,
     /// It reached the end; the next sweep starts from the beginning.
     pub finished: bool,
-}
-
-/// What the pages of one tick share.
-#[derive(Debug, Default)]
-pub struct Tick {
-    /// Now.
-    pub now: Timestamp,
-    /// Names of the things that need only one message per tick.
-    pub once: HashSet<String>,
-}
-
-impl Tick {
-    /// Whether a wake-up at this time should have arrived by now.
-    pub fn overdue(&self, wake: Option<Timestamp>) -> bool {
-        wake.is_some_and(|wake| wake + OVERDUE < self.now)
-    }
 }
 
 /// Where the next page begins: a shard of the index, and the last entry seen in it.

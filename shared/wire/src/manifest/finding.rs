@@ -1,6 +1,6 @@
 //! What is wrong with a manifest, where, and what to write instead.
 
-use super::tree::{Mark, Node};
+use super::mark::{At, Mark};
 use serde::{Deserialize, Serialize};
 
 /// At most this many findings are told; more are counted.
@@ -80,12 +80,12 @@ impl<'a> Report<'a> {
         self.errors > 0
     }
 
-    pub fn error(&mut self, node: &Node, path: impl Into<String>, message: String) {
-        self.error_at(node.at, path, message);
+    pub fn error(&mut self, node: &impl At, path: impl Into<String>, message: String) {
+        self.error_at(node.at(), path, message);
     }
 
-    pub fn warning(&mut self, node: &Node, path: impl Into<String>, message: String) {
-        self.warning_at(node.at, path, message);
+    pub fn warning(&mut self, node: &impl At, path: impl Into<String>, message: String) {
+        self.warning_at(node.at(), path, message);
     }
 
     pub fn error_at(&mut self, at: Mark, path: impl Into<String>, message: String) {

@@ -5,7 +5,9 @@
 
 mod fields;
 mod finding;
+mod mark;
 mod names;
+mod outline;
 mod project;
 mod shipyard;
 mod syntax;

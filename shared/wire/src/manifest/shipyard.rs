@@ -3,6 +3,7 @@
 use super::fields::{self, Level};
 use super::finding::Report;
 use super::names::{nearest, repaired};
+use super::outline::{Outline, items};
 use super::project::{duration, mapping, positive, text, timeout, with_example};
 use super::tree::Node;
 use super::triggers;
@@ -28,15 +29,6 @@ pub struct ShipyardManifest {
     pub shipyard: Shipyard,
     /// The document's own text: of a file with one document the whole file, to the byte.
     pub source: String,
-}
-
-/// A sequence as checked so far, and where it stands: kept even where its parts are refused, for the checks between sequences.
-pub struct Outline<'n> {
-    pub stage: String,
-    pub sequence: String,
-    pub tasks: Vec<String>,
-    pub node: &'n Node,
-    pub path: String,
 }
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ShipyardManifest> {
@@ -286,22 +278,6 @@ fn evaluation(task: &Node, properties: Option<&Node>, path: &str, report: &mut R
         let message = "names no timeframe: unless the trigger or an earlier task gives one, the last 5 minutes are evaluated; write `timeframe: 5m` under `properties`";
         report.warning(task, path, message.into());
     }
-}
-
-/// The entries of a list; what is no list is a finding with the remedy.
-pub fn items<'n>(node: &'n Node, path: &str, example: &str, report: &mut Report) -> Option<&'n [Node]> {
-    if node.list().is_none() {
-        let event = node.scalar().or_else(|| node.entries().and_then(|entries| Some(entries.first()?.key.as_str())));
-        let remedy = match node.entries() {
-            _ if path.ends_with("triggeredOn") && event.is_some_and(|event| event.contains('.')) => {
-                format!("write `- event: {}`", event.unwrap_or_default())
-            }
-            Some(_) => format!("put `- ` before each entry, like `- {example}`"),
-            None => format!("write entries like `- {example}` below it"),
-        };
-        report.error(node, path, format!("is {}, not a list: {remedy}", node.what()));
-    }
-    node.list()
 }
 
 /// An entry of a list must be a mapping.

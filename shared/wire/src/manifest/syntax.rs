@@ -1,7 +1,7 @@
 //! What to do about YAML that does not parse.
 
 use super::finding::Report;
-use super::tree::Mark;
+use super::mark::Mark;
 use serde_saphyr::granit_parser::{ErrorKind, ScanError};
 
 /// Reports why the parser stopped, at the line to mend.

@@ -4,6 +4,7 @@
 //! become more than [`MOST_NODES`] values or nest deeper than [`DEEPEST`].
 
 use super::finding::Report;
+pub use super::mark::{At, Mark, START};
 use super::syntax;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span, StrInput, Tag};
@@ -14,16 +15,6 @@ use std::ops::Range;
 const MOST_NODES: usize = 100_000;
 const DEEPEST: usize = 64;
 
-/// A place: line and column in characters, both counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    pub line: u64,
-    pub column: u64,
-}
-
-/// The first character.
-pub const START: Mark = Mark { line: 1, column: 1 };
-
 /// A value and where it stands.
 #[derive(Debug, Clone)]
 pub struct Node {
@@ -33,6 +24,12 @@ pub struct Node {
     depth: usize,
     /// How many values it holds, itself included.
     size: usize,
+}
+
+impl At for Node {
+    fn at(&self) -> Mark {
+        self.at
+    }
 }
 
 #[derive(Debug, Clone)]

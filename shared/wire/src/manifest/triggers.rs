@@ -3,7 +3,7 @@
 use super::fields::{self, Level};
 use super::finding::Report;
 use super::names::nearest;
-use super::shipyard::{Outline, items};
+use super::outline::{Outline, items};
 use super::tree::{Entry, Node};
 use keelway_domain::event::{PREFIX, TaskResult};
 use keelway_domain::names::TaskName;

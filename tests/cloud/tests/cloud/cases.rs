@@ -60,5 +60,7 @@ fn listed(_: &Bed) -> Outcome {
     let listed: BTreeSet<&str> =
         index.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next()).map(str::trim).collect();
     let missing: Vec<&str> = cases.iter().map(|case| case.id.as_str()).filter(|id| !listed.contains(id)).collect();
-    ensure(missing.is_empty(), || format!("tests/cases/sequences/INDEX.md does not list {}: add a row for each", missing.join(", ")))
+    ensure(missing.is_empty(), || {
+        format!("tests/cases/sequences/INDEX.md does not list {}: add a row for each", missing.join(", "))
+    })
 }

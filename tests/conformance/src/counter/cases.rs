@@ -1,9 +1,12 @@
-//! The counters' cases: how they are written and told.
+//! What the tests need of counters besides the engine, and how their cases are written and told.
 
-use super::core::{ADD, Counter, ENDED, SOURCE};
+use super::core::{ADD, Counter, ENDED, Rules, SOURCE};
 use super::{Counters, subject};
 use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::item::Key;
+use keelway_engine::keys;
+use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Loaded;
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::Tested;
@@ -13,6 +16,18 @@ use keelway_world::story::{Mode, Story};
 use keelway_world::worker::Worker;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+impl<P: Ports + 'static> Tested for Counters<P> {
+    fn on(ports: P) -> Self {
+        Self::new(ports, Rules { limit: 10, lifetime: Span::seconds(60) })
+    }
+    fn takes(source: &str, detail_type: &str) -> bool {
+        detail_type == ADD && source != SOURCE
+    }
+    fn is_state(key: &Key) -> bool {
+        key.pk.starts_with("N#") && key.sk == keys::MAIN
+    }
+}
 
 /// The dialect of counters' cases.
 #[derive(Debug, Clone, Default)]

@@ -20,11 +20,9 @@ use keelway_domain::ids::hash64;
 use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
-use keelway_engine::keys;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run};
 use keelway_engine::table::Items;
-use keelway_world::Tested;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -158,17 +156,5 @@ impl<P: Ports> Handler<Counters<P>> for Turn<'_> {
                 Verdict::Done(Handled::Stale)
             }
         })
-    }
-}
-
-impl<P: Ports + 'static> Tested for Counters<P> {
-    fn on(ports: P) -> Self {
-        Self::new(ports, Rules { limit: 10, lifetime: Span::seconds(60) })
-    }
-    fn takes(source: &str, detail_type: &str) -> bool {
-        detail_type == ADD && source != SOURCE
-    }
-    fn is_state(key: &Key) -> bool {
-        key.pk.starts_with("N#") && key.sk == keys::MAIN
     }
 }

@@ -10,7 +10,7 @@ use keelway_domain::ids::{RecordId, hash64};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Attr, Attrs, Item, Key, Name};
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Place, Subject, Verdict, run, woken};
+use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Place, Subject, Verdict, run};
 use keelway_engine::table::Items;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -118,6 +118,9 @@ impl<P: Ports, const FORMAT: i64> Engine for NewerCounters<P, FORMAT> {
     fn retention(&self) -> Span {
         Span::minutes(90 * 24 * 60)
     }
+    fn is_wake_up(message: &Newer) -> bool {
+        matches!(message, Newer::Known(Message::Wake { .. }))
+    }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         match addition(event) {
             Some((to, input)) => run(self, cause, &Turn { to, input, cause }).await,
@@ -148,12 +151,9 @@ impl<P: Ports, const FORMAT: i64> Handler<NewerCounters<P, FORMAT>> for Turn<'_>
         _: &Items,
     ) -> Result<Verdict<Raised<FORMAT>>, PortError> {
         let now = engine.ports.now();
-        let (old, now) = match (found.map(|loaded| &loaded.x), self.input) {
-            (Some(x), Input::Wake(at)) => (x.clone(), woken(at, now)),
-            (Some(x), Input::Add { .. }) => (x.clone(), now),
-            (None, Input::Add { context, .. }) => {
-                (Raised { counter: Counter::new(self.to, context, now, &engine.rules), by: 0 }, now)
-            }
+        let old = match (found.map(|loaded| &loaded.x), self.input) {
+            (Some(x), _) => x.clone(),
+            (None, Input::Add { context, .. }) => Raised { counter: Counter::new(self.to, context, now, &engine.rules), by: 0 },
             (None, Input::Wake(_)) => return Ok(Verdict::Done(Handled::Stale)),
         };
         Ok(match decide(&old.counter, self.input, now, self.cause) {

@@ -77,7 +77,6 @@ pub struct SideBySide<const FORMAT: i64> {
     rules: Rules,
     orders: Vec<Order>,
     rollout: Arc<Rollout>,
-    acknowledged: usize,
 }
 
 /// Runs one seed. `FORMAT` 1: the later version adds an attribute and a message; 2: it also writes items the earlier one cannot read.
@@ -100,7 +99,7 @@ impl<const FORMAT: i64> SideBySide<FORMAT> {
             Rollout { draw: Mutex::new(Rng::new(rng.bits())), complete: AtomicBool::new(false), waited: AtomicU64::new(0) };
         let rules = Rules { limit: LIMIT, lifetime: *rng.pick(&[Span::seconds(20), Span::minutes(30)]) };
         let troubles = sim::Troubles { dead: 0.0, ..sim::Troubles::of(rng) };
-        (Self { rules, orders, rollout: Arc::new(rollout), acknowledged: 0 }, troubles)
+        (Self { rules, orders, rollout: Arc::new(rollout) }, troubles)
     }
 
     fn counters(world: &World) -> Result<Vec<Raised<FORMAT>>, String> {
@@ -171,7 +170,6 @@ impl<const FORMAT: i64> Scenario for SideBySide<FORMAT> {
     }
     fn published(&mut self, _: &mut Sim<Self>, _: &Publication) {}
     fn acknowledged(&mut self, _: &mut Sim<Self>, _: u64, _: Received, _: Handled) -> Result<(), String> {
-        self.acknowledged += 1;
         Ok(())
     }
     fn changed(&mut self, changes: &[Change], _: &Table, _: u64) -> Result<(), String> {

@@ -16,7 +16,7 @@ impl Planted {
             Some(Plant::SweepIgnoresFlags) if sweeps && item.key.pk.starts_with("C#") && item.key.sk == "!" => {
                 item.attrs.retain(|name, _| !["pa", "ps", "ea", "es", "ep"].contains(&&**name));
             }
-            Some(Plant::SweepIgnoresTriggers) if sweeps && is_execution(&item.key) => drop(item.attrs.remove("tt")),
+            Some(Plant::SweepIgnoresTriggers) if sweeps && item.number("tt").is_some() => return item.with("tt", i64::MAX / 2),
             Some(Plant::SweepIgnoresLanes) if sweeps && item.text("ky") == Some("w") => return item.with("ky", "n"),
             Some(Plant::RepeatedForEver) if is_execution(&item.key) => {
                 if sweeps || matches!(self.state().message, Some(Message::Settle { .. })) {

@@ -83,7 +83,7 @@ impl Shipyards {
             } else {
                 (format!("{PREFIX}{stage}.{name}.triggered"), stage)
             };
-            let at = now + sim.a_while(30);
+            let at = now + sim.a_while(if self.plan.busy { 300 } else { 30 });
             let event = CloudEvent {
                 id: format!("trigger-{i}"),
                 source: "client".into(),

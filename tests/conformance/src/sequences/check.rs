@@ -28,6 +28,8 @@ pub struct Watch {
     pub executions: BTreeSet<Key>,
     /// Who stands, or stood, in which queue since when.
     pub(super) entered: HashMap<Key, u64>,
+    /// The items of a transaction become visible one by one.
+    pub(super) staged: bool,
     /// Triggers that the sweep had repeated, and by which message.
     repeated: HashMap<RecordId, u64>,
 }
@@ -112,7 +114,9 @@ impl Watch {
         if x.outcome.is_some() && held {
             self.ended_holding.insert(key.clone());
         }
-        if x.lane == Lane::Holds && !held { self.started(key, &x, step, table) } else { Ok(()) }
+        // A staged transaction was decided before its execution became visible: what was told meanwhile came after it.
+        let decided_before = self.staged && old.is_none();
+        if x.lane == Lane::Holds && !held && !decided_before { self.started(key, &x, step, table) } else { Ok(()) }
     }
 
     /// The sweep has the trigger of a task repeated once, and never an approval's.

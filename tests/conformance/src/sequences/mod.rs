@@ -105,6 +105,7 @@ impl Scenario for Shipyards {
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
         sim.note(&format!("{:?}", self.plan));
+        self.watch.staged = sim.troubles.staged;
         self.schedule_plan(sim);
     }
     fn act(&mut self, sim: &mut Sim<Self>, action: Action) {

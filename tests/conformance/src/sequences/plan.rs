@@ -115,6 +115,8 @@ pub enum Order {
 pub struct Plan {
     /// Contexts and what is triggered in them: stage and sequence, or a domain event's name.
     pub triggers: Vec<(usize, &'static str, &'static str)>,
+    /// They come one after another, not all at the beginning.
+    pub busy: bool,
     /// What people tell contexts, and whether only one stage.
     pub orders: Vec<(usize, Order, Option<&'static str>)>,
     /// An executor never answers.
@@ -143,6 +145,11 @@ impl Plan {
                 let (stage, sequence) = *rng.pick(&TRIGGERS);
                 triggers.push((context, stage, sequence));
             }
+        }
+        let busy = rng.chance(10.0);
+        if busy {
+            let of = [("prod", "outside"), ("prod", "outside"), ("dev", "delivery"), ("dev", "gated")];
+            triggers.extend((0..8).map(|_| (rng.below(contexts), *rng.pick(&of))).map(|(n, (stage, name))| (n, stage, name)));
         }
         let kinds = [Order::Pause, Order::Resume, Order::Abort, Order::Pause, Order::Resume];
         let orders = (0..*rng.pick(&[0, 0, 1, 2, 3]))
@@ -181,9 +188,9 @@ impl Plan {
             workers,
             staged: rng.chance(25.0),
             letters: rng.chance(50.0),
-            cut: rng.chance(30.0),
+            cut: rng.chance(20.0),
         };
         let (expiry, crowd) = (rng.chance(5.0), rng.chance(1.0));
-        (Self { triggers, orders, silent, half, fail, pull, forged, expiry, crowd }, troubles)
+        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd }, troubles)
     }
 }

@@ -1,7 +1,7 @@
 //! What brings back what was lost: dead letters, sent again, and the sweep.
 
 use super::scenario::Scenario;
-use super::scheduler::{Outcome, PATIENCE, Sim};
+use super::scheduler::{Outcome, Sim};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::keys;
@@ -14,6 +14,8 @@ use keelway_world::queue::{Parcel, QueueTwin};
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// While only the sweep repairs, nothing waits for longer than this.
+const PATIENCE: Span = Span::seconds(60);
 /// Rounds in which every letter has been sent again.
 const ROUNDS: usize = 20;
 

@@ -46,8 +46,8 @@ struct Running<A> {
     said: Published,
 }
 
-/// A run that is cut off goes on as long as something happens within this time.
-pub(super) const PATIENCE: Span = Span::seconds(60);
+/// Steps after which a run may be stopped.
+const MIDDLE: usize = 500;
 
 /// A simulation on its way.
 pub struct Sim<S: Scenario> {
@@ -128,9 +128,16 @@ impl<S: Scenario> Sim<S> {
     fn story(&mut self, scenario: &mut S) -> Result<(), String> {
         self.world.core().faults = self.troubles.faults(&mut self.rng);
         scenario.schedule(self);
-        self.patience = self.troubles.cut.then_some(PATIENCE);
-        self.rest(scenario, 30_000)?;
-        self.patience = None;
+        if self.troubles.cut {
+            for _ in 0..self.rng.below(MIDDLE) {
+                if !self.step(scenario)? {
+                    break;
+                }
+            }
+            self.stop(scenario);
+        } else {
+            self.rest(scenario, 30_000)?;
+        }
         self.faults = false;
         {
             let mut core = self.world.core();
@@ -382,6 +389,22 @@ impl<S: Scenario> Sim<S> {
             scenario.published(self, &publication);
         }
         Ok(())
+    }
+
+    /// All workers stop, and half of what is in the queue is dead.
+    fn stop(&mut self, scenario: &mut S) {
+        self.note("everything stops");
+        while !self.running.is_empty() {
+            self.crash(scenario, 0);
+        }
+        let mut core = self.world.core();
+        let now = core.now;
+        for id in core.queue.receivable(now) {
+            if self.rng.chance(50.0) {
+                core.queue.bury(id);
+                self.stats.count("dead letters");
+            }
+        }
     }
 
     fn crash(&mut self, scenario: &mut S, place: usize) {

@@ -57,7 +57,7 @@ impl Troubles {
             workers: *rng.pick(&[1, 2, 4, 4, 4]),
             staged: rng.chance(25.0),
             letters: rng.chance(50.0),
-            cut: rng.chance(30.0),
+            cut: rng.chance(20.0),
         }
     }
 

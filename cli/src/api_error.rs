@@ -1,0 +1,55 @@
+//! Why the API did not do as asked.
+
+use keelway_wire::http::Problem;
+use reqwest::StatusCode;
+
+/// What makes every variable right at once.
+pub const WAY_OUT: &str = "run `eval \"$(make env)\"` where the stack is up";
+
+/// Why the API did not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// No answer.
+    #[error("the API at {url} does not answer ({reason}): see that the stack is up (`make up`) and KEELWAY_API right ({WAY_OUT})")]
+    Unreachable {
+        /// Where it should be.
+        url: String,
+        /// The innermost cause.
+        reason: String,
+    },
+    /// A refusal of the API's own.
+    #[error("{}", told(.0))]
+    Refused(Box<Problem>),
+    /// An answer that is not of this API.
+    #[error("the API at {url} answered {status} in a form that is not its own ({text}): see that KEELWAY_API is right ({WAY_OUT})")]
+    Odd {
+        /// The address that was asked.
+        url: String,
+        /// The HTTP status.
+        status: StatusCode,
+        /// The beginning of the answer, or what is wrong with it.
+        text: String,
+    },
+}
+
+impl ApiError {
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Unreachable { .. } => None,
+            Self::Refused(problem) => Some(problem.status),
+            Self::Odd { status, .. } => Some(status.as_u16()),
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        self.status().is_none_or(|status| status >= 500 || status == 429 || status == 408)
+    }
+}
+
+fn told(problem: &Problem) -> String {
+    let title = if problem.detail.is_empty() { String::new() } else { format!("{}: ", problem.title) };
+    let way_out = if problem.status == 401 { format!("; set KEELWAY_TOKEN or --token: {WAY_OUT}") } else { String::new() };
+    format!("{title}{problem}{way_out}")
+}

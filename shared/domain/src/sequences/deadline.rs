@@ -1,0 +1,53 @@
+//! Deadlines, and the one wake-up that serves them.
+
+use super::facts::{Facts, Policy};
+use super::state::{Execution, Lane, ReactionKind};
+use crate::shipyard::Sequence;
+use crate::time::{Span, Timestamp};
+
+/// A wake-up that is at least this far ahead can serve a later deadline too: it covers the skew of the clocks involved.
+const REUSE_WAKE: Span = Span::seconds(60);
+
+/// When an execution must be looked at if nothing else happens: its next deadline, or the end of a delay.
+pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<Timestamp> {
+    let task = sequence.tasks.get(usize::from(x.task))?;
+    if x.outcome.is_some() {
+        return None;
+    }
+    let of_task = match (x.is_open(), x.sent) {
+        (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
+        (true, Some(sent)) if !x.waits_for_approval() => {
+            match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
+                None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
+                Some(started) => {
+                    Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span)
+                }
+            }
+        }
+        (true, _) => None,
+    };
+    let of_sequence = match (sequence.timeout, x.began) {
+        (Some(timeout), Some(began)) if timeout.0 > 0 && !x.paused => Some(began + timeout),
+        _ => None,
+    };
+    [of_task, of_sequence].into_iter().flatten().min()
+}
+
+/// Keeps one wake-up pending: a new one only if none is pending that is far enough ahead and early enough.
+pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
+    if let Some(deadline) = deadline(next, facts.sequence, &facts.policy) {
+        let serves = next.wake.is_some_and(|wake| facts.now + REUSE_WAKE < wake && wake <= deadline);
+        if !serves {
+            next.wake = Some(deadline);
+        }
+    }
+}
+
+/// After an answer the deadline is another one. A later one is found by the pending wake-up; only an earlier one needs its own.
+pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
+    if let Some(deadline) = deadline(next, facts.sequence, &facts.policy)
+        && next.wake.is_none_or(|wake| wake > deadline || wake < facts.now)
+    {
+        next.wake = Some(deadline);
+    }
+}

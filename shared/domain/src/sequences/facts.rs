@@ -1,0 +1,93 @@
+//! What a decision takes and what it comes to.
+
+use super::Record;
+use super::state::{Execution, Flags, ReactionKind};
+use crate::cause::Cause;
+use crate::event::{CloudEvent, Object};
+use crate::ids::RecordId;
+use crate::shipyard::{Sequence, Shipyard, Task};
+use crate::time::{Span, Timestamp};
+
+/// What comes to an execution.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// The lane is given to it for this request.
+    Granted(u32),
+    /// An executor's `.started` or `.finished` of the task this trigger names, accepted at that time.
+    Reaction(RecordId, ReactionKind, &'a CloudEvent, Timestamp),
+    /// A person's `approval.finished` for this trigger; the API knows who it was.
+    Decision(RecordId, &'a CloudEvent, Timestamp),
+    /// The wake-up armed for this time.
+    Wake(Timestamp),
+    /// The context's flags may have changed.
+    Obey,
+    /// The sweep found it overdue: see to what it waits for.
+    Settle,
+}
+
+/// What a decision looks at besides the state.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Now.
+    pub now: Timestamp,
+    /// The message at hand.
+    pub cause: Cause,
+    /// The context's flags; needed for [`Input::Granted`] and [`Input::Obey`].
+    pub flags: &'a Flags,
+    /// The definition it was accepted with.
+    pub sequence: &'a Sequence,
+    /// The shipyard in force now and its revision: decides what follows.
+    pub current: (&'a str, &'a Shipyard),
+    /// The payload gathered so far: of the named record, or before the first task of the trigger ([`super::first_payload`]).
+    pub base: &'a Object,
+    /// The events behind the open task's reactions that carry data, as [`super::events_needed`] says.
+    pub events: &'a [CloudEvent],
+    /// Deadlines and limits.
+    pub policy: Policy,
+}
+
+/// Deadlines and limits in force for a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// From a task's trigger to its first `.started`, unless the task says otherwise.
+    pub start_deadline: Span,
+    /// From `.started` to the task's completion, unless the task says otherwise; 0 = for ever.
+    pub task_timeout: Span,
+    /// Largest event in bytes.
+    pub max_event_bytes: usize,
+}
+
+/// What an input comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Nothing to decide any more: finish what this message began, if it began something.
+    Settle,
+    /// The same answer has counted before, in another message, which finishes what it began: nothing to do.
+    Duplicate,
+    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
+    Late,
+    /// It cannot be used, for this reason.
+    Invalid(String),
+    /// The next state.
+    Commit(Box<Transition>),
+}
+
+/// A commit: the next state and, if it publishes or hands on a payload, its record (which the next state names).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// The next state.
+    pub next: Execution,
+    /// Its record.
+    pub record: Option<Record>,
+}
+
+impl Transition {
+    pub(super) fn plain(next: Execution) -> Decision {
+        Decision::Commit(Box::new(Self { next, record: None }))
+    }
+}
+
+/// The present task.
+pub(super) fn task<'a>(x: &Execution, facts: &Facts<'a>) -> Option<&'a Task> {
+    facts.sequence.tasks.get(usize::from(x.task))
+}
