@@ -73,7 +73,7 @@ impl Ended<'_> {
         (draft, FollowUp { execution, stage, sequence, revision: revision.to_owned(), trigger_id })
     }
 
-    /// Without a selector an end fires on `pass` only (both seeds); with one, every entry must match.
+    /// Without a selector an end fires only on `pass`; with one, every entry must match.
     fn fires(&self, trigger: &Trigger) -> bool {
         match &trigger.selector {
             None => self.result == TaskResult::Pass,

@@ -33,7 +33,7 @@ pub struct Execution {
     pub sequence: String,
     /// The shipyard revision it was accepted with; empty if there was none.
     pub revision: String,
-    /// Which configuration its executors should use.
+    /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
     /// The `.triggered` event that started it: its `.started` and `.finished` answer this id.
     pub trigger_id: String,
