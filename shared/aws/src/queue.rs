@@ -141,7 +141,7 @@ impl Aws {
 /// How a body gets to the queue by a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Plan {
-    /// By SQS, so many seconds from now.
+    /// By SQS, this many seconds from now.
     Delay(i32),
     /// By Scheduler, at this expression's time.
     Schedule(String),

@@ -73,7 +73,7 @@ pub type Attrs = BTreeMap<Name, Attr>;
 pub struct Item {
     /// Where it is.
     pub key: Key,
-    /// What it holds besides the key.
+    /// Its attributes without the key.
     pub attrs: Attrs,
 }
 

@@ -1,4 +1,4 @@
-//! What a decision takes and what it comes to.
+//! The inputs and the results of a decision.
 
 use super::Record;
 use super::state::{Execution, Flags, ReactionKind};

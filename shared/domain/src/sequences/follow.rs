@@ -30,15 +30,15 @@ pub struct FollowUp {
     pub trigger_id: String,
 }
 
-/// A task or sequence that has ended, as its listeners see it.
+/// A task or sequence that has ended, as the sequences triggered on it see it.
 pub(super) struct Ended<'a> {
-    /// The execution, with the results of all tasks behind it.
+    /// The execution, with the results of all completed tasks.
     pub x: &'a Execution,
     /// Its tasks.
     pub tasks: &'a [Task],
-    /// What its listeners name.
+    /// The event that these sequences name in `triggeredOn`.
     pub event: String,
-    /// Tells the follow-ups of one end from those of another.
+    /// Distinguishes the follow-ups of one end from those of another.
     pub cause: String,
     /// How it ended.
     pub result: TaskResult,

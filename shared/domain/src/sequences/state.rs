@@ -204,7 +204,7 @@ pub enum End {
     NeverStarted,
 }
 
-/// What the views show of an execution, kept beside its state so that a list needs no other reads.
+/// What the views show of an execution, stored with its state so that a list needs no other reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The image under delivery (`configurationChange.values.image`).

@@ -102,8 +102,8 @@ pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortEr
         Written::Done => tracing::error!(queue = letter.queue, message.id = letter.message_id, "dead letter stored"),
         Written::Conflict(_) => tracing::info!(message.id = letter.message_id, "dead letter was stored before"),
     }
-    // A truncated message is kept for a person and not sent again. Otherwise always: whoever stored the letter may have stopped
-    // here.
+    // A truncated message is kept for a person and not sent again. Any other letter is made due, even if it was stored before: the
+    // earlier delivery may have stopped here.
     if !cut {
         store.write(&Write::Put(due, Condition::Always)).await?;
     }

@@ -50,7 +50,7 @@ impl<M: Serialize> Delivery<M> {
     }
 }
 
-/// The text of an engine's own message, as it stands in the queue.
+/// The text of an engine's own message, as it is in the queue.
 pub fn body(message: &impl Serialize) -> String {
     serde_json::to_string(message).unwrap_or_default()
 }

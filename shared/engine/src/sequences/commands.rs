@@ -36,7 +36,7 @@ pub enum Preflight {
     Decision(Address, RecordId),
 }
 
-/// Where an approval stands.
+/// The state of an approval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Approval {
     /// Not decided yet; the execution that waits.
@@ -180,7 +180,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Where an approval stands, by the id of its `.triggered` event.
+    /// The state of an approval, by the id of its `.triggered` event.
     ///
     /// # Errors
     /// An approval that never existed, or whose history has expired.
