@@ -18,11 +18,14 @@ pub(super) struct Makers(HashMap<String, Vec<u64>>);
 #[derive(Default)]
 pub(super) struct Published(HashSet<String>);
 
-/// A message as the engines see it as a cause.
-pub(super) fn cause_of(received: &Received) -> Cause {
+/// A message as the engines see it as a cause: by itself, and, for one of their own, together with its copies.
+pub(super) fn causes_of(received: &Received) -> Vec<u64> {
     match &received.parcel {
-        Parcel::Event(event) => Cause::of(event.to_bytes().as_bytes(), received.sent),
-        Parcel::Own(text) | Parcel::Invalid { text, .. } => Cause::of(text.as_bytes(), received.sent),
+        Parcel::Event(event) => vec![Cause::of(event.to_bytes().as_bytes(), received.sent).id],
+        Parcel::Own(text) => [Cause::of(text.as_bytes(), received.sent), Cause::of_any_copy(text.as_bytes(), received.sent)]
+            .map(|cause| cause.id)
+            .to_vec(),
+        Parcel::Invalid { text, .. } => vec![Cause::of(text.as_bytes(), received.sent).id],
     }
 }
 
@@ -38,15 +41,15 @@ impl Makers {
         }
     }
 
-    fn made(&self, event: &str, cause: Cause) -> bool {
-        self.0.get(event).is_some_and(|makers| makers.contains(&cause.id))
+    fn made(&self, event: &str, cause: u64) -> bool {
+        self.0.get(event).is_some_and(|makers| makers.contains(&cause))
     }
 }
 
 /// What a message published in one request. `twice`: the client may have repeated the request.
 pub(super) fn check(
     makers: &Makers,
-    cause: Option<Cause>,
+    causes: &[u64],
     published: &mut Published,
     (request, twice): (&[Publication], bool),
     may_repeat: impl Fn(u64, &str) -> bool,
@@ -55,8 +58,7 @@ pub(super) fn check(
     for publication in request {
         let id = publication.id.as_str();
         let what = format!("{} {id}", publication.entry.detail_type);
-        let Some(cause) = cause else { return Err(format!("{what} was published by what is no message")) };
-        if !makers.made(id, cause) && !may_repeat(cause.id, id) {
+        if !causes.iter().any(|cause| makers.made(id, *cause) || may_repeat(*cause, id)) {
             return Err(format!("{what} was published by a message that did not cause it"));
         }
         let times = now.entry(id).or_default();

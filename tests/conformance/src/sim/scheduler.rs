@@ -4,7 +4,6 @@ use super::publications::{self, Makers, Published};
 use super::scenario::{Hands, Scenario};
 use super::stats::{Stats, Violation};
 use super::troubles::Troubles;
-use keelway_domain::cause::Cause;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
@@ -40,8 +39,8 @@ struct Running<A> {
     slot: usize,
     task: Task<Outcome>,
     job: Job<A>,
-    /// The message at hand.
-    cause: Option<Cause>,
+    /// The message at hand, as a cause; none, if it is something else.
+    causes: Vec<u64>,
     /// What it has published so far.
     said: Published,
 }
@@ -296,12 +295,12 @@ impl<S: Scenario> Sim<S> {
         let engine = self.engine(scenario, slot, Some(&received));
         self.received.insert(id, received.clone());
         self.world.core().note(|| format!("          w{slot} begins #{id} {:?}", received.parcel));
-        let cause = Some(publications::cause_of(&received));
+        let causes = publications::causes_of(&received);
         self.running.push(Running {
             slot,
             task: engine.handle(received),
             job: Job::Message(id),
-            cause,
+            causes,
             said: Published::default(),
         });
         self.stats.count("deliveries");
@@ -321,7 +320,7 @@ impl<S: Scenario> Sim<S> {
         let engine = self.engine(scenario, slot, None);
         self.world.core().note(|| format!("          w{slot} begins {deed:?}"));
         let task = task(engine);
-        self.running.push(Running { slot, task, job: Job::Deed(deed), cause: None, said: Published::default() });
+        self.running.push(Running { slot, task, job: Job::Deed(deed), causes: vec![], said: Published::default() });
     }
 
     /// Lets a worker make one request; then looks at everything it changed.
@@ -379,9 +378,9 @@ impl<S: Scenario> Sim<S> {
             return Ok(());
         }
         self.published += fresh.len();
-        let Running { cause, said, .. } = &mut self.running[place];
+        let Running { causes, said, .. } = &mut self.running[place];
         let may_repeat = |cause: u64, event: &str| scenario.may_repeat(cause, event);
-        publications::check(&self.makers, *cause, said, (&fresh, self.faults), may_repeat)?;
+        publications::check(&self.makers, causes, said, (&fresh, self.faults), may_repeat)?;
         for publication in fresh {
             if publication.again {
                 self.stats.count("published again");
