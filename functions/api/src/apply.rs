@@ -1,4 +1,4 @@
-//! `POST /v1/apply`: manifests, all or none.
+//! `POST /v1/apply`: manifests, all or nothing.
 
 use crate::Api;
 use crate::input::{Params, Text, given};
@@ -13,7 +13,7 @@ use keelway_wire::http::{Applied, AppliedDocument};
 use keelway_wire::manifest::{self, Document, ProjectManifest, ShipyardManifest};
 use serde::Deserialize;
 
-/// How findings call the text.
+/// The name of the text in findings.
 const FILE: &str = "-";
 /// Documents in one request.
 const MAX_DOCUMENTS: usize = 50;
@@ -84,7 +84,7 @@ fn settings(project: ProjectManifest) -> ProjectSettings {
     }
 }
 
-/// The query's project, else the annotation's, else the one `metadata.name` names, with or without `shipyard-`, if it exists.
+/// The query's project, else the annotation's, else the one that `metadata.name` names, with or without `shipyard-`, if it exists.
 async fn project_of<P: Ports>(
     engine: &Sequences<P>,
     named: Option<&str>,
@@ -145,7 +145,7 @@ async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<(
     Ok(())
 }
 
-/// Projects first, since shipyards need them; told in the order of the text.
+/// Projects first, since shipyards need them; the answer is in the order of the text.
 async fn store<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<Vec<AppliedDocument>> {
     let mut applied: Vec<(usize, AppliedDocument)> = vec![];
     for (i, document) in planned.iter().enumerate() {

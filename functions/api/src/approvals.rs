@@ -1,4 +1,4 @@
-//! Decisions on approvals. They are handed in, and the answer is read from the state.
+//! Decisions on approvals. They are submitted to the engine, and the answer is read from the state.
 
 use crate::Api;
 use crate::hand_in;
@@ -50,7 +50,7 @@ pub async fn decide<P: Ports + 'static>(
     settle(&api, &to, trigger, wanted, |x| api.engine().decision_event(x, trigger, &verdict)).await
 }
 
-/// Hands a decision in if the approval is open, and answers with what the state says of it.
+/// Submits a decision if the approval is open, and answers with the outcome in the state.
 pub async fn settle<P: Ports + 'static>(
     api: &Api<P>,
     to: &Address,

@@ -1,4 +1,4 @@
-//! Who may: whoever has a token. Only hashes of tokens are known here.
+//! Authentication by token. The function knows only the hashes of the tokens.
 
 use crate::Api;
 use crate::problem::Refused;
@@ -23,12 +23,12 @@ impl std::fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads hashes in hexadecimal, separated by commas. What is no hash accepts nobody.
+    /// Reads hashes in hexadecimal, separated by commas. Anything that is not a hash accepts no token.
     pub fn from_hex(hashes: &str) -> Self {
         Self(hashes.split(',').filter_map(|hash| bytes(hash.trim())).collect())
     }
 
-    /// Compares without saying by its duration how much was right.
+    /// Compares in constant time.
     fn accept(&self, token: &[u8]) -> bool {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let differs = |known: &[u8; 32]| known.iter().zip(hash).fold(0u8, |all, (a, b)| all | (a ^ b)) != 0;

@@ -1,4 +1,4 @@
-//! Events: taking them in, the history of a context or project, open task triggers.
+//! Events: accepting them, the history of a context or project, open task triggers.
 
 use crate::Api;
 use crate::approvals;
@@ -141,12 +141,12 @@ pub async fn triggered<P: Ports + 'static>(
     Ok(event_page(events, size, next))
 }
 
-/// Whether a page of open triggers may have ended with it: a project, and a place in the index.
+/// Whether a page of open triggers may have ended with it: a project, and a position in the index.
 fn is_work_key(key: &str) -> bool {
     key.split_once('~').is_some_and(|(of, sort)| project(of).is_some() && sort.len() <= MAX_SORT_BYTES)
 }
 
-/// The task a full type or a task's name means.
+/// The task that a full type or a task's name means.
 fn task_of(ty: &str) -> Answer<TaskName> {
     let full =
         if ty.starts_with(PREFIX) { ty.to_owned() } else { format!("{PREFIX}{}.triggered", ty.trim_end_matches(".triggered")) };

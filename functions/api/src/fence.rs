@@ -1,4 +1,4 @@
-//! Around every request: one log line, and whatever goes wrong ends as problem details, panics included.
+//! Wraps every request: logs one line, and turns every failure, including panics, into problem details.
 //!
 //! Never logged: bodies, query strings, headers, tokens.
 
@@ -38,20 +38,20 @@ pub async fn fence(request: Request, next: Next) -> Response {
     .await
 }
 
-/// Keeps what the router has said besides the body, for example `Allow`.
+/// Keeps the router's headers, for example `Allow`.
 fn with_headers(mut rendered: Response, from: &Response) -> Response {
     debug_assert!(rendered.headers().get(header::CONTENT_TYPE).is_some_and(|value| value == Problem::CONTENT_TYPE));
     rendered.headers_mut().extend(from.headers().get(header::ALLOW).map(|value| (header::ALLOW, value.clone())));
     rendered
 }
 
-/// The answer to a path nobody serves.
+/// The answer to an unknown path.
 pub async fn unknown_path(uri: Uri) -> Refused {
     let detail = format!("there is nothing at {}: the API's paths begin with /v1/, docs/api.md lists them", short(uri.path()));
     Refused::new(StatusCode::NOT_FOUND, "unknown path", detail)
 }
 
-/// The answer to a method a path does not take.
+/// The answer to a method that a path does not take.
 pub async fn wrong_method(request: Request) -> Refused {
     let detail =
         format!("{} does not take {}: the header Allow lists what it takes", short(request.uri().path()), request.method());
@@ -80,7 +80,7 @@ struct Caught<F>(Pin<Box<F>>);
 impl<F: Future<Output = Response>> Future for Caught<F> {
     type Output = Response;
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
-        // Whatever the future held is dropped with it and not looked at again.
+        // The future's data is dropped with it and not used again.
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
             Ok(poll) => poll,
             Err(_) => {

@@ -1,18 +1,18 @@
-//! Hand in, then read the state until it is there. The API changes nothing that has effects: it hands a command in, and answers with what
-//! the state says became of it.
+//! Submits a command, then reads the state until it shows the outcome. The API itself changes nothing that has effects: it passes
+//! the command to the engine, and answers with the outcome in the state.
 
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How often the state is looked at while waiting for an outcome.
+/// How often the state is read while waiting for an outcome.
 const LOOK: Duration = Duration::from_millis(60);
 const LOOK_AT_MOST: Duration = Duration::from_millis(500);
 
-/// Looks at the state until it shows an outcome, for at most `patience`. `None`: it is still under way.
+/// Reads the state until it shows an outcome, for at most `patience`. `None`: there is no outcome yet.
 ///
 /// # Errors
-/// What looking at the state came to.
+/// Of reading the state.
 pub async fn outcome<T, E, F>(patience: Duration, look: impl Fn() -> F) -> Result<Option<T>, E>
 where
     F: Future<Output = Result<Option<T>, E>>,

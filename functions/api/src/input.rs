@@ -1,4 +1,4 @@
-//! Reading requests: bodies, query strings, names in paths. What cannot be read is refused by name.
+//! Reading requests: bodies, query strings, names in paths. A refusal names what could not be read.
 
 use crate::problem::{Answer, Refused};
 use crate::strict;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// The longest body, in bytes: 1 MiB.
 pub const MAX_BODY: usize = 1 << 20;
-/// Entries on a page when nothing is said.
+/// Entries on a page by default.
 const DEFAULT_PAGE: usize = 20;
 
 /// A JSON body.
@@ -65,7 +65,7 @@ async fn body(request: Request) -> Answer<Vec<u8>> {
     to_bytes(request.into_body(), MAX_BODY).await.map(|bytes| bytes.to_vec()).map_err(|_| too_large())
 }
 
-/// The content type, if it is something else than JSON. None at all is let pass.
+/// The content type, if it is not JSON. A missing content type is accepted.
 fn not_json(headers: &HeaderMap) -> Option<String> {
     let given = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes()).into_owned();
     let kind = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -88,12 +88,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// What is empty counts as absent, as Keptn's clients send it.
+/// An empty value counts as absent, because Keptn's clients send empty values.
 pub fn given(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
-/// The size of a page: 20 if nothing is said, at most 100.
+/// The size of a page: by default 20, at most 100.
 pub fn page_size(text: Option<&String>) -> Answer<usize> {
     match given(text) {
         None => Ok(DEFAULT_PAGE),
@@ -105,13 +105,13 @@ pub fn page_size(text: Option<&String>) -> Answer<usize> {
     }
 }
 
-/// A place in a list by time.
+/// A position in a list by time.
 pub fn position(text: Option<&String>) -> Answer<Position> {
     let Some(text) = given(text) else { return Ok(0) };
     text.parse().ok().filter(|position| *position >= 0).ok_or_else(|| no_page_key(text))
 }
 
-/// What is said of a key that no page of a list ends with.
+/// The refusal of a key that no page of a list ends with.
 pub fn no_page_key(text: &str) -> Refused {
     let shown: String = text.chars().take(100).collect();
     Refused::field("nextPageKey", format!("{shown:?} is not a key of this list: send the one the page before ended with"))

@@ -1,7 +1,7 @@
-//! The HTTP API under `/v1`, shaped as Keptn's where Keptn has it.
+//! The HTTP API under `/v1`, in Keptn's shape where Keptn has one.
 //!
-//! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go on the bus
-//! and decisions into the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
+//! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go to the bus
+//! and decisions to the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
 //! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
 
 mod apply;
@@ -28,7 +28,7 @@ use keelway_engine::sequences::Sequences;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What every request works with. A clone is the same.
+/// What every request uses. Clones share it.
 pub struct Api<P> {
     inner: Arc<Inner<P>>,
 }
@@ -38,10 +38,10 @@ struct Inner<P> {
     settings: Settings,
 }
 
-/// What the API is told besides the engine's limits.
+/// The API's own settings, in addition to the engine's limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Whose requests are answered.
+    /// The tokens that are accepted.
     pub tokens: Tokens,
     /// How long an answer waits for the state to show an outcome; then it is 202.
     pub patience: Duration,
@@ -68,7 +68,7 @@ impl<P: Ports> Api<P> {
     }
 }
 
-/// All routes, behind the token and the fence.
+/// All routes, behind the token check and the fence.
 pub fn router<P: Ports + 'static>(api: Api<P>) -> Router {
     let project = Router::new()
         .route("/", get(projects::one::<P>))

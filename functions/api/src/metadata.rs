@@ -1,4 +1,4 @@
-//! What answers here, and whether a token is right.
+//! The versions of this installation, and whether a token is valid.
 
 use crate::Api;
 use axum::Json;
@@ -15,7 +15,7 @@ pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Met
     Json(Metadata { keptnversion: KEPTN.into(), version: env!("CARGO_PKG_VERSION").into(), stack: api.settings().stack.clone() })
 }
 
-/// `POST /v1/auth`: whoever gets here has a token that is right.
+/// `POST /v1/auth`: a request that gets here has a valid token.
 pub async fn auth() -> Json<Value> {
     Json(json!({}))
 }

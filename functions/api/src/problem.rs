@@ -1,4 +1,4 @@
-//! Refusals as problem details: every answer that is not a success says what is wrong, where, and the way out.
+//! Refusals as problem details: every answer that is not a success says what is wrong, where, and what to do.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,11 +7,11 @@ use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::cloudevent::CloudEventError;
 use keelway_wire::http::Problem;
 
-/// A refusal on its way out. The fence writes it, because only there the path is known.
+/// A refusal. The fence writes it, because only the fence knows the path.
 #[derive(Debug, Clone)]
 pub struct Refused(pub Box<Problem>);
 
-/// What a handler answers with.
+/// The result of a handler.
 pub type Answer<T> = Result<T, Refused>;
 
 impl Refused {
@@ -27,11 +27,11 @@ impl Refused {
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too large", detail)
     }
-    /// What is said of a status that comes without a problem of its own.
+    /// The problem for a status that has none of its own.
     pub fn of_status(status: StatusCode) -> Self {
         Self::new(status, &status.canonical_reason().unwrap_or("refused").to_lowercase(), "")
     }
-    /// 500; what happened is in the log and not in the answer.
+    /// 500; the cause is in the log and not in the answer.
     pub fn internal() -> Self {
         let detail = "the request could not be handled; the function's log says why";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal error", detail)

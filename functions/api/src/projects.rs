@@ -17,7 +17,7 @@ use serde::Deserialize;
 /// Services shown inside projects and stages; all of them are listed page by page.
 const SHOWN: u32 = 100;
 
-/// Paging. What Keptn's clients send besides is taken and means nothing here.
+/// Paging. Other parameters that Keptn's clients send are accepted and ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Paging {
@@ -31,7 +31,7 @@ impl Paging {
     fn size(&self) -> Answer<u32> {
         page_size(self.page_size.as_ref()).map(|size| u32::try_from(size).unwrap_or(SHOWN))
     }
-    /// The name the page before ended with; anything that cannot be such a name is refused.
+    /// The last name of the previous page; anything that cannot be such a name is refused.
     fn after<N, E>(&self, name: impl Fn(String) -> Result<N, E>) -> Answer<Option<&str>> {
         match given(self.next_page_key.as_ref()).filter(|key| *key != "0") {
             Some(key) if name(key.to_owned()).is_err() => Err(no_page_key(key)),
@@ -125,7 +125,7 @@ pub async fn service<P: Ports + 'static>(
 ) -> Answer<Json<ProjectService>> {
     let project = api.engine().find_project(&name).await?;
     check_stage(&project, &stage)?;
-    // What breaks the rule for names is no service's, and may be longer than any key of the table.
+    // A text that breaks the rule for names names no service, and may be longer than any key of the table.
     let found = match ServiceName::new(service.as_str()) {
         Ok(_) => api.engine().get_service(&project.settings.name, &service).await?,
         Err(_) => None,

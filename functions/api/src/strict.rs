@@ -1,4 +1,4 @@
-//! JSON in which no member is there twice: what two readers could read differently is refused.
+//! JSON without duplicate members: a text that two readers could read differently is refused.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};

@@ -1,4 +1,4 @@
-//! One dead letter, one item. What could not be stored comes back after the queue's visibility timeout.
+//! Stores each dead letter as one item. A letter that could not be stored is delivered again after the queue's visibility timeout.
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use keelway_aws::Aws;
@@ -10,7 +10,7 @@ use keelway_lambda::config::ENGINES;
 use keelway_lambda::delivery::About;
 use tokio::time::Instant;
 
-/// Stores a batch; what is not done comes back.
+/// Stores a batch; letters that are not stored are delivered again.
 pub async fn batch(ports: &Aws, messages: Vec<SqsMessage>, until: Instant) -> Vec<(Record, NotDone)> {
     let jobs = messages.into_iter().map(Record::from).map(|record| Job { work: letter(&record), record, together: None });
     let ports = ports.clone();
@@ -29,12 +29,12 @@ fn letter(record: &Record) -> DeadLetter {
     }
 }
 
-/// Whose message it was. Rules and schedules say which queue they meant; an engine's own dead-letter queue is named after the engine:
-/// `<stack>-<engine>` and `<stack>-<engine>-dead-letters`.
+/// The engine that the message was for. Rules and schedules name their target queue; an engine's own dead-letter queue is named
+/// after the engine: `<stack>-<engine>` and `<stack>-<engine>-dead-letters`.
 fn engine_of(record: &Record) -> String {
     let meant = record.target.as_deref().unwrap_or_else(|| record.queue.trim_end_matches("-dead-letters"));
     let named = ENGINES.into_iter().find(|engine| meant.ends_with(&format!("-{engine}")));
-    // Every rule and schedule names its target; whatever does not is an event for the first engine.
+    // Every rule and schedule names its target; a letter without one is an event for the first engine.
     named.unwrap_or(ENGINES[0]).to_owned()
 }
 

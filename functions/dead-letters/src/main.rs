@@ -15,7 +15,7 @@ async fn main() -> Result<(), Error> {
         async move {
             let until = batch::until(event.context.deadline);
             let not_done = handler::batch(&ports, event.payload.records, until).await;
-            // These queues have no dead-letter queue of their own: what is not stored stays until it is.
+            // These queues have no dead-letter queue of their own: a letter stays there until it is stored.
             Ok::<_, Error>(batch::answer(&not_done, u32::MAX))
         }
     }))

@@ -1,4 +1,4 @@
-//! The function on the sequences engine's queue. Wires only: what becomes of a message is the engine's.
+//! The function on the sequences engine's queue. Only connects the parts; the engine handles the messages.
 
 mod about;
 

@@ -1,5 +1,5 @@
-//! One tick: due dead letters first, then as many pages of every engine's open work as time allows. The sweep remembers where it stopped, so
-//! the next one goes on there.
+//! One tick: due dead letters first, then as many pages of every engine's open work as time allows. The sweep saves its position,
+//! so that the next one continues there.
 
 use keelway_aws::Aws;
 use keelway_engine::ports::PortError;
@@ -11,7 +11,7 @@ use keelway_lambda::delivery::About;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a page, or a few letters, may take, with requests that are slow or repeated.
+/// How long a page, or a few letters, may take if requests are slow or repeated.
 const PAGE_TIME: Duration = Duration::from_secs(5);
 
 /// What a tick did.
@@ -21,10 +21,10 @@ struct Done {
     swept: Swept,
 }
 
-/// Sweeps until all was seen or the time is up. Letters get half of the time, so that many of them do not keep open work waiting.
+/// Sweeps until everything is checked or the time is up. Letters get half of the time, so that many letters do not delay open work.
 ///
 /// # Errors
-/// What the engines could not do. The next tick does it again.
+/// What the engines could not do. The next tick repeats it.
 pub async fn sweep(engine: &Sequences<Aws>, until: Instant) -> Result<(), PortError> {
     let about = About { kind: "sweep", ..About::default() };
     let now = Instant::now();

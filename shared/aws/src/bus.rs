@@ -1,4 +1,4 @@
-//! The bus on EventBridge. Its limits are tested here as well, because what breaks them can only be refused whole.
+//! The bus on EventBridge. Its limits are checked here as well, because EventBridge refuses a whole request that breaks them.
 
 use crate::breathe;
 use crate::error::{port_error, refused};
@@ -37,7 +37,7 @@ impl Bus for Aws {
             .iter()
             .map(|entry| entry.error_code().map(|code| format!("{code}: {}", entry.error_message().unwrap_or("no message"))))
             .collect();
-        // An answer that does not say what became of every entry says nothing of any.
+        // An answer that does not have an outcome for every entry is unusable.
         if outcomes.len() != entries.len() {
             let reason = format!("{} entries put, {} answered", entries.len(), outcomes.len());
             return Err(PortError::Retry { request: PUT_EVENTS, reason });

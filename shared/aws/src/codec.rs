@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// Partition, in the table.
 pub(crate) const PK: &str = "pk";
-/// Place in the partition, in the table.
+/// Sort key, in the table.
 pub(crate) const SK: &str = "sk";
 
 /// An item as DynamoDB has it.
@@ -36,7 +36,7 @@ pub(crate) fn raw_key(key: &Key) -> Raw {
     HashMap::from([(PK.to_owned(), text(&key.pk)), (SK.to_owned(), text(&key.sk))])
 }
 
-/// Back from DynamoDB; `None` when it has no key of ours, which no item of the table can be without.
+/// Parses DynamoDB's item; `None` when it has no key of ours, which every item of the table has.
 ///
 /// Values of other types are left out: a newer version may have written them, and a writer touches only the attributes it knows.
 pub(crate) fn item(raw: Raw) -> Option<Item> {
@@ -64,7 +64,7 @@ pub(crate) fn item(raw: Raw) -> Option<Item> {
     (!key.pk.is_empty() && !key.sk.is_empty()).then_some(Item { key, attrs })
 }
 
-/// The key of an item, of a leftover or of a page's end.
+/// The key of an item, of an unprocessed item or of a page's end.
 pub(crate) fn key(raw: &Raw) -> Option<Key> {
     let text = |name: &str| raw.get(name).and_then(|value| value.as_s().ok()).cloned();
     Some(Key::new(text(PK)?, text(SK)?))

@@ -1,4 +1,4 @@
-//! What an AWS error means to the engines, in one place: come back later, or never as it is.
+//! What an AWS error means to the engines, in one place: retry later, or never retry this request.
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkErro
 use aws_sdk_dynamodb::operation::RequestId;
 use keelway_engine::ports::PortError;
 
-/// Errors of status 400 that pass by themselves. Everything of status 429 and 500 up does as well.
+/// Errors of status 400 that are temporary. All errors of status 429 and of 500 and above are, too.
 const PASSING: [&str; 19] = [
     "ThrottlingException",
     "Throttling",
@@ -30,8 +30,8 @@ const PASSING: [&str; 19] = [
     "RequestExpired",
 ];
 
-/// Two writers met on one item while a transaction was under way. Nothing is known of the item then, so it is no conflict the
-/// engine could act on; a few milliseconds later it is either written or in conflict.
+/// Two writers used the same item during a transaction. The error does not say how the item is, so the engine cannot treat it as a
+/// conflict; a few milliseconds later, the item is either written or in conflict.
 const CONTENTION: &str = "TransactionConflictException";
 
 /// Why a request failed, for the engine.
@@ -57,17 +57,17 @@ fn passes<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
             let status = service.raw().status().as_u16();
             status >= 500 || status == 429 || service.err().code().is_some_and(|code| PASSING.contains(&code))
         }
-        // Timed out, no connection, half an answer: it may or may not have happened.
+        // Timed out, no connection, half an answer: the request may or may not have taken effect.
         _ => true,
     }
 }
 
-/// A request that no service would take, refused before it is sent.
+/// A request that no service would accept, refused before it is sent.
 pub(crate) fn refused(request: &'static str, reason: impl Into<String>) -> PortError {
     PortError::Refused { request, reason: reason.into() }
 }
 
-/// Has the client try [`CONTENTION`] again as it does throttling: nothing was written.
+/// Makes the client retry [`CONTENTION`] like throttling: nothing was written.
 #[derive(Debug)]
 pub(crate) struct Contention;
 

@@ -1,5 +1,5 @@
 //! The engines' ports on AWS: the table on DynamoDB, the bus on EventBridge, the queue and its timers on SQS and EventBridge
-//! Scheduler. One port method is one request; what the engines decide is none of this crate's business.
+//! Scheduler. One port method is one request; this crate makes no decisions.
 //!
 //! Entry point: [`Aws::connect`], once per process. What a message cost is counted by a [`meter::Meter`] around its handling.
 
@@ -34,7 +34,7 @@ pub struct Names {
     pub scheduler_group: String,
     /// The role Scheduler takes to put messages into the queue.
     pub scheduler_role_arn: String,
-    /// Where Scheduler puts what it could not deliver; `None` = nowhere, the sweep makes good for it.
+    /// Where Scheduler puts what it could not deliver; `None` = nowhere; the sweep recovers from the loss.
     pub scheduler_dead_letters_arn: Option<String>,
 }
 
@@ -119,8 +119,8 @@ impl Clock for Aws {
     }
 }
 
-/// Waits a moment after an answer that left something undone: the caller repeats at once, and a service that is busy stays busy for
-/// longer than that. 50 to 150 ms, spread by the clock.
+/// Waits 50 to 150 ms, spread by the clock, after an answer with unprocessed items: the caller repeats at once, and a busy service
+/// stays busy for longer than that.
 async fn breathe(incomplete: bool) {
     if incomplete {
         let spread =

@@ -1,7 +1,7 @@
-//! What handling one message cost: requests, DynamoDB's units, events. Counted in production, not only in tests, so that a bench,
-//! an alarm and an invoice speak of the same numbers.
+//! What handling one message cost: requests, DynamoDB's units, events. Counted in production, not only in tests, so that a
+//! benchmark, an alarm and an invoice use the same numbers.
 //!
-//! Write units are what DynamoDB reports; a failed condition, of which it reports nothing, counts as the larger of the item it was
+//! Write units are what DynamoDB reports; a failed condition, for which it reports nothing, counts as the larger of the item it was
 //! tested against and the item that was meant. Read units are computed from bytes: 4 KB each, half of that for the indexes, which
 //! are not read consistently. Attempts that the client repeated by itself count once.
 
@@ -31,7 +31,7 @@ pub struct Usage {
     pub read_units: f64,
     /// Events the bus took.
     pub events: u64,
-    /// Messages the queue took, by the id it gave them, and after how many seconds it hands them out: what one message set off.
+    /// Messages the queue took, by the id it gave them, and after how many seconds it delivers them: what one message caused.
     pub sent: BTreeMap<String, i32>,
 }
 
@@ -54,7 +54,7 @@ impl Meter {
 }
 
 fn add(change: impl FnOnce(&mut Usage)) {
-    // Outside of any message nobody counts.
+    // Outside of a message, nothing is counted.
     let counted = CURRENT.try_with(|meter| change(&mut meter.usage.lock().unwrap_or_else(PoisonError::into_inner)));
     if counted.is_err() {
         tracing::trace!("a request outside of any message");

@@ -22,7 +22,8 @@ const MAX_BYTES: usize = 1024 * 1024;
 const MAX_DELAY: Span = Span::minutes(15);
 /// How much earlier than the wanted time a schedule fires: Scheduler is up to a minute late and retries; SQS does the rest.
 const AHEAD: Span = Span::minutes(10);
-/// No schedule is made for sooner than this: what Scheduler does with one that is past when it arrives is not documented.
+/// No schedule is made for sooner than this: how Scheduler handles a schedule that is in the past when it arrives is not
+/// documented.
 const SOONEST: Span = Span::minutes(15);
 /// Characters of a schedule's name.
 const MAX_NAME: usize = 64;
@@ -52,7 +53,8 @@ impl Aws {
         self.inner.names.queues.get(engine).ok_or_else(missing)
     }
 
-    /// Has a message received from an engine's queue come back after so many seconds instead of the queue's visibility timeout.
+    /// Makes a message received from an engine's queue visible again after so many seconds instead of the queue's visibility
+    /// timeout.
     pub async fn come_back_in(&self, engine: &str, receipt: &str, seconds: i32) -> Result<(), PortError> {
         let queue = self.queue(engine)?;
         meter::request(CHANGE_VISIBILITY);
@@ -81,7 +83,7 @@ impl Aws {
         meter::request(SEND_BATCH);
         let request = self.inner.sqs.send_message_batch().queue_url(&queue.url).set_entries(Some(entries));
         let answer = request.send().await.map_err(|error| port_error(SEND_BATCH, error))?;
-        // Only what is said to be sent is sent.
+        // Only entries that the answer lists as sent count as sent.
         let mut outcomes = vec![Some("not answered".to_owned()); bodies.len()];
         let mut set = |id: &str, outcome: Option<String>| {
             if let Some(place) = id.parse::<usize>().ok().and_then(|i| outcomes.get_mut(i)) {
@@ -129,7 +131,7 @@ impl Aws {
             .target(target);
         match request.send().await {
             Ok(_) => Ok(()),
-            // The name says execution and time: this very schedule is there already.
+            // The name contains execution and time: this very schedule exists already.
             Err(error) if matches!(error.as_service_error(), Some(CreateScheduleError::ConflictException(_))) => Ok(()),
             Err(error) => Err(port_error(CREATE_SCHEDULE, error)),
         }
@@ -139,13 +141,13 @@ impl Aws {
 /// How a body gets to the queue by a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Plan {
-    /// By SQS, so many seconds from now.
+    /// By SQS, this many seconds from now.
     Delay(i32),
     /// By Scheduler, at this expression's time.
     Schedule(String),
 }
 
-/// Never late by our choice; early between 15 and 25 minutes ahead, which is too far for SQS and too near for Scheduler.
+/// Never chosen to be late; it is early for times 15 to 25 minutes ahead, which is too far for SQS and too near for Scheduler.
 fn plan(now: Timestamp, at: Timestamp) -> Plan {
     let fires = at - AHEAD;
     if at - now > MAX_DELAY && fires - now >= SOONEST {
@@ -168,7 +170,7 @@ fn check<'a>(request: &'static str, bodies: impl IntoIterator<Item = &'a str>) -
     Ok(())
 }
 
-/// SQS refuses two characters that JSON leaves as they are. Bodies are JSON, where they can only stand in strings.
+/// SQS refuses two characters that JSON does not escape. Bodies are JSON, where they can only occur in strings.
 fn acceptable(body: &str) -> String {
     body.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
 }

@@ -8,21 +8,21 @@ use crate::time::Timestamp;
 /// event sent again, has another one, because the queue received it at another time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Cause {
-    /// Tells messages apart; what the message made remembers it.
+    /// Identifies the message; a record that the message made stores it.
     pub id: u64,
     /// When the queue received it first (`SentTimestamp`).
     pub sent: Timestamp,
 }
 
 impl Cause {
-    /// Of a message with this content, first sent at that time.
+    /// The cause of a message with this content, first sent at that time.
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
         Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent }
     }
 
-    /// The same of which every copy counts as one message. This is for wake-ups: what a wake-up decides depends on the clock, so of two
-    /// deliveries at the same time one may find it early, send a copy and acknowledge it, while the other commits and stops there. The copy
-    /// must finish that work.
+    /// A cause that all copies of a message share. This is for wake-ups: what a wake-up decides depends on the clock, so of two
+    /// simultaneous deliveries, one may find the wake-up early, send a copy and acknowledge it, while the other commits and stops
+    /// there. Then the copy must complete that work.
     pub fn of_any_copy(content: &[u8], sent: Timestamp) -> Self {
         Self { id: hash64(&[b"any copy", content]), sent }
     }

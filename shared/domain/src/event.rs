@@ -5,7 +5,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The most that an event's `data.labels` may have, in bytes: labels are repeated in events that say nothing else.
+/// The largest `data.labels` of an event, in bytes: labels are repeated in events that carry no other data.
 pub const MAX_LABELS_BYTES: usize = 16 * 1024;
 
 /// A JSON object.
@@ -27,11 +27,11 @@ pub const SPEC_VERSION: &str = "0.2.4";
 pub struct CloudEvent {
     /// Unique together with `source`.
     pub id: String,
-    /// Who sent it.
+    /// The sender.
     pub source: String,
     /// For example `sh.keptn.event.deployment.finished`.
     pub ty: String,
-    /// When it was sent, as its sender says.
+    /// When it was sent, according to the sender.
     pub time: Timestamp,
     /// `shkeptncontext`.
     pub context: Context,
@@ -82,7 +82,7 @@ impl CloudEvent {
     }
 }
 
-/// What an event type says. The prefix is compared (Keptn does not, and half-processes misspelt types).
+/// A parsed event type. The prefix must match (Keptn does not check it, and half-processes misspelt types).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventType {
     /// `sh.keptn.event.<stage>.<sequence>.triggered|started|finished`

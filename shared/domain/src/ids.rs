@@ -1,4 +1,4 @@
-//! Ids that follow from what they name. Everything may run twice because the second run derives the same id; nothing is drawn.
+//! Ids that are derived from what they name. Everything may run twice because the second run derives the same id; no id is random.
 
 use crate::names::{Context, ProjectName, SequenceName, StageName};
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Whatever messages are addressed to (an execution of a sequence, for example): 64 bits derived from what caused or names it, written
+/// The subject of a message (an execution of a sequence, for example): 64 bits derived from what caused or names it, written
 /// as 13 characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubjectId(pub u64);
@@ -47,11 +47,11 @@ pub struct SubjectId(pub u64);
 pub type ExecutionId = SubjectId;
 
 impl ExecutionId {
-    /// The execution an outside `.triggered` event starts: one event is one execution for ever.
+    /// The execution that an outside `.triggered` event starts: one event never starts a second execution.
     pub fn of_trigger(project: &ProjectName, context: &Context, source: &str, id: &str) -> Self {
         Self(hash64(&[b"trigger", project.as_str().as_bytes(), context.as_str().as_bytes(), source.as_bytes(), id.as_bytes()]))
     }
-    /// The execution of one sequence that an ended execution (or a domain event, by its [`ExecutionId::of_trigger`]) sets off.
+    /// The execution of one sequence that an ended execution (or a domain event, by its [`ExecutionId::of_trigger`]) starts.
     pub fn of_follow_up(parent: ExecutionId, cause: &str, stage: &StageName, sequence: &SequenceName) -> Self {
         Self(hash64(&[
             b"follow-up",
@@ -135,7 +135,7 @@ impl RecordId {
         uuid::Builder::from_custom_bytes(bytes).into_uuid()
     }
 
-    /// Back from an event's id; `None` when the id is not one of ours.
+    /// Parses an event's id; `None` when the id is not one of ours.
     pub fn from_uuid(id: &str) -> Option<Self> {
         let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 8)?;
         let bytes = id.as_bytes();

@@ -1,4 +1,4 @@
-//! JSON with one spelling. A dependency may switch the JSON library to keep members in the order they came in; hashes and published
+//! JSON in canonical form. A dependency may switch the JSON library to keep members in the order they came in; hashes and published
 //! bytes must not depend on that, nor on the order a client or the bus writes members in.
 
 use serde_json::Value;

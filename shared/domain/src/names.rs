@@ -1,4 +1,4 @@
-//! Names that refuse what they must not be: parse once, pass on the proof.
+//! Validated names: a name is checked once, when it is parsed, and its type is the proof.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct NameError {
     pub rule: String,
 }
 
-/// Task names the payload's common fields leave no room for: a task's own data lives in `data.<task>`.
+/// Names that a task must not have, because the payload's common fields use them: a task's own data is in `data.<task>`.
 pub const RESERVED_TASK_NAMES: [&str; 7] = ["project", "stage", "service", "labels", "status", "result", "message"];
 
 macro_rules! name {
@@ -78,7 +78,7 @@ name!(
     ServiceName, "service", service_rule
 );
 name!(
-    /// The id that groups everything one outside event set off (`shkeptncontext`): usually a UUID; at most 64 characters of
+    /// The id that groups everything that one outside event caused (`shkeptncontext`): usually a UUID; at most 64 characters of
     /// letters, digits, `-`, `_`, `.` and `:`.
     Context, "shkeptncontext", context_rule
 );

@@ -1,4 +1,4 @@
-//! How the data of one event joins what was gathered before. As Keptn merges, except that for every scalar the later value wins.
+//! Merging the data of an event into the payload gathered before. As in Keptn, except that for every scalar the later value wins.
 
 use crate::event::Object;
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn merge_values(present: &mut Value, value: &Value, path: &str, cut: &mut Vec<St
     }
 }
 
-/// The largest member of an object and its size in bytes: what to name when a payload has grown too large.
+/// The largest member of an object and its size in bytes, for the message when a payload has grown too large.
 pub fn largest_member(object: &Object) -> Option<(&str, usize)> {
     object.iter().map(|(name, value)| (name.as_str(), value.to_string().len())).max_by_key(|(_, size)| *size)
 }

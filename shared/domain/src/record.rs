@@ -1,5 +1,5 @@
-//! Transition records: what a commit publishes and sends, in final form, and the payload it hands on. The state names its record, so
-//! whoever finds the state can publish exactly the same bytes again. All engines keep their records in this form.
+//! Transition records: what a commit publishes and sends, in final form, and the payload it passes on. The state names its record,
+//! so any handler that loads the state can publish exactly the same bytes again. All engines keep their records in this form.
 
 use crate::event::{CloudEvent, Object};
 use crate::ids::{RecordHash, RecordId, SubjectId};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A transition record without its address. The serialised form is what is hashed and stored: members are only ever added,
 /// with defaults, so that records of older versions keep their hashes.
 ///
-/// `S` is what a commit of the engine sets off in others: each entry becomes one message.
+/// `S` is what a commit of the engine causes in other subjects: each entry becomes one message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "S: Deserialize<'de>"))]
 pub struct Record<S> {
@@ -22,10 +22,10 @@ pub struct Record<S> {
     /// The events of the commit, in the order they are published.
     #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Draft>,
-    /// What this commit sets off.
+    /// What this commit causes in other subjects.
     #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<S>,
-    /// The answers absorbed since the record before, by their content's hash: the same answer again is a duplicate.
+    /// The answers absorbed since the previous record, by their content's hash: the same answer again is a duplicate.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub absorbed: Vec<u64>,
     /// The inputs among them that have no item of their own, as their engine writes them.
@@ -37,7 +37,7 @@ pub struct Record<S> {
     /// When the record was made.
     #[serde(rename = "t", default)]
     pub at: Timestamp,
-    /// The record before this one: number and hash.
+    /// The previous record: number and hash.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<(u16, String)>,
     /// What a reader of the timeline should know, for example that a list was cut.
@@ -48,7 +48,7 @@ pub struct Record<S> {
 /// An event as a record holds it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Draft {
-    /// Its id; absent: the record's own address, which only its content decides.
+    /// Its id; absent: the record's own address, which depends only on its content.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Its type.
@@ -66,10 +66,10 @@ pub struct Draft {
     /// Which configuration to use.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub git_commit_id: Option<String>,
-    /// Whether the record's payload lies under `data`.
+    /// Whether `data` is based on the record's payload.
     #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
     pub with_base: bool,
-    /// Top-level members of the payload that lie under `data`, if not all of it does.
+    /// Top-level members of the payload that `data` is limited to, if not all of them.
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
     /// Top-level members of the payload this event leaves out.
@@ -128,7 +128,7 @@ impl<S: Serialize> Record<S> {
 }
 
 impl<S> Record<S> {
-    /// The record before this one.
+    /// The previous record.
     pub fn previous(&self, subject: SubjectId) -> Option<RecordId> {
         let (number, hash) = self.previous.as_ref()?;
         Some(RecordId { subject, number: *number, hash: RecordHash::parse(hash)? })
@@ -139,7 +139,7 @@ impl<S> Record<S> {
         self.events.iter().map(|draft| self.event(draft, id, context)).collect()
     }
 
-    /// [`Record::events`] without the task trigger: the task is over, and nobody should begin it now.
+    /// [`Record::events`] without the task trigger: the task is over, and no executor should start it now.
     pub fn events_but_trigger(&self, id: &RecordId, context: &Context) -> Vec<CloudEvent> {
         self.events.iter().filter(|draft| draft.id.is_some()).map(|draft| self.event(draft, id, context)).collect()
     }
@@ -155,7 +155,7 @@ impl<S> Record<S> {
         };
         let mut data: Object =
             self.base.iter().filter(|(name, _)| taken(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
-        // Merged here and not stored merged: a record never holds a large member twice.
+        // Merged when read, so that a record never stores a large member twice.
         merge(&mut data, &draft.data);
         CloudEvent {
             id: draft.id.clone().unwrap_or_else(|| id.uuid().to_string()),

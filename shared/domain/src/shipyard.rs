@@ -1,4 +1,4 @@
-//! A Shipyard 0.2 as valid types: which stages there are, what their sequences do and what sets them off.
+//! A Shipyard 0.2 as valid types: which stages there are, what their sequences do and what starts them.
 //!
 //! Values of these types come from the manifest parser, which refuses what breaks a rule; the serde form is how an applied
 //! revision is stored, not the manifest's.
@@ -14,9 +14,10 @@ pub const MAX_STAGES: usize = 100;
 pub const MAX_TASKS: usize = 200;
 /// At most this many sequences of one stage may be triggered on the same event: they start in one transaction.
 pub const MAX_FOLLOW_UPS_PER_STAGE: usize = 40;
-/// At most this many sequences may be triggered on the same event: the record that sets them off holds a trigger for each.
+/// At most this many sequences may be triggered on the same event: the record of the commit that starts them holds a trigger for
+/// each.
 pub const MAX_FOLLOW_UPS: usize = 100;
-/// The sequence every stage answers to even if it does not define it, and its one task.
+/// The sequence that every stage has even if it does not define it, and its one task.
 pub const EVALUATION: &str = "evaluation";
 /// The task the engine answers itself: it waits for a person.
 pub const APPROVAL: &str = "approval";
@@ -42,7 +43,7 @@ pub struct Stage {
 pub struct Sequence {
     /// Unique in its stage.
     pub name: SequenceName,
-    /// What starts it besides its own `.triggered` event; any one suffices.
+    /// What starts it in addition to its own `.triggered` event; any one is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggered_on: Vec<Trigger>,
     /// At least one.
@@ -60,7 +61,7 @@ pub struct Task {
     /// Wait this long before triggering it; the lane stays held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggered_after: Option<Span>,
-    /// Handed to the executor as `data.<task>`.
+    /// Passed to the executor as `data.<task>`.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub properties: Object,
     /// How long an executor has to answer the trigger, if not the installation's default.
@@ -92,7 +93,7 @@ pub struct Match {
 }
 
 impl Sequence {
-    /// A sequence without tasks: stands in for the definition of an execution that never had one.
+    /// A sequence without tasks: used for executions that never had a definition.
     pub fn none() -> Self {
         Self { name: SequenceName::none(), triggered_on: vec![], tasks: vec![], timeout: None }
     }
@@ -114,7 +115,7 @@ impl Shipyard {
 }
 
 impl Stage {
-    /// The sequence of that name; every stage answers to `evaluation`, by one task of that name unless it defines its own.
+    /// The sequence of that name; every stage has `evaluation`, with one task of that name, unless it defines its own.
     pub fn sequence(&self, name: &str) -> Option<Sequence> {
         let declared = self.sequences.iter().find(|sequence| sequence.name.as_str() == name).cloned();
         declared.or_else(|| (name == EVALUATION).then(Self::implicit_evaluation).flatten())

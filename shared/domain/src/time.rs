@@ -1,4 +1,4 @@
-//! Points in time and spans, in whole milliseconds: what a stored number means is never in doubt.
+//! Points in time and spans, in whole milliseconds, so that the unit of a stored number is never in doubt.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
@@ -64,7 +64,7 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         chrono::DateTime::parse_from_rfc3339(text).ok().map(|t| Self(t.timestamp_millis()))
     }
-    /// Reads a time as people write it: RFC 3339, or without a zone, which then is UTC.
+    /// Reads a time as people write it: RFC 3339, or without a zone, which means UTC.
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let local = || chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok();
         Self::parse(text).or_else(|| local().map(|t| Self(t.and_utc().timestamp_millis())))

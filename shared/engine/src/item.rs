@@ -20,7 +20,7 @@ pub const MAX_SORT_BYTES: usize = 1024;
 pub struct Key {
     /// Partition.
     pub pk: String,
-    /// Place in the partition; sorted by its UTF-8 bytes.
+    /// Sort key in the partition; items are sorted by its UTF-8 bytes.
     pub sk: String,
 }
 
@@ -73,7 +73,7 @@ pub type Attrs = BTreeMap<Name, Attr>;
 pub struct Item {
     /// Where it is.
     pub key: Key,
-    /// What it holds besides the key.
+    /// Its attributes without the key.
     pub attrs: Attrs,
 }
 

@@ -1,4 +1,4 @@
-//! Where the things that all engines share lie in the table. Each engine has a `keys` of its own for its subjects.
+//! The table keys of the items that all engines share. Each engine has a `keys` of its own for its subjects.
 
 use crate::item::Key;
 use keelway_domain::ids::{RecordHash, RecordId, SubjectId, hash64};
@@ -8,9 +8,9 @@ use keelway_domain::time::Timestamp;
 pub const MAIN: &str = "!";
 /// The partition of dead letters.
 pub const DEAD_LETTERS: &str = "L";
-/// The partition that says which dead letters are sent again, and when; sorted by time.
+/// The partition that lists which dead letters are sent again, and when; sorted by time.
 pub const DUE_LETTERS: &str = "LD";
-/// Index partitions that an engine's open work is spread over.
+/// Number of index partitions over which an engine's open work is spread.
 pub const SHARDS: u32 = 8;
 
 /// A time as text that sorts like the time.
@@ -38,7 +38,7 @@ pub fn record_sort(id: &RecordId) -> String {
     format!("{}{}", records_from(id.subject, id.number), id.hash)
 }
 
-/// Back from the sort key of a transition record.
+/// Parses the sort key of a transition record.
 pub fn record_id(sort: &str) -> Option<RecordId> {
     let mut parts = sort.strip_prefix("T#")?.split('#');
     let subject = SubjectId::parse(parts.next()?)?;
@@ -70,7 +70,7 @@ pub fn due_bound(at: Timestamp) -> String {
     format!("{}#\u{10ffff}", ms(at))
 }
 
-/// Where an engine's sweep goes on.
+/// The position at which an engine's sweep continues.
 pub fn sweep(engine: &str) -> Key {
     Key::new("SWEEP", engine)
 }
@@ -80,7 +80,7 @@ pub fn open_work(engine: &str, shard: u32) -> String {
     format!("W#{engine}#{shard}")
 }
 
-/// The shard in which everything of one scope (a project) stands.
+/// The shard that holds everything of one scope (a project).
 pub fn shard_of(scope: &str) -> u32 {
     u32::try_from(hash64(&[scope.as_bytes()]) % u64::from(SHARDS)).unwrap_or(0)
 }

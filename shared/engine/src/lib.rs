@@ -1,5 +1,5 @@
-//! The protocol: every message loads what it needs, decides with the pure core, records, commits one item, settles what the
-//! committed state owes, and is acknowledged last. All of it over the [`ports`], so that the same code runs on AWS and in the
+//! The protocol: handling a message loads what it needs, decides with the pure core, records, commits one item, settles what the
+//! committed state owes, and acknowledges last. All requests go through the [`ports`], so that the same code runs on AWS and in the
 //! in-memory world of the tests.
 
 pub mod item;

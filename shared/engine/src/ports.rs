@@ -1,6 +1,6 @@
 //! What the engines need from outside. Every method that talks to a service is one request to it, so that a test can stop the
-//! world after each, a bench can count them, and nothing is retried twice over. Loops (leftovers, pages, chunks) live in
-//! [`crate::table`].
+//! world after each request, a benchmark can count them, and retries do not multiply. Loops (unprocessed items, pages, chunks)
+//! are in [`crate::table`].
 
 use crate::item::{Attrs, Item, Key, Name};
 use keelway_domain::time::Timestamp;
@@ -9,7 +9,7 @@ use std::future::Future;
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
-    /// Throttled, unavailable, timed out: the message should come back in a while.
+    /// Throttled, unavailable, timed out: the message should be retried later.
     #[error("{request} failed for now: {reason}")]
     Retry {
         /// Which request.
@@ -36,7 +36,8 @@ pub enum Condition {
     Absent,
     /// The item's version is this one: `#v = :v`.
     Version(i64),
-    /// Attributes have these values, and others do not exist: for a writer who does not know the version, but what it decided from.
+    /// Some attributes have these values, and others do not exist: for a writer that knows what it decided from, but not the
+    /// version.
     Match {
         /// `#m = :m` for each. An item that is absent has none of them.
         equal: Attrs,
@@ -85,7 +86,7 @@ impl Write {
             Write::Delete(_, condition) | Write::Check(_, condition) => condition,
         }
     }
-    /// What it makes of the item as it is, its condition aside. An item without a version counts as version 0 here.
+    /// What it turns the present item into, regardless of its condition. An item without a version counts as version 0 here.
     pub fn result(&self, present: Option<&Item>) -> Option<Item> {
         match self {
             Write::Put(item, _) => Some(item.clone()),
@@ -105,7 +106,7 @@ impl Write {
     }
 }
 
-/// What became of a conditional write.
+/// The outcome of a conditional write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Written {
     /// It happened.
@@ -114,7 +115,7 @@ pub enum Written {
     Conflict(Option<Item>),
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transacted {
     /// All of it happened.
@@ -157,7 +158,7 @@ pub struct Query {
     pub descending: bool,
     /// At most this many items, at least 1.
     pub limit: u32,
-    /// Go on after this item, from the page before.
+    /// Continue after this item, the last of the previous page.
     pub after: Option<Cursor>,
 }
 
@@ -182,7 +183,7 @@ impl Query {
         self.descending = true;
         self
     }
-    /// Goes on where a page ended.
+    /// Continues where a page ended.
     pub fn after(mut self, cursor: Option<Cursor>) -> Self {
         self.after = cursor;
         self
@@ -201,7 +202,7 @@ pub struct Cursor {
 /// One page of a query. From an index: items with their key and the index's two attributes only.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
-    /// In the asked order.
+    /// In the requested order.
     pub items: Vec<Item>,
     /// Set when there may be more.
     pub next: Option<Cursor>,
@@ -260,8 +261,9 @@ pub trait Bus: Send + Sync {
 pub trait Queue: Send + Sync {
     /// `SendMessageBatch` (`SendMessage` for one), at most 10 bodies. For each, `None` or why it failed.
     fn send(&self, engine: &str, bodies: &[String]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send;
-    /// Has the body arrive in the queue at `at` or somewhat earlier, never lost: within 15 minutes by the queue's delay, later by a
-    /// one-time schedule of that `name` (at most 64 characters; one that exists already is the same one). The receiver checks the time.
+    /// Delivers the body to the queue at `at` or somewhat earlier, without fail: within 15 minutes by the queue's delay, later by a
+    /// one-time schedule called `name` (at most 64 characters; an existing one of that name is the same one). The receiver checks
+    /// the time.
     fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 

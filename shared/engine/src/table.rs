@@ -1,4 +1,4 @@
-//! Loops over single requests: leftovers of batches, pages of queries, chunks of what is sent. All bounded.
+//! Loops over single requests: unprocessed items of batches, pages of queries, chunks of what is sent. All are bounded.
 
 use crate::item::{Item, Key};
 use crate::ports::{Bus, BusEntry, Leftover, PortError, Query, Queue, Store};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// Items by their keys.
 pub type Items = HashMap<Key, Item>;
 
-/// A batch that leaves something undone is repeated this often before the message goes back into its queue.
+/// A batch with unprocessed items is repeated this often before the message goes back to its queue.
 const BATCH_TRIES: usize = 5;
 /// `PutEvents`: entries in one request, and bytes together.
 const BUS_ENTRIES: usize = 10;
@@ -46,7 +46,7 @@ pub async fn read(store: &impl Store, keys: &[Key]) -> Result<Items, PortError> 
     Ok(found)
 }
 
-/// Puts and deletes items without conditions; only for records whose key ends in the hash of their content, and their like.
+/// Puts and deletes items without conditions; only for records whose key ends in the hash of their content, and similar items.
 pub async fn record(store: &impl Store, puts: Vec<Item>, deletes: Vec<Key>) -> Result<(), PortError> {
     let mut puts = puts;
     let mut deletes = deletes;
@@ -112,7 +112,7 @@ async fn publish_chunk(bus: &impl Bus, chunk: Vec<BusEntry>) -> Result<(), PortE
         let first = failures.iter().position(Option::is_some);
         let Some(first) = first else { return Ok(()) };
         reason = failures[first].clone().unwrap_or_default();
-        // From the first failure on, so that the order of our calls stays the order of the events.
+        // Everything from the first failure on is repeated, so that our calls keep the order of the events.
         entries.drain(..first);
     }
     Err(PortError::Retry { request: "PutEvents", reason })

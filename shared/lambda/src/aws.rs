@@ -25,12 +25,12 @@ pub async fn connect(config: &Config) -> Aws {
     Aws::connect(names).await
 }
 
-/// The table alone, for a function that only stores: every other port is without a name, and AWS refuses what is asked of it.
+/// Only the table, for a function that only stores: the other ports have no name, and AWS refuses requests to them.
 pub async fn connect_table(config: &TableConfig) -> Aws {
     Aws::connect(Names { table: config.table.clone(), ..Names::default() }).await
 }
 
-/// Has messages that failed come back soon, instead of after the queue's visibility timeout. If that fails, they come back then.
+/// Makes failed messages visible again soon, instead of after the queue's visibility timeout. If that fails, the timeout applies.
 pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDone)]) {
     for (record, _) in not_done {
         let seconds = record.comes_back_in();
@@ -40,8 +40,8 @@ pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDo
     }
 }
 
-/// Does the work and logs one line about it: what it was, how it went, how long it took, what it asked of AWS. The line comes also
-/// when the work panics or is dropped.
+/// Does the work and logs one line about it: its kind, outcome, duration and AWS requests. The line is also logged when the work
+/// panics or is dropped.
 pub async fn accounted<T, E: std::fmt::Display>(
     about: &About,
     outcome: impl Fn(&T) -> String,

@@ -1,5 +1,5 @@
-//! Batches from a queue. Every message has an outcome of its own: what fails comes back, what is done does not, and a panic or a
-//! slow message takes nothing else with it.
+//! Batches from a queue. Every message has an outcome of its own: only failed messages are delivered again, and a panic or a slow
+//! message does not affect the others.
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
 use keelway_domain::ids::hash64;
@@ -11,26 +11,26 @@ use tokio::time::{Instant, timeout_at};
 
 /// How many groups of messages are handled at the same time. They wait for the network, not for the processor.
 const AT_ONCE: usize = 10;
-/// What is left of a function's time when the batch must have its answer.
+/// The time reserved at the end of an invocation for returning the batch's answer.
 const TO_ANSWER: Duration = Duration::from_secs(1);
-/// A function gets at least this, even if its deadline looks past already: clocks differ.
+/// A batch gets at least this time, even if its deadline seems to have passed: clocks differ.
 const AT_LEAST: Duration = Duration::from_secs(2);
-/// A message that failed comes back after this many seconds at most: soon at first, and for so long in all that an outage of some minutes
-/// makes few dead letters.
+/// A failed message is delivered again after at most this many seconds: soon at first, and over a total time long enough that an
+/// outage of a few minutes makes few dead letters.
 const MOST_SECONDS: u64 = 300;
 
-/// One message as the queue hands it over.
+/// One message as the queue delivers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// The queue's id of it.
+    /// Its id in the queue.
     pub id: String,
-    /// With which this receipt of it is spoken about.
+    /// The handle of this receipt.
     pub receipt: String,
-    /// What it says.
+    /// Its body.
     pub body: String,
     /// When it was first put into a queue; a dead-letter queue keeps it.
     pub sent: Timestamp,
-    /// How often it was handed out, this time included.
+    /// How often it was delivered, this time included.
     pub receives: u32,
     /// The queue's name.
     pub queue: String,
@@ -63,8 +63,8 @@ impl From<SqsMessage> for Record {
 }
 
 impl Record {
-    /// After how many seconds it should come back when it failed: soon at first, later and more scattered each time, and never the
-    /// same for all that failed together. 1 to 300.
+    /// After how many seconds a failed message should be delivered again: soon at first, later and more scattered each time, and
+    /// never the same for all that failed together. 1 to 300.
     pub fn comes_back_in(&self) -> i32 {
         let most = 2u64.saturating_pow(self.receives).min(MOST_SECONDS);
         let scattered = hash64(&[self.id.as_bytes(), &self.receives.to_be_bytes()]) % most;
@@ -72,7 +72,7 @@ impl Record {
     }
 }
 
-/// A message and what is to be done with it.
+/// A message and how to handle it.
 #[derive(Debug, Clone)]
 pub struct Job<T> {
     /// The message.
@@ -83,16 +83,16 @@ pub struct Job<T> {
     pub work: T,
 }
 
-/// A message is not done and must come back.
+/// Why a message must be delivered again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotDone {
-    /// The handler said so.
+    /// The handler returned an error.
     #[error("{0}")]
     Failed(String),
     /// The handler panicked.
     #[error("its handler panicked")]
     Panicked,
-    /// The function's time was up.
+    /// The function ran out of time.
     #[error("the function ran out of time")]
     OutOfTime,
 }
@@ -104,8 +104,8 @@ pub fn until(deadline_millis: u64) -> Instant {
     Instant::now() + left.max(AT_LEAST)
 }
 
-/// Handles every message of a batch and says which must come back, and why. Nothing is begun after `until`, and what is not done by
-/// then is dropped where it stands, as a crash would.
+/// Handles every message of a batch and returns which must be delivered again, and why. Nothing starts after `until`, and work that
+/// is not done by then is dropped, as in a crash.
 pub async fn run<T, F, W>(jobs: Vec<Job<T>>, until: Instant, handle: F) -> Vec<(Record, NotDone)>
 where
     T: Send + 'static,
@@ -144,7 +144,7 @@ where
     not_done
 }
 
-/// Runs one handler as a task of its own, which is what keeps its panic from the others.
+/// Runs one handler as a task of its own, so that its panic does not affect the others.
 async fn fenced(until: Instant, work: impl Future<Output = Result<(), NotDone>> + Send + 'static) -> Result<(), NotDone> {
     if Instant::now() >= until {
         return Err(NotDone::OutOfTime);
@@ -160,7 +160,7 @@ async fn fenced(until: Instant, work: impl Future<Output = Result<(), NotDone>> 
     }
 }
 
-/// Jobs by what they belong to, in the order of their first; those that belong to nothing alone.
+/// Jobs grouped by what they belong to, in the order of each group's first job; a job that belongs to nothing is alone.
 fn groups<T>(jobs: Vec<Job<T>>) -> Vec<Vec<Job<T>>> {
     let mut groups: Vec<Vec<Job<T>>> = Vec::new();
     for job in jobs {
@@ -173,7 +173,7 @@ fn groups<T>(jobs: Vec<Job<T>>) -> Vec<Vec<Job<T>>> {
     groups
 }
 
-/// The answer that has the queue keep these messages. Logs why, and which of them the queue will hand out no more.
+/// The answer that makes the queue keep these messages. Logs why, and which of them the queue will not deliver again.
 pub fn answer(not_done: &[(Record, NotDone)], max_receives: u32) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
     for (record, why) in not_done {

@@ -1,5 +1,5 @@
-//! A function's configuration, from environment variables. The template sets all of them, and takes only parameters that are understood
-//! here: `tests/template.rs` compares the two.
+//! A function's configuration, from environment variables. The template sets all of them, and accepts only parameters that this
+//! module understands: `tests/template.rs` compares the two.
 
 use keelway_domain::time::Span;
 use keelway_engine::sequences::{self, Limits};
@@ -10,7 +10,7 @@ use tracing::Level;
 /// The engines. Every function can send to each of them.
 pub const ENGINES: [&str; 1] = [sequences::NAME];
 
-/// What a function is told by its environment.
+/// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// `KEELWAY_TABLE`
@@ -28,7 +28,7 @@ pub struct Config {
     /// `KEELWAY_START_DEADLINE` (10m), `KEELWAY_TASK_TIMEOUT` (24h; 0 = never), `KEELWAY_RETENTION_DAYS` (90),
     /// `KEELWAY_MAX_EVENT_BYTES` (245760)
     pub limits: Limits,
-    /// `KEELWAY_MAX_RECEIVES` (10): how often the queue hands out a message before it becomes a dead letter.
+    /// `KEELWAY_MAX_RECEIVES` (10): how often the queue delivers a message before it becomes a dead letter.
     pub max_receives: u32,
     /// `KEELWAY_TOKEN_SHA256`, optional: the SHA-256 of each accepted API token in hexadecimal, with commas between. Only the API
     /// needs it.
@@ -37,8 +37,8 @@ pub struct Config {
     pub log: Level,
 }
 
-/// What the function on the dead-letter queues is told by its environment. It reads nothing else: when a wrong setting keeps the other
-/// functions from starting, somebody has to store what they cannot handle.
+/// The environment of the function on the dead-letter queues. It reads nothing else: when a wrong setting prevents the other
+/// functions from starting, this one must still store what they cannot handle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableConfig {
     /// `KEELWAY_TABLE`
@@ -64,10 +64,10 @@ impl Config {
         Self::read(environment)
     }
 
-    /// From anything that knows variables. An empty one counts as absent, as templates set them.
+    /// From any source of variables. An empty variable counts as absent, because templates set empty ones.
     ///
     /// # Errors
-    /// Every variable at fault.
+    /// Every missing or invalid variable.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let mut env = Env::new(&variable);
         let default = Limits::default();
@@ -101,7 +101,7 @@ impl TableConfig {
         Self::read(environment)
     }
 
-    /// From anything that knows variables.
+    /// From any source of variables.
     ///
     /// # Errors
     /// When there is no table.
@@ -145,7 +145,7 @@ impl<'a> Env<'a> {
             String::new()
         })
     }
-    /// The value, or the default and a problem when it is there and not understood.
+    /// The value, or the default and a problem when the value is set but not understood.
     fn parsed<T>(&mut self, name: &str, default: T, example: &str, parse: impl Fn(&str) -> Option<T>) -> T {
         let Some(given) = self.optional(name) else { return default };
         parse(&given).unwrap_or_else(|| {
@@ -167,7 +167,7 @@ impl<'a> Env<'a> {
     fn level(&mut self, name: &str, default: Level) -> Level {
         self.parsed(name, default, "info, one of error, warn, info, debug and trace", |given| Level::from_str(given).ok())
     }
-    /// Never repeats what it was given: it might be the token itself.
+    /// Never repeats its input, which might be the token itself.
     fn hashes(&mut self, name: &str) -> Option<String> {
         let given = self.optional(name)?.to_ascii_lowercase();
         let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());

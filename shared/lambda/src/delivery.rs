@@ -6,13 +6,13 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The member that tells our own messages from what the bus puts into the queue.
+/// The member that distinguishes our own messages from the bus's events in the queue.
 const OWN: &str = "keelway";
-/// How much of something unusable is kept, in bytes.
+/// How much of an unusable input is kept, in bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// One of our own messages that this version does not understand: perhaps a newer version sent it, while both are at work. It must
-/// come back, and if nobody ever understands it, become a dead letter.
+/// One of our own messages that this version does not understand: perhaps a newer version sent it while both are deployed. It must
+/// be delivered again, and become a dead letter if no version ever understands it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this version does not understand a message of Keelway's own, of kind {kind:?}")]
 pub struct NotUnderstood {
@@ -31,7 +31,7 @@ pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp) -> Result<Deli
         Err(error) => return Ok(invalid(format!("the message is not JSON: {error}"))),
     };
     if let Some(kind) = json.get(OWN) {
-        // Only the kind is told: the parser's own words would repeat what the message says into the log.
+        // Only the kind is named: the parser's own text would copy the message's content into the log.
         let kind: String = kind.as_str().unwrap_or("not text").chars().take(20).collect();
         let message: M = serde_json::from_value(json).map_err(|_| NotUnderstood { kind })?;
         return Ok(Delivery { sent, body: Body::Own(message) });
@@ -51,16 +51,16 @@ fn shortened(text: &str) -> String {
 pub struct About {
     /// `sequence.triggered`, `task.finished`, `event`, `granted`, `wake`, …, `invalid`.
     pub kind: &'static str,
-    /// The project, if it says one.
+    /// The project, if it names one.
     pub project: Option<String>,
-    /// The context, if it says one.
+    /// The context, if it names one.
     pub context: Option<String>,
-    /// The subject it is addressed to (an execution, for example), if that follows.
+    /// The subject it is addressed to (an execution, for example), if known.
     pub subject: Option<String>,
 }
 
 impl About {
-    /// The same for all deliveries about one context of one project; `None` when it is about none.
+    /// The same for all deliveries about one context of one project; `None` when the delivery has no context.
     pub fn together(&self) -> Option<String> {
         let context = self.context.as_ref()?;
         Some(format!("{}/{context}", self.project.as_deref().unwrap_or_default()))

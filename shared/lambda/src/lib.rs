@@ -13,10 +13,10 @@ pub mod telemetry;
 use config::{Config, ConfigError, TableConfig};
 use tracing::Level;
 
-/// First thing in every function but the one on the dead-letter queues: the configuration, and telemetry as it wants it.
+/// The first call in every function except the one on the dead-letter queues: reads the configuration and sets up telemetry.
 ///
 /// # Errors
-/// Every variable that is missing or not understood; logged as well, because nobody reads what a function returns at start.
+/// Every variable that is missing or not understood; logged as well, because what a function returns at start is not visible.
 pub fn start() -> Result<Config, ConfigError> {
     started(Config::from_env(), |config| config.log)
 }

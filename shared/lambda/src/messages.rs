@@ -1,4 +1,4 @@
-//! An engine behind its queue: one message, one call, one outcome: done, or come back. Every engine's function is this and its name.
+//! An engine behind its queue: each message is one call with one outcome: done, or deliver again. All engines' functions use this.
 
 use crate::aws;
 use crate::batch::{self, Job, NotDone, Record};
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-/// A message as read, what it is about, and the dead letter it was, if it is one on its way again.
+/// A message as read, what it is about, and its dead letter, if it is one that is sent again.
 struct Work<M> {
     read: Result<Delivery<M>, NotUnderstood>,
     about: About,
     letter: Option<Redriven>,
 }
 
-/// Handles a batch; what is not done comes back, soon. `about` says what a delivery is about.
+/// Handles a batch; messages that are not done are delivered again soon. `about` says what a delivery is about.
 pub async fn batch<E>(
     engine: &Arc<E>,
     about: fn(&Delivery<E::Message>) -> About,
@@ -64,7 +64,7 @@ async fn one<E: Engine<Ports = Aws>>(engine: Arc<E>, record: Record, work: Work<
     match handled.instrument(about.span(&record.id)).await {
         Ok(_) => Ok(()),
         Err(error @ PortError::Retry { .. }) => Err(NotDone::Failed(error.to_string())),
-        // No message is lost to a mistake of ours or of the configuration: it comes back, and ends as a dead letter.
+        // An error of ours or of the configuration loses no message: it is delivered again, and ends as a dead letter.
         Err(error @ PortError::Refused { .. }) => {
             tracing::error!(message.id = record.id, context = about.context, %error, "a request can never succeed as it is");
             Err(NotDone::Failed(error.to_string()))

@@ -1,10 +1,10 @@
 //! Logs: one JSON object a line, correlated by the span's `project`, `context` and `execution`.
 //!
 //! Never logged, at any level: events' data and payloads, bodies of messages and requests, tokens and their hashes, headers,
-//! credentials. Other crates speak at `warn` and above only, whatever `KEELWAY_LOG` says, because the AWS clients print whole
-//! requests below that. What a message was and cost is one line with the fields `message.kind`, `context`, `outcome`,
-//! `duration_ms`, `aws.requests`, `dynamodb.write_units`, `dynamodb.read_units`, `events.published`, `requests` and `sent`: the ids of
-//! the messages it set off, which are the `message.id` of theirs, and after how many seconds the queue hands them out.
+//! credentials. Other crates log only at `warn` and above, whatever `KEELWAY_LOG` says, because the AWS clients print whole
+//! requests below that. Each message is one line with the fields `message.kind`, `context`, `outcome`, `duration_ms`,
+//! `aws.requests`, `dynamodb.write_units`, `dynamodb.read_units`, `events.published`, `requests` and `sent`: the ids of the
+//! messages it caused, which are their `message.id`, and after how many seconds the queue delivers them.
 
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};

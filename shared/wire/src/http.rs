@@ -58,7 +58,7 @@ pub struct Accepted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventPage {
-    /// CloudEvents in structured JSON; `verdict` beside the attributes says why one did not count (`stale`, `invalid: …`).
+    /// CloudEvents in structured JSON; `verdict`, next to the attributes, says why one did not count (`stale`, `invalid: …`).
     pub events: Vec<serde_json::Value>,
     /// Where the next page begins; `"0"` on the last one.
     pub next_page_key: String,
@@ -82,7 +82,7 @@ pub struct SequencePage {
     pub total_count: u64,
 }
 
-/// Everything one outside event set off, as Keptn's sequence state; `executions` is Keelway's own.
+/// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SequenceState {

@@ -14,7 +14,7 @@ use crate::shipyard::{APPROVAL, EVALUATION, MAX_FOLLOW_UPS, Task};
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
-/// Of an evaluation nobody gave a window.
+/// The window of an evaluation that was given none.
 const EVALUATION_WINDOW: Span = Span::minutes(5);
 
 /// The largest record: an item holds 400 KB, and the key and other attributes need some of it.
@@ -28,9 +28,9 @@ pub(super) struct Step<'a> {
     pub old: &'a Execution,
     pub next: Execution,
     pub record: Record,
-    /// The commit has something to publish or to hand on.
+    /// The commit has something to publish or to pass on.
     pub recorded: bool,
-    /// It takes the place of a commit whose record would have been too large.
+    /// It replaces a commit whose record would have been too large.
     reduced: bool,
     /// The last `.finished` of the task just completed: its labels and message become the sequence's.
     pub last: Option<CloudEvent>,
@@ -75,8 +75,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Goes on at a boundary between tasks while the lane is held: sends the next task, waits for its delay, answers approvals
-    /// that need nobody, or ends the execution when no task is left.
+    /// Continues at a boundary between tasks while the lane is held: sends the next task, waits for its delay, answers automatic
+    /// approvals, or ends the execution when no task is left.
     pub fn next_task(&mut self) {
         if self.next.began.is_none() {
             self.sequence_started();
@@ -111,7 +111,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// `triggeredAfter`: the lane stays held meanwhile.
+    /// `triggeredAfter`: the execution keeps the lane during the delay.
     fn delay(&mut self, task: &Task) -> bool {
         let after = task.triggered_after.unwrap_or_default();
         let due = *self.next.due.get_or_insert(self.facts.now + after);
@@ -171,8 +171,8 @@ impl<'a> Step<'a> {
         self.next.quick = timeout.0 == 0 || self.next.wake.is_some_and(|wake| wake <= self.facts.now + timeout);
     }
 
-    /// Ends the execution if an event with the gathered payload and these members would be larger than events may be. What
-    /// follows (a rollback) must be able to start: it gets the payload as it was before.
+    /// Ends the execution if an event with the gathered payload and these members would exceed the largest event. What
+    /// follows (a rollback) must be able to start, so it gets the payload as it was before.
     pub fn refuse_if_too_large(&mut self, task: &Task, own: &Object) -> bool {
         let mut data = self.record.base.clone();
         crate::payload::merge(&mut data, own);
@@ -190,7 +190,7 @@ impl<'a> Step<'a> {
         true
     }
 
-    /// A person is asked. The lane is free for others meanwhile.
+    /// Asks a person. The lane is free for other executions while the approval is open.
     fn ask_for_approval(&mut self, task: &Task, trigger: Draft, result: TaskResult) {
         self.draft(trigger);
         self.approval_started(Answers::Own, result, "manual");
@@ -213,11 +213,11 @@ impl<'a> Step<'a> {
         self.draft(draft);
     }
 
-    /// Decided in the commit that reaches the task; all three events are real.
+    /// An approval decided in the commit that reaches the task; all three of its events are published.
     fn approve_at_once(&mut self, task: &Task, trigger: Draft, result: TaskResult) -> TaskResult {
         let id = self.approval_id("triggered");
         let mut trigger = Draft { id: Some(id.clone()), ..trigger };
-        // The record's payload will have the decision in it; the trigger shows what was asked about.
+        // The record's payload will contain the decision; the trigger shows the payload before it.
         for name in ["result", "status", "message"] {
             match self.record.base.get(name) {
                 Some(value) => drop(trigger.data.insert(name.into(), value.clone())),
@@ -245,7 +245,7 @@ impl<'a> Step<'a> {
         event_id(self.next.id, &format!("approval-{}-{what}", self.next.task)).to_string()
     }
 
-    /// A task is behind the execution: its result counts, and whatever is triggered on it follows.
+    /// A task is complete: its result counts, and the sequences triggered on it follow.
     pub fn task_done(&mut self, task: &Task, result: TaskResult, status: Status) {
         self.recorded = true;
         let base = &mut self.record.base;
@@ -270,7 +270,7 @@ impl<'a> Step<'a> {
         self.next.quick = false;
     }
 
-    /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence of that name claims the event.
+    /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence has the same name.
     fn after_task(&mut self, task: &Task, result: TaskResult) {
         let stage = self.facts.current.1.stage(&self.next.stage);
         if stage.is_some_and(|stage| stage.sequences.iter().any(|sequence| sequence.name.as_str() == task.name.as_str())) {
@@ -280,7 +280,7 @@ impl<'a> Step<'a> {
         self.set_off(event, format!("task-{}", self.next.task), result);
     }
 
-    /// Sets off what is triggered on an end.
+    /// Adds the sequences that are triggered on an end.
     fn set_off(&mut self, event: String, cause: String, result: TaskResult) {
         let ended = Ended { x: &self.next, tasks: &self.facts.sequence.tasks, event, cause, result };
         for (draft, follow_up) in ended.follow_ups(self.facts.current, self.facts.now) {
@@ -303,7 +303,7 @@ impl<'a> Step<'a> {
         self.end(outcome, &message);
     }
 
-    /// Ends: the sequence's `.finished`, and what follows.
+    /// Ends the execution: the sequence's `.finished`, and its follow-ups.
     pub fn end(&mut self, outcome: Outcome, message: &str) {
         let mut data = self.scope();
         if let Some(labels) = self.last.as_ref().and_then(|event| event.data.get("labels")).filter(|labels| labels.is_object()) {
@@ -333,12 +333,12 @@ impl<'a> Step<'a> {
             self.set_off(event, "end".into(), outcome.result);
         }
         if self.record.sends.is_empty() && !self.record.events.iter().any(|draft| draft.with_base || !draft.with.is_empty()) {
-            // Nobody needs the payload any more.
+            // The payload is no longer needed.
             self.record.base = Object::new();
         }
     }
 
-    /// Tells the executors of the open task that nobody waits for them.
+    /// Notifies the executors of the open task that their answers are no longer needed.
     pub fn cancel_task(&mut self, open: RecordId) {
         let task = self.facts.sequence.tasks.get(usize::from(self.next.task)).map(|task| task.name.to_string());
         let mut data = self.scope();
@@ -353,7 +353,7 @@ impl<'a> Step<'a> {
         self.draft(draft);
     }
 
-    /// The end of an execution whose next record would be too large: nothing of what it has gathered is handed on.
+    /// The end of an execution whose next record would be too large: its gathered payload is not passed on.
     fn reduced(&self, size: usize) -> Self {
         let mut step = Step::new(self.old, self.facts);
         step.reduced = true;
@@ -378,7 +378,8 @@ impl<'a> Step<'a> {
         Decision::Commit(Box::new(self.transition()))
     }
 
-    /// The transition; its record's address goes into the state. A record that no item can hold ends the execution instead, by name.
+    /// The transition; its record's address goes into the state. A record that is too large for an item ends the execution instead,
+    /// with a message that says so.
     pub fn transition(mut self) -> Transition {
         let size = if self.recorded { self.record.to_bytes().len() } else { 0 };
         if size > MAX_RECORD_BYTES && !self.reduced {
@@ -393,7 +394,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Of a message that a sequence's `.finished` repeats from its last task's: that event has all of it.
+/// Shortens the message that a sequence's `.finished` repeats from its last task; the task's own event has all of it.
 fn shortened(message: &str) -> &str {
     &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)]
 }
@@ -407,7 +408,7 @@ pub(super) fn scope(x: &Execution) -> Object {
     data
 }
 
-/// An evaluation always knows its window: what is given is kept, what is missing is worked out; nothing given = the last 5 minutes.
+/// The window of an evaluation: given values are kept, missing ones are computed; without any, it is the last 5 minutes.
 fn evaluation_window(base: &Object, own: &mut Object, now: Timestamp) {
     let given = |field: &str| -> Option<String> {
         let of = |object: &Object| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);

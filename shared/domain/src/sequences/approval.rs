@@ -1,4 +1,4 @@
-//! Who decides an approval: the payload's result and the task's strategy say.
+//! Who decides an approval: this depends on the payload's result and the task's strategy.
 
 use crate::event::{Object, TaskResult};
 use crate::shipyard::APPROVAL;

@@ -1,5 +1,5 @@
-//! The commonest answer: a `.started` that says only that somebody began. It decides nothing but who has begun, so one conditional write
-//! absorbs it; and it is short enough to be kept in the execution, and then in its record, instead of in an item of its own.
+//! The most frequent answer: a `.started` that says only that an executor began. It decides nothing else, so one conditional write
+//! absorbs it, and it is short enough to be stored in the execution, and then in its record, instead of in an item of its own.
 
 use super::state::{EventRef, Execution, Reaction, ReactionKind};
 use crate::event::{CloudEvent, EventType, Kind, Object};
@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The longest source and id together, and the most data besides the scope, in bytes. An execution's item stays below 1 KB with them.
+/// The longest source and id together, and the most data besides the scope, in bytes. They keep an execution's item below 1 KB.
 const MAX_NAME_BYTES: usize = 200;
 const MAX_DATA_BYTES: usize = 120;
 /// What the execution itself knows of an answer's data.
@@ -36,7 +36,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// The short form of a `.started` of this task, if it has nothing that a payload takes over and is short.
+    /// The short form of a `.started` of this task, if it is short and adds nothing to the payload.
     pub fn of(event: &CloudEvent, task: &TaskName, at: Timestamp) -> Option<Self> {
         let data: Object = event
             .data
@@ -69,7 +69,7 @@ impl Bare {
     }
 }
 
-/// What the first `.started` of a task adds to an execution of which nothing else is known: [`super::decide`] comes to the same.
+/// What the first `.started` of a task adds to an execution that has not been read; [`super::decide`] gives the same result.
 pub struct First {
     /// The reaction.
     pub reaction: Reaction,

@@ -28,19 +28,19 @@ pub struct Birth {
     pub sequence: String,
     /// The shipyard revision it keeps.
     pub revision: String,
-    /// Which configuration its executors should use.
+    /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
     /// Its `.triggered` event's id.
     pub trigger_id: String,
     /// When its root was accepted.
     pub accepted: Timestamp,
-    /// When it was caused itself: its trigger was accepted, or its parent's transition committed.
+    /// When it was itself caused: when its trigger was accepted, or its parent's transition was committed.
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
     /// How many executions are between it and the outside event at the root.
     pub depth: u16,
-    /// What set it off.
+    /// What caused it.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when its root was accepted.
     pub epoch: u32,
@@ -63,7 +63,7 @@ pub fn first_payload(data: &Object, x: &Execution) -> Object {
     base
 }
 
-/// A new execution as the context's flags have it: it wants its lane, is held back, or is over before it began.
+/// A new execution, as the context's flags require: it wants its lane, is held back, or ends before it begins.
 pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -> Transition {
     let mut x = fresh(birth);
     if flags.aborts(&x.stage, x.epoch) {
@@ -78,7 +78,7 @@ pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -
     Transition { next: x, record: None }
 }
 
-/// An execution that cannot start, for the reason `message` gives; the reference answers such triggers with an errored `.finished`.
+/// An execution that cannot start, for the reason `message` gives; Keptn answers such triggers with an errored `.finished`.
 pub fn never_started(birth: &Birth, message: &str, now: Timestamp) -> Transition {
     over(&fresh(birth), &Sequence::none(), (End::NeverStarted, Status::Errored), message, (birth.cause, now))
 }

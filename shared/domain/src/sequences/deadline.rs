@@ -5,7 +5,7 @@ use super::state::{Execution, Lane, ReactionKind};
 use crate::shipyard::Sequence;
 use crate::time::{Span, Timestamp};
 
-/// A wake-up that is at least this far ahead can serve a later deadline too: it covers the skew of the clocks involved.
+/// A wake-up that is at least this far ahead can also serve a later deadline: it covers the skew of the clocks involved.
 const REUSE_WAKE: Span = Span::seconds(60);
 
 /// When an execution must be looked at if nothing else happens: its next deadline, or the end of a delay.
@@ -43,7 +43,7 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
     }
 }
 
-/// After an answer the deadline is another one. A later one is found by the pending wake-up; only an earlier one needs its own.
+/// After an answer, the deadline changes. The pending wake-up finds a later deadline; only an earlier one needs its own wake-up.
 pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
     if let Some(deadline) = deadline(next, facts.sequence, &facts.policy)
         && next.wake.is_none_or(|wake| wake > deadline || wake < facts.now)

@@ -1,4 +1,4 @@
-//! The one entry point: an input meets an execution.
+//! The entry point: decides what an input does to an execution.
 
 use super::advance::Step;
 use super::deadline::{arm, deadline};
@@ -23,7 +23,7 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     }
 }
 
-/// What is out and unanswered may never have been published: its trigger is repeated once. A person is not asked twice.
+/// An unanswered trigger may never have been published, so it is repeated once; that of an approval is never repeated.
 fn overdue(x: &Execution, facts: &Facts<'_>) -> Decision {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.sent.is_some_and(|sent| sent + UNANSWERED < facts.now);
     if x.outcome.is_some() || !unanswered || x.repeated.is_some() || x.waits_for_approval() {
@@ -65,7 +65,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
             if let (Some(began), Some(paused)) = (x.began, next.paused_at.take()) {
                 next.began = Some(began + (facts.now - paused));
             }
-            // A person may still be asked; everything else needs the lane again, also a task that is out.
+            // A person may still answer; everything else needs the lane again, including an open task.
             if !x.waits_for_approval() {
                 next.lane = Lane::Wants;
                 next.ask += 1;
@@ -96,16 +96,16 @@ fn abort(x: &Execution, facts: &Facts<'_>) -> Decision {
 }
 
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
-    // Replaced: by whoever stopped before doing what the new state owes, perhaps.
+    // Replaced, perhaps by a handler that stopped before performing what the new state owes.
     if x.outcome.is_some() || x.wake != Some(at) {
         return Decision::Settle;
     }
-    // Early: it is owed still, and sent again.
+    // Early: it is still owed, and is sent again.
     if facts.now < at {
         return Decision::Settle;
     }
     match deadline(x, facts.sequence, &facts.policy) {
-        // Used up: left in the state, it would look overdue for ever.
+        // Used: if it stayed in the state, it would look overdue for ever.
         None => {
             let mut next = x.clone();
             next.wake = None;
@@ -118,7 +118,7 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
         }
         Some(_) => match due(x, facts) {
             Decision::Commit(mut transition) => {
-                // Used up: the same wake-up again finds it replaced, and settles.
+                // Used: a redelivery of the wake-up finds it replaced, and settles.
                 transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
                 Decision::Commit(transition)
             }
@@ -146,7 +146,7 @@ fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
         let timeout = task.timeout.unwrap_or(facts.policy.task_timeout);
         format!("sequence timed out: task {trigger} was started but not finished within {timeout}")
     } else if x.count(ReactionKind::Finished) > 0 {
-        // Executors that send no `.started`: their `.finished` stands for both, once nobody else can have begun.
+        // For executors that send no `.started`, the `.finished` stands for both once no other executor can have begun.
         return react::complete(step);
     } else {
         format!("sequence timed out while waiting for task {trigger} to receive a correlating .started or .finished event")

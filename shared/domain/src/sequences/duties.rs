@@ -1,23 +1,23 @@
-//! What a committed state owes besides its record's events and messages and its wake-up, which every engine owes. Derived, never
-//! stored: whoever loads the state derives the same.
+//! What a committed state owes in addition to its record's events and messages and its wake-up, which every engine owes. Duties are
+//! derived, never stored: every handler that loads the state derives the same.
 
 use super::state::{End, Execution, Lane};
 use crate::cause::Cause;
 use crate::ids::ExecutionId;
 use crate::names::Context;
 
-/// One thing owed. All of them may be done any number of times.
+/// One duty. Each may be performed any number of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Duty {
-    /// Leave a tombstone for an execution that was over before it began; every other one leaves it before its end is committed.
+    /// Write a tombstone for an execution that ended before it began; for all others, it is written before the end is committed.
     Bury,
-    /// Take the entry of this request out of the lane's queue: nobody wants it any more.
+    /// Remove the entry of this request from the lane's queue: it is no longer needed.
     Leave(u32),
     /// Enter the lane's queue with the present request, then drive the lane.
     Ask,
-    /// Look whether the lane is still held by this request, as it was before the own one stood in the queue; drive it if not.
+    /// Check whether this request still holds the lane, as it did before the execution entered the queue; drive the lane if not.
     Look {
-        /// Who held it.
+        /// The holder.
         holder: ExecutionId,
         /// The holder's context.
         context: Context,
@@ -26,15 +26,15 @@ pub enum Duty {
     },
     /// Drive the lane: it may be free.
     Drive,
-    /// Tell a follow-up that it holds the lane: the commit that created it handed the lane on.
+    /// Notify a follow-up that it holds the lane: the commit that created it gave it the lane.
     Grant(ExecutionId),
     /// Publish the open task's trigger once more.
     Repeat,
-    /// Look at the context's flags again: the pause may have been lifted between our read and our write.
+    /// Check the context's flags again: the pause may have been lifted between our read and our write.
     Recheck,
 }
 
-/// Everything `x` owes, for a message that may have been here before: nothing is left undone afterwards.
+/// Everything `x` owes, for a message that may be a redelivery: afterwards, nothing remains to be done.
 pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
     let mut duties: Vec<Duty> = over_at_birth(x).into_iter().chain(of_lane(x)).collect();
     if x.repeated == Some(cause.id) {
@@ -46,7 +46,7 @@ pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
     duties
 }
 
-/// What a fresh commit owes: the difference it made. `old` is what it replaced; `None` = it created the execution.
+/// What a fresh commit owes: the difference between the two states. `old` is what it replaced; `None` = it created the execution.
 pub fn fresh(old: Option<&Execution>, next: &Execution) -> Vec<Duty> {
     let mut duties: Vec<Duty> = over_at_birth(next).filter(|_| old.is_none()).into_iter().collect();
     if let Some(old) = old.filter(|old| old.lane == Lane::Wants && next.lane != Lane::Wants) {
@@ -68,7 +68,7 @@ fn over_at_birth(x: &Execution) -> Option<Duty> {
 }
 
 fn of_lane(x: &Execution) -> Option<Duty> {
-    // An execution that never started has never had to do with a lane.
+    // An execution that never started was never in a lane or its queue.
     let never = x.outcome.is_some_and(|outcome| outcome.end == End::NeverStarted);
     match x.lane {
         Lane::Wants => Some(Duty::Ask),

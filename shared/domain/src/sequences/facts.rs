@@ -1,4 +1,4 @@
-//! What a decision takes and what it comes to.
+//! The inputs and the results of a decision.
 
 use super::Record;
 use super::state::{Execution, Flags, ReactionKind};
@@ -8,7 +8,7 @@ use crate::ids::RecordId;
 use crate::shipyard::{Sequence, Shipyard, Task};
 use crate::time::{Span, Timestamp};
 
-/// What comes to an execution.
+/// An input of an execution.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
     /// The lane is given to it for this request.
@@ -21,11 +21,11 @@ pub enum Input<'a> {
     Wake(Timestamp),
     /// The context's flags may have changed.
     Obey,
-    /// The sweep found it overdue: see to what it waits for.
+    /// The sweep found it overdue: settle what it waits for.
     Settle,
 }
 
-/// What a decision looks at besides the state.
+/// What a decision reads in addition to the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// Now.
@@ -57,14 +57,14 @@ pub struct Policy {
     pub max_event_bytes: usize,
 }
 
-/// What an input comes to.
+/// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing to decide any more: finish what this message began, if it began something.
+    /// Nothing to decide any more: complete what an earlier delivery of this message began, if there was one.
     Settle,
-    /// The same answer has counted before, in another message, which finishes what it began: nothing to do.
+    /// The same answer counted before, in another message, which completes its own work: nothing to do.
     Duplicate,
-    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, else stale.
+    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, otherwise stale.
     Late,
     /// It cannot be used, for this reason.
     Invalid(String),
@@ -72,7 +72,7 @@ pub enum Decision {
     Commit(Box<Transition>),
 }
 
-/// A commit: the next state and, if it publishes or hands on a payload, its record (which the next state names).
+/// A commit: the next state and, if it publishes or passes on a payload, its record (which the next state names).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
     /// The next state.

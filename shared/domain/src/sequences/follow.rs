@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// An execution that a commit sets off.
+/// An execution that a commit causes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FollowUp {
     /// Its id.
@@ -30,15 +30,15 @@ pub struct FollowUp {
     pub trigger_id: String,
 }
 
-/// A task or sequence that has ended, as its listeners see it.
+/// A task or sequence that has ended, as the sequences triggered on it see it.
 pub(super) struct Ended<'a> {
-    /// The execution, with the results of all tasks behind it.
+    /// The execution, with the results of all completed tasks.
     pub x: &'a Execution,
     /// Its tasks.
     pub tasks: &'a [Task],
-    /// What its listeners name.
+    /// The event that these sequences name in `triggeredOn`.
     pub event: String,
-    /// Tells the follow-ups of one end from those of another.
+    /// Distinguishes the follow-ups of one end from those of another.
     pub cause: String,
     /// How it ended.
     pub result: TaskResult,
@@ -73,7 +73,7 @@ impl Ended<'_> {
         (draft, FollowUp { execution, stage, sequence, revision: revision.to_owned(), trigger_id })
     }
 
-    /// Without a selector an end fires on `pass` only (both seeds); with one, every entry must match.
+    /// Without a selector an end fires only on `pass`; with one, every entry must match.
     fn fires(&self, trigger: &Trigger) -> bool {
         match &trigger.selector {
             None => self.result == TaskResult::Pass,

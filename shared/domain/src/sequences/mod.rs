@@ -1,8 +1,8 @@
 //! The sequences engine's decisions: (state, input, facts) → next state and what it owes.
 //!
-//! [`decide`] is the one entry point. It is total: every input in every phase has an answer, and the answers are kept as a
-//! reviewed table beside the tests. What must be done in the world is derived from the state and its record ([`owed`] and [`fresh`] say which part
-//! only this engine knows), so a crash after the commit loses nothing: whoever handles the message again derives the same.
+//! [`decide`] is the entry point. It is total: every input in every phase has a decision, and the decisions are kept as a
+//! reviewed table next to the tests. The effects are derived from the state and its record ([`owed`] and [`fresh`] say which part
+//! only this engine knows), so a crash after the commit loses nothing: the handler of the redelivery derives the same.
 
 mod advance;
 mod approval;
@@ -31,5 +31,5 @@ pub use state::{
     ReactionKind, View, content, identity,
 };
 
-/// A transition record of an execution: it sets off follow-ups.
+/// A transition record of an execution; it causes follow-ups.
 pub type Record = crate::record::Record<FollowUp>;

@@ -1,4 +1,4 @@
-//! Answers to the open task: who counts, when it is complete, and what the answers come to together.
+//! Answers to the open task: which of them count, when the task is complete, and how the answers are aggregated.
 
 use super::Bare;
 use super::advance::Step;
@@ -16,7 +16,7 @@ const NOT_MERGED: [&str; 7] = ["project", "stage", "service", "status", "result"
 
 type Answer<'a> = (ReactionKind, &'a CloudEvent, crate::time::Timestamp);
 
-/// Reactions absorbed before whose events must be at hand when this one is decided, as (accepted at, content hash): none
+/// Earlier reactions whose events must be loaded to decide this one, as (accepted at, content hash): none
 /// unless it completes the task.
 pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(crate::time::Timestamp, u64)> {
     let more = |k: ReactionKind| x.count(k) + usize::from(kind == k);
@@ -87,8 +87,9 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     let mut step = Step::new(x, facts);
     step.record.absorbed.push(reaction.content);
     see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
-    // The decision becomes an event of the commit: it came in through the API and was on no bus yet. Its source is the engine's, which
-    // the bus's rule keeps out of the engine's queue: what the engine publishes must never come back to it as an answer.
+    // The decision becomes an event of the commit: it came in through the API and was not on the bus yet. Its source is the
+    // engine's, which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as
+    // answers.
     step.recorded = true;
     step.record.events.push(crate::record::Draft {
         id: Some(step.approval_id("finished")),
@@ -107,7 +108,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     complete(step)
 }
 
-/// An answer to a task that is over, or to none that ever was.
+/// An answer to a task that is over, or that never existed.
 fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
     if x.outcome.is_some() || trigger.number < x.task {
         return Some(Decision::Late);
@@ -118,7 +119,7 @@ fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
     None
 }
 
-/// What an answer says of its task must be what the trigger says: permissions on event types hold executors to their tasks (ruling S45).
+/// An answer must name the task, stage and service of its trigger: permissions on event types restrict executors to their tasks.
 fn mismatch(x: &Execution, task: &Task, kind: ReactionKind, event: &CloudEvent) -> Option<String> {
     let ty = EventType::task(task.name.as_str(), if kind == ReactionKind::Started { Kind::Started } else { Kind::Finished });
     let expected = [("type", ty.as_str()), ("data.stage", x.stage.as_str()), ("data.service", x.service.as_str())];
@@ -150,7 +151,7 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
     let mut events: Vec<&CloudEvent> = facts.events.iter().collect();
     let completing = step.last.take();
     events.extend(completing.as_ref());
-    // By what the events say of themselves, never by the order they were delivered in.
+    // Ordered by the events' own attributes, never by the order of delivery.
     events.sort_by_key(|event| (event.time, event.source.clone(), event.id.clone()));
     let is_started = |event: &&CloudEvent| event.ty.ends_with(".started");
     for event in events.iter().filter(|event| is_started(event)) {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// At most this many reactions (`.started` and `.finished`) to one task are kept: 64 executors, each with both.
 pub const MAX_REACTIONS: usize = 128;
-/// At most this many executions stand between one and the outside event at its root: more is a loop of triggers.
+/// At most this many executions may lie between one and the outside event at its root: more means a loop of triggers.
 pub const MAX_DEPTH: u16 = 250;
 /// At most this many executors may answer one task.
 pub const MAX_EXECUTORS: usize = 64;
@@ -33,19 +33,19 @@ pub struct Execution {
     pub sequence: String,
     /// The shipyard revision it was accepted with; empty if there was none.
     pub revision: String,
-    /// Which configuration its executors should use.
+    /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
     /// The `.triggered` event that started it: its `.started` and `.finished` answer this id.
     pub trigger_id: String,
-    /// When the outside event at the root of it all was accepted: orders the queue.
+    /// When the outside event at its root was accepted; the queue is ordered by this time.
     pub accepted: Timestamp,
-    /// When it was caused itself: its trigger was accepted, or its parent's transition committed.
+    /// When it was itself caused: when its trigger was accepted, or its parent's transition was committed.
     pub caused: Timestamp,
-    /// Which part of the queue it stands in.
+    /// Its part of the queue.
     pub class: Class,
     /// How many executions are between it and the outside event at the root.
     pub depth: u16,
-    /// The execution that set it off.
+    /// The execution that caused it.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when the root was accepted.
     pub epoch: u32,
@@ -57,9 +57,9 @@ pub struct Execution {
     pub ask: u32,
     /// Held back by a pause.
     pub paused: bool,
-    /// How many tasks are behind it: the index of the present one.
+    /// How many tasks it has completed: the index of the present one.
     pub task: u16,
-    /// The present task, while its trigger is out and not answered in full.
+    /// The present task, while it is triggered and not completed.
     pub open: Option<TaskName>,
     /// The record of the last transition that had one; `None` before the first task.
     pub record: Option<RecordId>,
@@ -73,11 +73,11 @@ pub struct Execution {
     pub paused_at: Option<Timestamp>,
     /// Answers to the open task.
     pub reactions: Vec<Reaction>,
-    /// Those of them that are kept here and nowhere else.
+    /// Those of them that are stored only here.
     pub bare: Vec<Bare>,
-    /// The open task's first `.started` changes nothing but the two lists above: no deadline becomes an earlier one.
+    /// The open task's first `.started` changes only the two lists above: it does not bring a deadline forward.
     pub quick: bool,
-    /// The results of the tasks behind it.
+    /// The results of the completed tasks.
     pub results: Vec<TaskResult>,
     /// The message by which the sweep had the open task's trigger repeated ([`crate::cause::Cause::id`]); once per task.
     pub repeated: Option<u64>,
@@ -89,7 +89,7 @@ pub struct Execution {
     pub view: View,
 }
 
-/// Where the payload is that an execution has gathered so far.
+/// The location of the payload that an execution has gathered so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathered<'a> {
     /// In its record.
@@ -101,9 +101,9 @@ pub enum Gathered<'a> {
 /// Its relation to its lane (project, stage, service).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {
-    /// It has the lane: nobody else runs there.
+    /// It has the lane: no other execution runs there.
     Holds,
-    /// It stands in the queue (or is about to).
+    /// It is in the queue (or about to enter it).
     Wants,
     /// Neither: it waits for a person, is paused, or has ended.
     None,
@@ -127,7 +127,7 @@ pub struct Reaction {
     pub result: TaskResult,
     /// Its status.
     pub status: Status,
-    /// Its data has something to merge.
+    /// Its data adds something to the payload.
     pub has_data: bool,
     /// Hash of source and id: counted once.
     pub identity: u64,
@@ -147,7 +147,7 @@ pub enum ReactionKind {
 }
 
 impl Reaction {
-    /// What an event says as a reaction; `at` is when it was accepted.
+    /// The reaction that an event is; `at` is when it was accepted.
     pub fn of(event: &CloudEvent, kind: ReactionKind, task: &str, at: Timestamp) -> Self {
         let has_data = match kind {
             ReactionKind::Finished => true,
@@ -167,12 +167,12 @@ impl Reaction {
     }
 }
 
-/// Hash of what makes an event one event: source and id.
+/// Hash of an event's identity: source and id.
 pub fn identity(event: &CloudEvent) -> u64 {
     hash64(&[event.source.as_bytes(), event.id.as_bytes()])
 }
 
-/// Hash of what an event says: source, id, type and data. Its time does not count: a client that sends again says the same.
+/// Hash of an event's content: source, id, type and data. Its time is left out: a client that sends it again may change the time.
 pub fn content(event: &CloudEvent) -> u64 {
     let data = canonical(&serde_json::Value::Object(event.data.clone()));
     hash64(&[event.source.as_bytes(), event.id.as_bytes(), event.ty.as_bytes(), data.as_bytes()])
@@ -198,13 +198,13 @@ pub enum End {
     Normal,
     /// A deadline passed.
     TimedOut,
-    /// Somebody aborted it.
+    /// It was aborted.
     Aborted,
     /// It could not start: no such stage, sequence or shipyard.
     NeverStarted,
 }
 
-/// What the views show of an execution, kept beside its state so that a list needs no other reads.
+/// What the views show of an execution, stored with its state so that a list needs no other reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The image under delivery (`configurationChange.values.image`).
@@ -238,7 +238,7 @@ impl EventRef {
     }
 }
 
-/// What a context is told to do: desired state, set by people, obeyed by its executions.
+/// The flags of a context: desired state that people set and its executions obey.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flags {
     /// Counts the aborts of this context.
@@ -271,15 +271,15 @@ pub enum Phase {
     Queued,
     /// Holds the lane and waits for `triggeredAfter`.
     Delayed,
-    /// A task is out.
+    /// A task is open.
     Running,
-    /// A task is out, and the lane it gave back is wanted again (after a resume).
+    /// A task is open, and the execution wants the lane that it gave back (after a resume).
     RunningQueued,
     /// Waits for a person.
     WaitingForApproval,
-    /// Held back; no task is out.
+    /// Held back; no task is open.
     Paused,
-    /// Held back while a task is out.
+    /// Held back while a task is open.
     PausedRunning,
     /// Held back while it waits for a person.
     PausedWaitingForApproval,
@@ -304,7 +304,7 @@ impl Execution {
         }
     }
 
-    /// Whether a task is out.
+    /// Whether a task is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -314,7 +314,7 @@ impl Execution {
         self.open.as_ref().is_some_and(|task| task.as_str() == APPROVAL)
     }
 
-    /// Sort key of the item that holds what it has gathered: its record, or before its first task what caused it.
+    /// Sort key of the item that holds its payload: its record, or, before its first task, the item of its cause.
     pub fn gathered(&self) -> Gathered<'_> {
         self.record.map_or(Gathered::Payload(&self.payload), Gathered::Record)
     }

@@ -1,8 +1,8 @@
-//! Dead letters: messages that failed too often end as items in the table. Nothing that was accepted is ever only in a queue.
+//! Dead letters: messages that failed too often end as items in the table, because a dead-letter queue drops them after 14 days.
 //!
-//! The sweep sends each of them again a few times, further and further apart: an end whose message died in an outage is published
-//! when the outage is over. What fails even then stays in the table for a person. A letter is one item; beside it, as long as it is to
-//! be sent again, stands a small item sorted by when that is due, so letters that wait or are given up are in nobody's way.
+//! The sweep sends each letter again a few times, with growing pauses: an end whose message failed during an outage is published
+//! when the outage is over. A letter that still fails stays in the table for a person. A letter is one item; while it is to be sent
+//! again, it has a companion item sorted by the due time, so letters that are waiting or given up do not delay others.
 
 use crate::item::{Item, Key};
 use crate::keys;
@@ -12,7 +12,7 @@ use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// Kept of a body; SQS allows more than an item holds.
+/// The most bytes of a body that are kept; SQS allows more than an item holds.
 const KEPT: usize = 350 * 1024;
 
 /// A message from a dead-letter queue.
@@ -30,27 +30,27 @@ pub struct DeadLetter {
     pub body: String,
     /// How often it was received before.
     pub receives: i64,
-    /// Why it ended there, if the queue knows.
+    /// Why it became a dead letter, if the queue knows.
     pub reason: Option<String>,
 }
 
 /// A dead letter is sent again this often before it waits for a person.
 pub const REDRIVES: i64 = 5;
-/// Between the first redrive and the second; three times as long before each further one.
+/// The pause before the second redrive; it triples before each further one.
 const REDRIVE_AFTER: Span = Span::minutes(10);
-/// Letters sent again in one go: one batch of writes and few requests to the queues.
+/// Letters sent again in one call: one batch of writes and few requests to the queues.
 const AT_ONCE: u32 = 10;
 
-/// A dead letter on its way again, as it stands in the queue: the message it was, and the letter to take out when that is handled.
+/// A dead letter that is sent again, as it is in the queue: the original message, and the letter to delete when that is handled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "keelway", rename = "redrive")]
 pub struct Redriven {
     /// Sort key of the letter.
     pub letter: String,
-    /// Sort key of the item that says when it would be sent once more; empty = it would not.
+    /// Sort key of the item that says when it is sent next; empty = it is not sent any more.
     #[serde(default)]
     pub due: String,
-    /// When the message was first sent: it keeps its place by acceptance.
+    /// When the message was first sent: it keeps its place in the order of acceptance.
     pub sent: Timestamp,
     /// The message.
     pub body: String,
@@ -68,7 +68,7 @@ impl Redriven {
     }
 }
 
-/// Takes a letter out whose message was handled after all.
+/// Deletes a letter whose message was handled after all.
 ///
 /// # Errors
 /// Of the ports.
@@ -102,14 +102,15 @@ pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortEr
         Written::Done => tracing::error!(queue = letter.queue, message.id = letter.message_id, "dead letter stored"),
         Written::Conflict(_) => tracing::info!(message.id = letter.message_id, "dead letter was stored before"),
     }
-    // Half a message is for a person to look at, not to be sent. Otherwise always: whoever stored the letter may have stopped here.
+    // A truncated message is kept for a person and not sent again. Any other letter is made due, even if it was stored before: the
+    // earlier delivery may have stopped here.
     if !cut {
         store.write(&Write::Put(due, Condition::Always)).await?;
     }
     Ok(())
 }
 
-/// Sends a few letters again that are due, the longest due first. A caller with time left calls again until none was sent.
+/// Sends a few due letters again, those due longest first. A caller with time left calls again until none was sent.
 ///
 /// # Errors
 /// Of the ports.
@@ -127,11 +128,11 @@ pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
     let mut seen = HashSet::new();
     for item in &due {
         let (key, times) = (letter(item), item.number("n").unwrap_or(0));
-        // Two sweeps at once may have put a letter off to two times.
+        // Two concurrent sweeps may have postponed a letter to two different times.
         if !seen.insert(key.clone()) {
             continue;
         }
-        // A letter that is gone was handled.
+        // A letter that no longer exists was handled.
         let Some((letter, body)) = letters.get(&key).and_then(|letter| Some((letter, letter.text("b")?))) else { continue };
         let next = (times + 1 < REDRIVES).then(|| now + Span(REDRIVE_AFTER.0 * 3i64.pow(u32::try_from(times).unwrap_or(0))));
         let next = next.map(|next| keys::due_letter(next, &key.sk));
@@ -144,7 +145,7 @@ pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
         bodies.push((letter.text("to").unwrap_or_default().to_owned(), again.to_body()));
         later.extend(next.map(|key| Item::new(key).with("n", times + 1)));
     }
-    // Put off before they are sent: one that is lost in between is sent in the next round.
+    // Postponed before they are sent: a letter that is lost in between is sent in the next round.
     table::record(ports, later, due.iter().map(|item| item.key.clone()).collect()).await?;
     let mut engines: Vec<&str> = bodies.iter().map(|(to, _)| to.as_str()).collect();
     engines.sort_unstable();
@@ -152,7 +153,7 @@ pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
     for engine in engines {
         let own: Vec<String> = bodies.iter().filter(|(to, _)| to == engine).map(|(_, body)| body.clone()).collect();
         match table::send(ports, engine, &own).await {
-            // Letters that nobody can take keep no others waiting.
+            // Letters that cannot be sent do not delay others.
             Err(error @ PortError::Refused { .. }) => tracing::error!(engine, %error, "dead letters cannot be sent again"),
             sent => sent?,
         }

@@ -5,7 +5,7 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 use serde::Serialize;
 
-/// One delivery from a queue. It may come again: nothing in it is drawn or read from a clock at receipt.
+/// One delivery from a queue. It may be delivered again: nothing in it is random or read from a clock at receipt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery<M> {
     /// When it was first put into the queue (`SentTimestamp`): the same on every redelivery, so it orders acceptance.
@@ -23,9 +23,9 @@ pub enum Body<M> {
     Own(M),
     /// Neither: recorded and acknowledged.
     Invalid {
-        /// Why, naming the field and the way out.
+        /// Why, naming the field and what to do.
         reason: String,
-        /// As it arrived, shortened if need be.
+        /// As it arrived, shortened if necessary.
         text: String,
     },
 }
@@ -50,17 +50,17 @@ impl<M: Serialize> Delivery<M> {
     }
 }
 
-/// The text of an engine's own message, as it stands in the queue.
+/// The text of an engine's own message, as it is in the queue.
 pub fn body(message: &impl Serialize) -> String {
     serde_json::to_string(message).unwrap_or_default()
 }
 
-/// What became of a delivery that needs no retry: everything here is acknowledged.
+/// The outcome of a delivery that needs no retry: all of these are acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handled {
     /// It changed the state.
     Committed,
-    /// It had been absorbed before, or decides nothing now; what it had begun was finished.
+    /// It was absorbed before, or decides nothing now; the effects of its own commit, if any, were completed.
     Settled,
     /// It came too late to count and is recorded as stale.
     Stale,

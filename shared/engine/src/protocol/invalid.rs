@@ -8,11 +8,11 @@ use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
 
-/// Of input that cannot be used, at most this many bytes are kept: whoever sends it may send much of it, and all of a day's lies in one
+/// At most this many bytes of an unusable input are kept: a sender may send many of them, and all those of a day are in one
 /// partition.
 const KEPT: usize = 16 * 1024;
 
-/// A reason quotes what was given; what was given may be long.
+/// The longest reason: it quotes the input, which may be long.
 pub fn short(reason: &str) -> String {
     reason.chars().take(1000).collect()
 }

@@ -1,17 +1,17 @@
-//! Lists by time, in pages. A place in such a list is a number, as Keptn's clients decode it.
+//! Lists by time, in pages. A position in such a list is a number, as Keptn's clients expect.
 
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
-/// A place in a list by time: milliseconds × 1000 + how many entries of that millisecond are behind it. 0 = the beginning, and as
-/// the next place the end.
+/// A position in a list by time: milliseconds × 1000 + how many entries of that millisecond precede it. 0 = the beginning; as the
+/// next position, the end.
 pub type Position = i64;
 
-/// The most entries of one millisecond that a position tells apart.
+/// The most entries of one millisecond that a position can distinguish.
 const IN_ONE_MS: i64 = 999;
 /// The most entries on one page.
 pub const MAX_PAGE: usize = 100;
-/// A page that has come to so many bytes ends, however many entries it has: a function's answer may have 6 MB.
+/// A page ends at this many bytes, however many entries it has: a function's answer may have at most 6 MB.
 pub const PAGE_BYTES: usize = 3 << 20;
 
 /// Part of a list, and where the next part begins.
@@ -19,11 +19,11 @@ pub const PAGE_BYTES: usize = 3 << 20;
 pub struct Page {
     /// As the API shows them.
     pub items: Vec<Value>,
-    /// 0 = there is no more.
+    /// 0 = there are no more.
     pub next: Position,
 }
 
-/// Which entries are wanted by time, both ends left out.
+/// Which entries are wanted by time; both bounds are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     /// Later than this.
@@ -39,12 +39,12 @@ impl Window {
     }
 }
 
-/// The time of a place, and how many entries of that millisecond are behind it.
+/// The time of a position, and how many entries of that millisecond precede it.
 pub fn split(position: Position) -> (Timestamp, i64) {
     (Timestamp(position.div_euclid(1000)), position.rem_euclid(1000))
 }
 
-/// The place right behind the n-th entry of a millisecond.
+/// The position right after the n-th entry of a millisecond.
 pub fn place(at: Timestamp, n: i64) -> Position {
     at.0.saturating_mul(1000).saturating_add(n.min(IN_ONE_MS))
 }

@@ -1,5 +1,5 @@
 //! Transition records in the table. A record lies in its subject's partition under a key that ends in the hash of its content, so
-//! competing writers never overwrite each other; the committed state names its record, and each record names the one before.
+//! competing writers never overwrite each other; the committed state names its record, and each record names the previous one.
 
 use super::subject::{RecordOf, Subject};
 use crate::item::{Item, Key};
@@ -12,10 +12,10 @@ use keelway_domain::time::{Span, Timestamp};
 
 /// Clocks of functions differ by less than this.
 pub const SKEW: Span = Span::seconds(60);
-/// Records looked at to find the one that followed another. Between the two lie only records of writers that lost their race.
+/// Records read to find the one that followed another. Between the two are only records of writers that lost a race.
 const FOLLOWERS: u32 = 10;
 
-/// Where a record of that subject is.
+/// The key of a record of that subject.
 pub fn key(x: &impl Subject, id: &RecordId) -> Key {
     Key::new(x.key().pk, keys::record_sort(id))
 }
@@ -40,8 +40,8 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
     Ok(decode::<S>(table::read(store, std::slice::from_ref(&key)).await?.get(&key)))
 }
 
-/// The committed record that this message made, if there is one. A record is younger than the message that made it, so the search goes
-/// back from the newest record only as far as that.
+/// The committed record that this message made, if there is one. A record is younger than the message that made it, so the search
+/// goes back from the newest record and stops at the first one that is older than the message.
 ///
 /// # Errors
 /// Of the ports.
@@ -57,8 +57,8 @@ pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Res
     Ok(None)
 }
 
-/// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A record
-/// of a writer that lost its race says nothing: its writer may have stopped before it came back to the answer.
+/// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A
+/// record of a writer that lost its race proves nothing: the writer may have stopped before it handled the answer again.
 ///
 /// # Errors
 /// Of the ports.
@@ -67,8 +67,8 @@ pub async fn absorbed_after<S: Subject>(store: &impl Store, x: &S, id: &RecordId
     Ok(follower.is_some_and(|(_, record)| record.absorbed.contains(&content)))
 }
 
-/// The committed record that follows `id` in a subject's chain. One query finds it, unless many writers lost a race there: it is the one
-/// that the state or a later record names.
+/// The committed record that follows `id` in a subject's chain. It is the record that the state or a
+/// later record names. One query finds it, unless many writers lost a race there.
 ///
 /// # Errors
 /// Of the ports.

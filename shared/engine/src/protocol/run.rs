@@ -12,14 +12,14 @@ use keelway_domain::ids::{RecordId, hash64};
 use keelway_domain::time::Timestamp;
 use std::future::Future;
 
-/// A conditional write that loses this often in one message goes back to the queue: somebody else is busy there.
+/// After this many lost conditional writes, the message goes back to the queue: other writers are busy with the item.
 pub const COMMIT_TRIES: usize = 8;
 
 /// One kind of input on its way through the protocol.
 pub trait Handler<E: Engine>: Sync {
     /// The subject the input is addressed to.
     fn key(&self) -> Key;
-    /// What is read together with the subject, before anything is known of it.
+    /// What is read together with the subject, before its state is known.
     fn reads(&self) -> Vec<Key> {
         vec![]
     }
@@ -32,19 +32,19 @@ pub trait Handler<E: Engine>: Sync {
     ) -> impl Future<Output = Result<Verdict<E::State>, PortError>> + Send;
 }
 
-/// What an input comes to.
+/// The decision about an input.
 pub enum Verdict<S: Subject> {
     /// The next state.
     Commit(Box<Change<S>>),
-    /// Nothing to decide: finish what the message began, if it was here before.
+    /// Nothing to decide: if this is a redelivery, complete what the first delivery began.
     Settle,
-    /// The engine has done all there is to do.
+    /// The engine has already done everything.
     Done(Handled),
-    /// Something moved meanwhile: load again.
+    /// Something changed in the meantime: load again.
     Again,
 }
 
-/// A commit: the next state, what is written before it and with it, and what it owes afterwards.
+/// A commit: the next state, what is written before and with it, and the effects it owes afterwards.
 pub struct Change<S: Subject> {
     /// The next state.
     pub next: S,
@@ -61,7 +61,7 @@ pub struct Change<S: Subject> {
 }
 
 impl<S: Subject> Change<S> {
-    /// A commit that owes the difference it makes.
+    /// A commit that owes the difference between the old state and the next.
     pub fn new(old: Option<&S>, next: S, record: Option<RecordOf<S>>) -> Self {
         let effects = super::fresh(old, &next, record.as_ref());
         Self { next, record, items: vec![], deletes: vec![], with: vec![], effects }
@@ -71,7 +71,7 @@ impl<S: Subject> Change<S> {
 /// Handles one input from load to settle.
 ///
 /// # Errors
-/// Whatever must come back: a request that failed, or a subject that others keep changing.
+/// When the message must be delivered again: a request failed, or other writers keep changing the subject.
 pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>) -> Result<Handled, PortError> {
     let key = handler.key();
     let mut wanted = handler.reads();
@@ -98,7 +98,7 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
     Err(contended(&key))
 }
 
-/// Records, commits, and does what the commit owes. `false`: somebody else changed the subject first.
+/// Records, commits, and performs what the commit owes. `false`: another writer changed the subject first.
 ///
 /// # Errors
 /// Of the ports.
@@ -123,14 +123,15 @@ pub async fn commit<E: Engine>(engine: &E, found: Option<&Loaded<E::State>>, cha
     Ok(true)
 }
 
-/// Finishes what a message began that decides nothing now. Its record, if its handling made one, is published again: it may have
-/// stopped before publishing. What others made is theirs to publish.
+/// Completes the work of a message that decides nothing now. If an earlier delivery of it made a record, the record is published
+/// again, because that delivery may have stopped before publishing. Records of other messages are left to those messages.
 ///
 /// # Errors
 /// Of the ports.
 pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result<(), PortError> {
     let made = record::made_by(engine.ports(), x, cause).await?;
-    // What the end of a subject owes is owed by the message that ended it. Many others are left over when it comes: wake-ups, for example.
+    // Only the message that ended a subject performs what the end owes. Many other messages, such as wake-ups, may still arrive
+    // later.
     if x.over() && made.is_none() {
         return Ok(());
     }
@@ -167,7 +168,7 @@ async fn perform<E: Engine>(
     table::send_all(ports, &letters).await
 }
 
-/// Has a subject woken; twice for one time has the effect of once.
+/// Schedules a wake-up of a subject. Scheduling it again for the same time has no further effect.
 ///
 /// # Errors
 /// Of the ports.
@@ -178,7 +179,7 @@ pub async fn wake<E: Engine>(engine: &E, x: &E::State, at: Timestamp) -> Result<
     engine.ports().send_at(letter.to, &name, &letter.body, at).await
 }
 
-/// Others keep changing it: the message comes back.
+/// Other writers keep changing the subject: the message is retried.
 pub fn contended(what: impl std::fmt::Display) -> PortError {
     PortError::Retry { request: "commit", reason: format!("{what} was changed by others {COMMIT_TRIES} times in a row") }
 }

@@ -18,28 +18,29 @@ use std::future::Future;
 
 /// The state of whatever messages are addressed to: one item with a version, which a commit raises by one.
 pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
-    /// What its commits set off in others; each becomes one message.
+    /// What its commits cause in other subjects; each entry becomes one message.
     type Send: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync;
-    /// What its states owe besides the effects that all engines share.
+    /// What its states owe in addition to the effects that all engines share.
     type Duty: Clone + Debug + PartialEq + Send + Sync;
 
     /// The newest format of its items that this code knows. Items of a newer one wait for newer code.
     const FORMAT: i64;
 
-    /// Where its item is. Its transition records lie in the same partition.
+    /// The key of its item. Its transition records are in the same partition.
     fn key(&self) -> Key;
     /// Reads an item whose format is known.
     ///
     /// # Errors
     /// [`PortError::Refused`] for an item that cannot be read.
     fn decode(item: &Item) -> Result<Self, PortError>;
-    /// Its attributes, without key, version, format and the sweep's index. `expires`: when an ended one may be removed, if it may.
+    /// Its attributes, without key, version, format and the sweep's index. `expires`: when an ended subject may be removed, if
+    /// ever.
     fn attributes(&self, expires: Timestamp) -> Attrs;
-    /// Where it stands in the sweep's index while it is open.
+    /// Its entry in the sweep's index while it is open.
     fn place(&self) -> Place;
     /// The record of its last transition that had one.
     fn record(&self) -> Option<RecordId>;
-    /// The pending wake-up, while there is something to wake.
+    /// The pending wake-up, if any.
     fn wake(&self) -> Option<Timestamp>;
     /// Whether it has ended: it leaves the sweep, and expires.
     fn over(&self) -> bool;
@@ -50,15 +51,15 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     /// The message that wakes it at a time.
     fn wake_up(&self, at: Timestamp) -> Letter;
 
-    /// Everything it owes of its engine's own duties, for the message at hand.
+    /// All of its engine's own duties that it owes, for the message at hand.
     fn owed(&self, _cause: Cause) -> Vec<Self::Duty> {
         vec![]
     }
-    /// The duties that come from having replaced `old` (`None`: from having been created).
+    /// The duties that result from replacing `old` (`None`: from creating the subject).
     fn fresh(&self, _old: Option<&Self>) -> Vec<Self::Duty> {
         vec![]
     }
-    /// Items besides its own that it needs as long as it is open; the sweep keeps them from expiring.
+    /// Other items that it needs while it is open; the sweep keeps them from expiring.
     fn keeps(&self) -> Vec<Key> {
         vec![]
     }
@@ -69,9 +70,9 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
 pub struct Place {
     /// The engine that sweeps it.
     pub engine: &'static str,
-    /// All of one scope (a project) stand in one shard; its name begins the sort key.
+    /// All entries of one scope (a project) are in one shard; its name begins the sort key.
     pub scope: String,
-    /// Since when: the oldest of a scope come first.
+    /// Since when it has been open: the oldest entries of a scope come first.
     pub since: Timestamp,
     /// Ends the sort key.
     pub name: String,
@@ -86,7 +87,7 @@ impl Place {
     }
 }
 
-/// All attributes of a subject but version and format.
+/// All attributes of a subject except version and format.
 fn attributes<S: Subject>(x: &S, expires: Timestamp) -> Attrs {
     let mut attributes = x.attributes(expires);
     if !x.over() {
@@ -130,7 +131,7 @@ pub trait Engine: Send + Sync {
     /// Handles one of its own messages.
     fn message(&self, message: &Self::Message, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
 
-    /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must come back; nothing is lost by handling it again.
+    /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must be delivered again; handling it again is always safe.
     fn handle(&self, delivery: &Delivery<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send {
         async {
             match &delivery.body {
@@ -146,7 +147,7 @@ pub trait Engine: Send + Sync {
             }
         }
     }
-    /// Fulfils a duty; it may be fulfilled any number of times.
+    /// Performs a duty; this may happen any number of times.
     fn perform(
         &self,
         _state: &Self::State,
@@ -154,8 +155,8 @@ pub trait Engine: Send + Sync {
     ) -> impl Future<Output = Result<(), PortError>> + Send {
         async { Ok(()) }
     }
-    /// Looks at open subjects for the sweep: which of them need a message, and which one. An engine that waits for nothing but wake-ups
-    /// has those sent again that should have come.
+    /// Looks at open subjects for the sweep: which of them need a message, and which one. By default, overdue wake-ups are sent
+    /// again, which is enough for an engine that waits only for wake-ups.
     fn look(&self, open: &[Loaded<Self::State>], tick: &mut Tick) -> impl Future<Output = Result<Vec<Letter>, PortError>> + Send {
         let overdue = |x: &Self::State| x.wake().filter(|at| tick.overdue(Some(*at))).map(|at| x.wake_up(at));
         let letters = open.iter().filter_map(|loaded| overdue(&loaded.x)).collect();
@@ -184,8 +185,8 @@ impl<S: Subject> Loaded<S> {
         Ok(Self { x: S::decode(item)?, version: item.version(), format: item.number("f").unwrap_or(S::FORMAT) })
     }
 
-    /// The write that moves it on to the next state: only what differs, so that attributes a newer version has added survive. An item of an
-    /// older format becomes one of this code's, and with it every attribute.
+    /// The write that changes it to the next state: only what differs, so that attributes added by a newer version survive. An item
+    /// of an older format is written in this code's format, with all its attributes.
     pub fn update(&self, next: &S, expires: Timestamp) -> Write {
         let (before, after) = (attributes(&self.x, expires), attributes(next, expires));
         let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
@@ -219,10 +220,10 @@ pub fn check_format(item: &Item, known: i64) -> Result<(), PortError> {
     }
 }
 
-/// One thing that a committed state owes. All of them may be done any number of times.
+/// One effect that a committed state owes. Each may be performed any number of times.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect<D> {
-    /// Have the subject woken at this time.
+    /// Schedule a wake-up of the subject at this time.
     Wake(Timestamp),
     /// Publish the record's events, in order.
     Publish,
@@ -232,8 +233,8 @@ pub enum Effect<D> {
     Duty(D),
 }
 
-/// What a commit owes: the difference between the state it replaced and the next one, in the order in which it is done. The wake-up
-/// comes first: when a timer cannot be set, nothing has been published yet, and trying again repeats nothing.
+/// What a commit owes: the difference between the state it replaced and the next one, in the order of execution. The wake-up comes
+/// first: when a timer cannot be set, nothing has been published yet, and a retry repeats nothing.
 pub fn fresh<S: Subject>(old: Option<&S>, next: &S, record: Option<&RecordOf<S>>) -> Vec<Effect<S::Duty>> {
     let mut effects = Vec::new();
     effects.extend(next.wake().filter(|wake| old.and_then(S::wake) != Some(*wake)).map(Effect::Wake));

@@ -1,8 +1,8 @@
-//! The sweep: every few minutes it looks at what is open, so that a lost message costs at most that long.
+//! The sweep: every few minutes it checks all open work, so that a lost message delays the work by at most that long.
 //!
-//! Open subjects stand in a sparse index, spread over a fixed number of partitions for each engine. So an installation in which nothing
-//! is open costs the same few queries however many projects it has. The sweep reads bounded pages, remembers its place after each, and
-//! only sends messages: what is decided is decided by the subjects themselves.
+//! Open subjects are in a sparse index, spread over a fixed number of partitions for each engine. So an installation with no open
+//! work costs the same few queries however many projects it has. The sweep reads bounded pages, saves its position after each, and
+//! only sends messages: the decisions are made when the subjects handle them.
 
 use super::subject::{Engine, Loaded, Subject};
 pub use super::tick::{OVERDUE, Tick};
@@ -23,7 +23,7 @@ pub struct Swept {
     pub seen: usize,
     /// Messages sent.
     pub sent: usize,
-    /// It came to the end; the next one begins anew.
+    /// It reached the end; the next sweep starts from the beginning.
     pub finished: bool,
 }
 
@@ -34,11 +34,11 @@ struct Spot {
     after: Option<Cursor>,
 }
 
-/// Looks at one page of an engine's open subjects, from where the page before ended, and sends a message to each that needs one. A caller
-/// with time left calls again, with the same tick, until `finished`.
+/// Looks at one page of an engine's open subjects, from where the previous page ended, and sends a message to each that needs one.
+/// A caller with time left calls again, with the same tick, until `finished`.
 ///
 /// # Errors
-/// Of the ports. What was done stays done; the next call goes on.
+/// Of the ports. Completed work is kept; the next call continues.
 pub async fn page<E: Engine>(engine: &E, tick: &mut Tick) -> Result<Swept, PortError> {
     let store = engine.ports();
     let began = place::<E>(store).await?;
@@ -78,7 +78,7 @@ async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<us
         match Loaded::read(item) {
             Ok(loaded) if !E::State::over(&loaded.x) => open.push(loaded),
             Ok(_) => {}
-            // One that this code cannot read keeps nobody else waiting.
+            // A subject that this code cannot read does not delay the others.
             Err(error) => tracing::error!(item = %item.key, %error, "the sweep passes over an item"),
         }
     }
@@ -88,7 +88,7 @@ async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<us
     Ok(letters.len())
 }
 
-/// Keeps what open subjects need from expiring while they are open longer than history is kept.
+/// Keeps the items that open subjects need from expiring when a subject is open for longer than the retention.
 async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestamp) -> Result<(), PortError> {
     let (store, retention) = (engine.ports(), engine.retention());
     let half = Span(retention.0 / 2);
@@ -101,7 +101,7 @@ async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestam
     let expires_soon = |item: &&Item| item.number("ttl").is_some_and(|ttl| ttl < (now + half).0 / 1000);
     for item in items.values().filter(expires_soon) {
         let ttl = Name::Borrowed("ttl");
-        // If the item is still as it was read: one that has expired meanwhile must not come back as an empty one.
+        // Only if the item is still as it was read: an item that has expired in the meantime must not be recreated empty.
         let equal = item.attrs.get(&ttl).map(|value| (ttl.clone(), value.clone())).into_iter().collect();
         let condition = Condition::Match { equal, absent: vec![] };
         let set = Attrs::from([(ttl, Attr::N((now + retention).0 / 1000))]);
@@ -119,7 +119,7 @@ async fn place<E: Engine>(store: &impl Store) -> Result<Spot, PortError> {
     Ok(Spot { shard: shard.min(keys::SHARDS - 1), after })
 }
 
-/// Two sweeps at once look at some subjects twice: harmless.
+/// Two concurrent sweeps check some subjects twice, which is harmless.
 async fn remember<E: Engine>(store: &impl Store, place: &Spot) -> Result<(), PortError> {
     let after = place.after.as_ref();
     let item = Item::new(keys::sweep(E::NAME))

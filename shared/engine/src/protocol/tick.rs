@@ -3,7 +3,7 @@
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashSet;
 
-/// What has been waiting for less than this is somebody's work in progress.
+/// Work that has been waiting for less than this is still in progress.
 pub const OVERDUE: Span = Span::minutes(2);
 
 /// What the pages of one tick share.
@@ -11,7 +11,7 @@ pub const OVERDUE: Span = Span::minutes(2);
 pub struct Tick {
     /// Now.
     pub now: Timestamp,
-    /// Things that one message per tick is enough for, by name.
+    /// Names of the things that need only one message per tick.
     pub once: HashSet<String>,
 }
 

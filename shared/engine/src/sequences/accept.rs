@@ -1,4 +1,4 @@
-//! What comes in to start executions: an outside trigger, a follow-up's message, a domain event.
+//! Inputs that start executions: an outside trigger, a follow-up's message, a domain event.
 
 use super::birth::{Origin, Start};
 use super::history::{self, Verdict};
@@ -41,7 +41,7 @@ impl<P: Ports> Sequences<P> {
         run(self, cause, &Start { to, service, accepted: sent, cause, origin }).await
     }
 
-    /// A follow-up, by message: the record of the execution that caused it says everything.
+    /// A follow-up, by message: the record of the execution that caused it has all the data.
     pub(super) async fn follow(&self, parent: &Address, id: &RecordId, n: usize, cause: Cause) -> Result<Handled, PortError> {
         let Some(loaded) = self.execution(parent).await? else { return Ok(Handled::Stale) };
         let record = record::read(&self.ports, &loaded.x, id).await?;
@@ -55,7 +55,7 @@ impl<P: Ports> Sequences<P> {
         run(self, cause, &Start { to, service, accepted, cause, origin }).await
     }
 
-    /// An event that is neither a sequence's nor a task's: perhaps some sequence is triggered on it.
+    /// An event of neither a sequence nor a task: a sequence may be triggered on it.
     pub(super) async fn domain_event(&self, event: &CloudEvent, name: &str, sent: Timestamp) -> Result<Handled, PortError> {
         let scope = self.scope(event);
         if Self::is_history(name) {

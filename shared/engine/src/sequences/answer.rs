@@ -18,7 +18,7 @@ use keelway_domain::time::Timestamp;
 pub(super) const UNKNOWN_TRIGGER: &str =
     "triggeredid names no task trigger of this context: answer with the id of the .triggered event";
 
-/// A decision is stored beside the payload it becomes part of: more than this is a document, not a decision.
+/// The largest decision: it is stored next to the payload that it becomes part of, so it must be short.
 pub const MAX_DECISION_BYTES: usize = 16 * 1024;
 
 /// An answer on its way to a decision.
@@ -33,7 +33,7 @@ struct Answer<'a> {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Whom an event answers, by its `triggeredid`; or why that cannot be said.
+    /// Which execution and task an event answers, by its `triggeredid`; or why this is unknown.
     pub(super) fn answered(&self, event: &CloudEvent) -> Result<(Address, RecordId), &'static str> {
         for (field, reason) in [
             ("stage", "data.stage is missing: repeat the stage of the .triggered event"),
@@ -70,7 +70,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Absorbs the first `.started` of an open task in one write, if it says nothing else. `false`: decide about it.
+    /// Absorbs the first `.started` of an open task in one write, if it has no other data. `false`: decide about it.
     async fn first_started(&self, to: &Address, trigger: &RecordId, event: &CloudEvent, at: Timestamp) -> Result<bool, PortError> {
         let EventType::Task(task, _) = EventType::parse(&event.ty) else { return Ok(false) };
         let (Some(stage), Some(service)) = (event.text("stage"), event.text("service")) else { return Ok(false) };
@@ -150,7 +150,7 @@ impl Answer<'_> {
         keys::record(&self.to.project, &self.to.context, &self.trigger)
     }
 
-    /// No such execution: it never was, or it and its history have expired.
+    /// No such execution: it never existed, or it and its history have expired.
     async fn to_nobody<P: Ports>(&self, engine: &Sequences<P>) -> Result<Handled, PortError> {
         let tombstone = keys::tombstone(&self.to.project, self.to.execution);
         if engine.read(std::slice::from_ref(&tombstone)).await?.is_empty() {
@@ -160,7 +160,8 @@ impl Answer<'_> {
         Ok(Handled::Stale)
     }
 
-    /// An answer to a task that is over: a redelivery finishes what it began, a duplicate has been handled before, anything else is stale.
+    /// An answer to a task that is over: a redelivery completes what it began, a duplicate was handled before, anything else is
+    /// stale.
     async fn late<P: Ports>(&self, engine: &Sequences<P>, x: &Execution) -> Result<Handled, PortError> {
         if record::absorbed_after(&engine.ports, x, &self.trigger, content(self.event)).await? {
             settle(engine, x, self.cause).await?;

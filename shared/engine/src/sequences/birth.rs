@@ -1,4 +1,4 @@
-//! How an execution begins: on a free lane with its first task sent, else wanting its lane.
+//! How an execution begins: with its first task sent if the lane is free, otherwise waiting for the lane.
 
 use super::codec::{self, LoadedContext};
 use super::history::Verdict as Recorded;
@@ -35,13 +35,13 @@ pub(super) struct Start<'a> {
 pub(super) enum Origin<'a> {
     /// A trigger from outside; it names a stage and a sequence that need not exist.
     Outside { event: &'a CloudEvent, stage: &'a str, sequence: &'a str, recorded: Item },
-    /// The transition of another execution.
+    /// A transition of another execution.
     FollowUp { parent: &'a Execution, record: (&'a RecordId, &'a Record), follow_up: &'a FollowUp },
     /// A domain event, recorded under this sort key.
     Event { event: &'a CloudEvent, sort: &'a str, stage: &'a StageName, sequence: &'a SequenceName, revision: &'a str },
 }
 
-/// What is known where an execution is to be.
+/// What is known before an execution is created.
 struct Ground {
     context: LoadedContext,
     project: Project,
@@ -81,7 +81,7 @@ impl<P: Ports> Handler<Sequences<P>> for Start<'_> {
 }
 
 impl Start<'_> {
-    /// The execution is there: a redelivery finishes what it began, a copy of the trigger does nothing.
+    /// The execution exists: a redelivery completes what it began, a copy of the trigger does nothing.
     async fn again<P: Ports>(&self, engine: &Sequences<P>, x: &Execution) -> Result<Verdict<Execution>, PortError> {
         match &self.origin {
             Origin::Outside { event, .. } if !Sequences::<P>::started_by(x, event) => {
@@ -94,7 +94,7 @@ impl Start<'_> {
         }
     }
 
-    /// The execution was there, and its history has expired.
+    /// The execution existed, and its history has expired.
     async fn long_ago<P: Ports>(&self, engine: &Sequences<P>) -> Result<Handled, PortError> {
         let Origin::Outside { event, .. } = &self.origin else { return Ok(Handled::Settled) };
         engine.keep(&self.to.project, event, self.accepted, Recorded::Stale).await?;
@@ -111,7 +111,7 @@ impl Start<'_> {
             recorded.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
         }
         let now = engine.ports.now();
-        // The revision that is fixed for it, which need not be the one in force.
+        // The execution's fixed revision, which may differ from the one in force.
         let shipyard = engine.shipyard(&birth.project, &birth.revision).await?;
         let (transition, sequence) = match find(ground, &shipyard, &birth) {
             Ok(sequence) => (born(&birth, &ground.context.flags, &sequence, now), sequence),
@@ -136,8 +136,9 @@ impl Start<'_> {
         Ok(Verdict::Commit(Box::new(self.wait(transition, recorded, flags_hold, look))))
     }
 
-    /// The execution without a start. One that wants its lane enters the queue in the same transaction; `look`: what to do then, if the
-    /// lane's holder is known. That the flags may change meanwhile does no harm: whoever is granted the lane looks again.
+    /// The execution without a start. If it wants its lane, it enters the queue in the same transaction; `look`: what to do then,
+    /// if the lane's holder is known. The flags may change in the meantime: the execution checks them again when it is granted the
+    /// lane.
     fn wait(&self, transition: Transition, recorded: Vec<Item>, context: Write, look: Option<Duty>) -> Change<Execution> {
         let mut change = Change::new(None, transition.next, transition.record);
         change.items = recorded;
@@ -214,8 +215,8 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
     }
 }
 
-/// The context's item: created if need be, kept from expiring too soon, or else only checked, because the flags that were read must still
-/// hold when an execution starts: a pause or an abort in between covers it.
+/// The context's item: created if necessary, kept from expiring too soon, or otherwise only checked. The flags that were read must
+/// still hold when an execution starts, so that a pause or an abort in between applies to it.
 fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Write {
     let expires = now + retention;
     let key = keys::context(&x.project, &x.context);
@@ -231,7 +232,7 @@ fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span
     }
 }
 
-/// The sequence to run, or why there is none, in the reference's words where clients know them.
+/// The sequence to run, or why there is none, in Keptn's words where clients know them.
 fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, String> {
     let because = |why: String| format!("Unable to start sequence {}: {why}", birth.sequence);
     if !ground.project.exists {
@@ -252,7 +253,7 @@ fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence,
     stage.sequence(&birth.sequence).ok_or_else(missing)
 }
 
-/// The start as a transition, unless it would end the execution or set others off at once: then the ordinary path does it.
+/// The start as a transition. If it would end the execution or cause others at once, the ordinary path handles it instead.
 fn start(x: &Execution, sequence: &Sequence, ground: &Ground, birth: &Birth, now: Timestamp) -> Option<Transition> {
     let base: Object = first_payload(&birth.data, x);
     let facts = Facts {

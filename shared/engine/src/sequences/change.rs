@@ -1,4 +1,4 @@
-//! From a decision to a commit: what is written with it besides the execution.
+//! From a decision to a commit: what is written together with the execution.
 
 use super::birth::birth_of;
 use super::keys::{self, LaneKey};
@@ -10,15 +10,15 @@ use crate::protocol::{Change, Effect, create};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::sequences::{Duty, Execution, Flags, FollowUp, Lane, Record, Transition, born, same_lane};
 
-/// Follow-ups born in their parent's commit: a transaction has room for so many, the others start by message.
+/// The most follow-ups created in their parent's commit: a transaction has no room for more; the others start by message.
 const BORN_IN_COMMIT: usize = 45;
 
 impl<P: Ports> Sequences<P> {
-    /// The commit of a transition; `None`: the lane is not what the execution says it is, so what was loaded is old.
+    /// The commit of a transition; `None`: the lane does not match the execution, so the loaded state is old.
     pub(super) async fn change(&self, old: &Loaded, transition: Transition) -> Result<Option<Change<Execution>>, PortError> {
         let mut change = Change::new(Some(&old.x), transition.next, transition.record);
         if change.next.outcome.is_some() {
-            // It may be there before the end is: it is looked at only where no execution is.
+            // It may exist before the end does: it is read only where no execution exists.
             change.items.push(history::tombstone(&change.next.project, change.next.id));
         }
         let here: Vec<(usize, FollowUp)> = match &change.record {
@@ -28,8 +28,8 @@ impl<P: Ports> Sequences<P> {
         if here.is_empty() || self.bear(old, &mut change, &here).await? { Ok(Some(change)) } else { Ok(None) }
     }
 
-    /// Follow-ups that need this execution's own lane are born in the same commit. If it holds the lane, the first of them gets it in
-    /// the same transaction, so that nobody can come in between; the others stand in the queue.
+    /// Follow-ups that need this execution's own lane are created in the same commit. If the execution holds the lane, the first of
+    /// them gets it in the same transaction, so that no other execution can take it in between; the others enter the queue.
     async fn bear(&self, old: &Loaded, change: &mut Change<Execution>, here: &[(usize, FollowUp)]) -> Result<bool, PortError> {
         let next = change.next.clone();
         let Some((id, record)) = next.record.zip(change.record.clone()) else { return Ok(true) };
@@ -58,8 +58,8 @@ impl<P: Ports> Sequences<P> {
         Ok(true)
     }
 
-    /// The follow-ups that can be born in the commit. One that is over before it began, or held back, is left to the message: its events
-    /// must be published.
+    /// The follow-ups that can be created in the commit. A follow-up that ends before it begins, or is held back, is left to the
+    /// message, because its events must be published.
     async fn children(
         &self,
         parent: &Execution,
@@ -81,7 +81,7 @@ impl<P: Ports> Sequences<P> {
         Ok(children)
     }
 
-    /// Whom a grant to one of the execution's follow-ups is addressed to.
+    /// The address of a grant to one of the execution's follow-ups.
     pub(super) fn child(&self, parent: &Execution, id: ExecutionId) -> Address {
         Address { execution: id, ..Address::of(parent) }
     }

@@ -1,6 +1,6 @@
 //! Executions and contexts as items: the one place that knows the attributes' short names.
 //!
-//! A writer sets and removes only what differs between two states it knows, so attributes a newer version has added survive.
+//! A writer sets and removes only what differs between two states it knows, so attributes added by a newer version survive.
 
 use super::keys;
 use super::message::Address;
@@ -151,8 +151,8 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
     item.attrs
 }
 
-/// The write that absorbs the first `.started` of an open task without having read the execution: it names all that the decision would
-/// have looked at. Where it does not hold, the ordinary way decides.
+/// The write that absorbs the first `.started` of an open task without having read the execution: it its condition names all that
+/// the decision would have read. If the condition does not hold, the ordinary path decides.
 pub fn first_started(to: &Address, trigger: &RecordId, (task, stage, service): (&str, &str, &str), first: &First) -> Write {
     let named = |name: &'static str, value: String| (Name::Borrowed(name), Attr::S(value));
     let equal = Attrs::from([
@@ -290,7 +290,7 @@ fn reactions(bytes: &[u8]) -> Vec<Reaction> {
     bytes.chunks_exact(REACTION).map(one).collect()
 }
 
-/// Reads a context; absent = nothing is desired.
+/// Reads a context; an absent one has no flags set.
 pub fn context(item: Option<&Item>) -> LoadedContext {
     let Some(item) = item else { return LoadedContext::default() };
     let small = |name: &str| item.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
@@ -306,7 +306,7 @@ pub fn context(item: Option<&Item>) -> LoadedContext {
     LoadedContext { flags, version: item.version(), expires: item.number("ttl").map(|ttl| Timestamp(ttl * 1000)) }
 }
 
-/// The item of a new context: what the list of sequences shows of it.
+/// The item of a new context, with what the list of sequences shows.
 pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, service: &ServiceName, at: Timestamp) -> Item {
     Item::new(keys::context(project, context))
         .with("v", 1i64)
@@ -318,7 +318,7 @@ pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, ser
         .with("gs2", keys::by_age(at, context))
 }
 
-/// The write that has a context expire later.
+/// The write that postpones the expiry of a context.
 pub fn prolong_context(key: Key, old: &LoadedContext, expires: Timestamp) -> Write {
     let set = Attrs::from([("v", old.version + 1), ("ttl", expires.0 / 1000)].map(|(name, n)| (Name::Borrowed(name), Attr::N(n))));
     Write::Update { key, condition: Condition::Version(old.version), set, remove: vec![], raise: false }

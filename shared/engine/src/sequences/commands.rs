@@ -1,7 +1,7 @@
-//! What people and their tools tell the engine through the API: events, decisions on approvals, control of a context.
+//! What people and their tools send to the engine through the API: events, decisions on approvals, control of a context.
 //!
-//! Events go on the bus and decisions into the queue; here they are only looked at, so that a client hears at once what cannot
-//! work. Control is desired state: one conditional write, then a message to those concerned.
+//! Events go to the bus and decisions to the queue; here they are only checked, so that a client learns at once what cannot
+//! work. Control is desired state: one conditional write, then a message to the executions concerned.
 
 use super::codec::{self, LoadedContext};
 use super::definitions::Refusal;
@@ -19,7 +19,7 @@ use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
-/// The items of a transaction have all become visible after this long. If it should take longer, the sweep makes up for it.
+/// The items of a transaction have all become visible after this long. If it takes longer, the sweep corrects it.
 const VISIBLE: Span = Span::seconds(15);
 
 /// The `source` of decisions that come without an event of their own.
@@ -30,22 +30,22 @@ pub const DECISION_SOURCE: &str = "https://keelway.dev/api";
 pub enum Preflight {
     /// Put it on the bus.
     Publish,
-    /// The same was taken before: answer as then, and do nothing.
+    /// The same event was accepted before: give the same answer, and do nothing.
     Known,
-    /// It decides an approval: hand it in with [`Sequences::decide`].
+    /// It decides an approval: pass it to [`Sequences::decide`].
     Decision(Address, RecordId),
 }
 
-/// Where an approval stands.
+/// The state of an approval.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Approval {
-    /// Nobody has decided; the execution that waits.
+    /// Not decided yet; the execution that waits.
     Open(Box<Execution>),
     /// It was decided.
     Decided {
         /// How.
         result: TaskResult,
-        /// By whom, if they said so; else by which source.
+        /// By whom, if given; otherwise by which source.
         by: String,
         /// When.
         at: Timestamp,
@@ -89,10 +89,11 @@ impl Control {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Looks at a client's event, which has passed the checks of its form: does what it names exist, and was it taken before?
+    /// Checks a client's well-formed event: does what it names exist, and was the event accepted before?
     ///
     /// # Errors
-    /// Unknown project, stage or sequence, with near names; an event nobody listens to; the same source and id with other content.
+    /// Unknown project, stage or sequence, with similar names; an event that triggers nothing; the same source and id with other
+    /// content.
     pub async fn preflight(&self, event: &CloudEvent) -> Result<Preflight, Refusal> {
         let ty = EventType::parse(&event.ty);
         if let EventType::Other(name) = &ty
@@ -161,7 +162,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Whether this answer counts among the open task's already.
+    /// Whether this answer already counts for the open task.
     async fn answer_taken(
         &self,
         project: &ProjectName,
@@ -179,10 +180,10 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Where an approval stands, by the id of its `.triggered` event.
+    /// The state of an approval, by the id of its `.triggered` event.
     ///
     /// # Errors
-    /// An approval that never was, or whose history has expired.
+    /// An approval that never existed, or whose history has expired.
     pub async fn approval(&self, to: &Address, trigger: RecordId) -> Result<Approval, Refusal> {
         let unknown = || unknown_approval(&to.project, &trigger.uuid().to_string());
         let items = self.read(&[keys::execution(to)]).await?;
@@ -213,7 +214,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Hands a decision on an open approval in. What became of it is seen with [`Sequences::approval`].
+    /// Submits a decision on an open approval. [`Sequences::approval`] shows the outcome.
     ///
     /// # Errors
     /// Only of the ports.
@@ -258,8 +259,8 @@ impl<P: Ports> Sequences<P> {
         event
     }
 
-    /// Pauses, resumes or aborts a context, or one stage of it. Doing it twice is doing it once; an abort covers what was accepted
-    /// before it.
+    /// Pauses, resumes or aborts a context, or one stage of it. This is idempotent; an abort applies to what was accepted before
+    /// it.
     ///
     /// # Errors
     /// Unknown project, context or stage; resuming one stage of a context that is paused as a whole.
@@ -283,11 +284,11 @@ impl<P: Ports> Sequences<P> {
             let flags = desired(&loaded.flags, stage, what)?;
             let write = codec::update_context(keys::context(project, context), &loaded, &flags);
             if flags == loaded.flags || self.ports.write(&write).await? == Written::Done {
-                // Sent also when nothing changed: whoever asked before may have stopped in between.
+                // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
                 let message = Message::Conform { project: project.clone(), context: context.clone(), after: String::new() };
                 let letter = message.letter();
                 table::send_all(&self.ports, std::slice::from_ref(&letter)).await?;
-                // An execution whose start was committed before this may become visible after its context was looked through.
+                // An execution whose start was committed before this may become visible after its context was checked.
                 let later = self.ports.now() + VISIBLE;
                 return Ok(self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?);
             }
@@ -296,10 +297,10 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-/// Whom a decision on the approval with that trigger concerns.
+/// The execution that a decision on the approval with that trigger is addressed to.
 ///
 /// # Errors
-/// An id that is none of ours.
+/// An id that the engine did not make.
 pub fn approval_address(project: &ProjectName, context: &Context, trigger: &str) -> Result<(Address, RecordId), Refusal> {
     let id = RecordId::from_uuid(trigger).ok_or_else(|| unknown_approval(project, trigger))?;
     Ok((Address { project: project.clone(), context: context.clone(), execution: id.subject }, id))

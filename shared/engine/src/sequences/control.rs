@@ -8,11 +8,11 @@ use crate::protocol::{Handled, Letter};
 use crate::table;
 use keelway_domain::names::{Context, ProjectName};
 
-/// Executions of one context looked at in one message; the next message goes on.
+/// Executions of one context notified in one message; the next message continues.
 const IN_ONE_MESSAGE: usize = 1000;
 
 impl<P: Ports> Sequences<P> {
-    /// Tells every open execution of a context that its flags changed.
+    /// Notifies every open execution of a context that its flags changed.
     pub(super) async fn conform(&self, project: &ProjectName, context: &Context, after: &str) -> Result<Handled, PortError> {
         let partition = keys::context_partition(project, context);
         let mut query = Query::table(partition.clone(), 100).prefix("X#");
@@ -25,7 +25,7 @@ impl<P: Ports> Sequences<P> {
                 match Loaded::read(item) {
                     Ok(loaded) if loaded.x.outcome.is_none() => letters.push(Message::Obey { to: Address::of(&loaded.x) }.letter()),
                     Ok(_) => {}
-                    // One that this code cannot read keeps the others from nothing; newer code will sweep it.
+                    // An execution that this code cannot read does not stop the others; newer code will sweep it.
                     Err(error) => tracing::error!(item = %item.key, %error, "an execution cannot be told of its context's flags"),
                 }
             }

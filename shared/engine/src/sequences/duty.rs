@@ -12,9 +12,10 @@ use keelway_domain::sequences::{Duty, Execution};
 impl<P: Ports> Sequences<P> {
     pub(super) async fn fulfil(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
         match duty {
-            // Before the execution exists a tombstone would say "was here" of one that a crash kept from ever being; so it follows.
+            // Written after the execution: a tombstone written first would, after a crash, stand for an execution that never
+            // existed.
             Duty::Bury => table::record(&self.ports, vec![history::tombstone(&x.project, x.id)], vec![]).await,
-            // Left in the queue it would be in the next hand-over's way.
+            // An entry left in the queue would delay the next hand-over.
             Duty::Leave(ask) => table::record(&self.ports, vec![], vec![LaneKey::of(x).entry(x, *ask)]).await,
             Duty::Ask => self.ask(x).await,
             Duty::Look { holder, context, ask } => {

@@ -13,7 +13,7 @@ use keelway_domain::sequences::content;
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
-/// What is said of a recorded event that did not count.
+/// The verdict on a recorded event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict<'a> {
     /// It came after the task was over.
@@ -66,7 +66,7 @@ pub fn tombstone(project: &ProjectName, execution: keelway_domain::ids::Executio
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Records an event that cannot be used, in its context if it names one, and is done with it.
+    /// Records an event that cannot be used, in its context if it names one; nothing else happens.
     pub(super) async fn refuse(&self, event: &CloudEvent, at: Timestamp, reason: &str) -> Result<Handled, PortError> {
         match event.text("project").and_then(|name| ProjectName::new(name).ok()) {
             Some(project) if event.size() <= self.limits.max_event_bytes => {
@@ -79,7 +79,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Records an event with what is said of it.
+    /// Records an event with its verdict.
     pub(super) async fn keep(
         &self,
         project: &ProjectName,
@@ -107,7 +107,7 @@ impl<P: Ports> Sequences<P> {
         Ok(if open { Handled::Recorded } else { Handled::Stale })
     }
 
-    /// Whether an event is too large to be taken at all.
+    /// Whether an event is too large to be accepted.
     pub fn oversize(&self, event: &CloudEvent) -> Option<String> {
         let (size, limit) = (event.size(), self.limits.max_event_bytes);
         if size > limit {

@@ -1,4 +1,4 @@
-//! Where everything about sequences lies in the table. One partition per context (what happened there), one per lane (lock and queue);
+//! The table keys of everything about sequences. One partition per context (its history), one per lane (lock and queue);
 //! the id of a task's trigger leads to both the execution and its record, so handling an event needs no index.
 
 use super::Address;
@@ -18,7 +18,7 @@ pub fn context_partition(project: &ProjectName, context: &Context) -> String {
     format!("C#{project}#{context}")
 }
 
-/// The context item: flags and what the list of sequences shows of it.
+/// The context item: its flags, and what the list of sequences shows.
 pub fn context(project: &ProjectName, context: &Context) -> Key {
     Key::new(context_partition(project, context), MAIN)
 }
@@ -57,7 +57,7 @@ impl LaneKey {
     pub fn lock(&self) -> Key {
         Key::new(self.0.clone(), MAIN)
     }
-    /// The place of a request of an execution in the queue.
+    /// The queue entry of an execution's request.
     pub fn entry(&self, x: &Execution, ask: u32) -> Key {
         let class = match x.class {
             Class::FollowUp => 0,
@@ -67,7 +67,7 @@ impl LaneKey {
     }
 }
 
-/// What remains of an execution for ever: its trigger, however old, starts nothing a second time.
+/// The tombstone of an execution, which never expires: however old its trigger is, it starts nothing a second time.
 pub fn tombstone(project: &ProjectName, execution: ExecutionId) -> Key {
     Key::new(format!("Z#{project}#{execution}"), MAIN)
 }
@@ -102,7 +102,7 @@ pub fn open_task_sort(x: &Execution, sent: Timestamp, id: &RecordId) -> String {
     format!("{}#{}#{}#{}#{:03}#{}", x.stage, x.service, ms(sent), id.subject, id.number, id.hash)
 }
 
-/// Index partition: a shard of the open executions, in which all of a project's stand.
+/// Index partition: a shard of the open executions; it holds all of a project.
 pub fn open_executions(project: &ProjectName) -> String {
     open_work(super::NAME, shard_of(project.as_str()))
 }

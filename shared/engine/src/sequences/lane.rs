@@ -1,14 +1,15 @@
-//! Lanes: at most one execution of a (project, stage, service) holds one, the others stand in its queue.
+//! Lanes: at most one execution of a (project, stage, service) holds the lane, the others wait in its queue.
 //!
-//! `drive` makes a lane consistent and may be run by anyone who may have changed something about it. Its effects are the lock
-//! itself and one message, "granted", to the execution that now holds it.
+//! `drive` makes a lane consistent. Every message that may have changed the lane may run it. Its effects are the lock itself and
+//! one message, "granted", to the execution that now holds the lane.
 //!
-//! Why nothing is lost: an asker commits that it wants the lane, then enters the queue, *then* looks at lock and holder; a leaver
-//! commits that it leaves, *then* looks at the queue. Whichever comes second sees the other. Turning either order around hangs.
+//! Why no execution waits for ever: an execution that wants the lane commits this, enters the queue, and *then* looks at the lock
+//! and its holder. An execution that leaves commits this, and *then* looks at the queue. Whichever comes second sees the other. If
+//! either order were reversed, both could miss each other and the lane would hang.
 //!
-//! The items of a transaction become visible one after another. So a holder or a head that does not exist, and has left no tombstone, is
-//! being created at this moment: whoever meets one comes back later. A follow-up on its parent's lane gets the lock in the transaction
-//! that ends the parent, so nobody can take the lane in between.
+//! The items of a transaction become visible one after another. So a holder or a head that does not exist, and has no tombstone, is
+//! being created at this moment: a message that finds one is retried later. A follow-up on its parent's lane gets the lock in the
+//! transaction that ends the parent, so no other execution can take the lane in between.
 
 use super::keys::{self, LaneKey};
 use super::message::{Address, Message};
@@ -22,10 +23,10 @@ use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::{Duty, Execution, Lane};
 
-/// Each turn removes a dead entry or moves the lock; more than this in one message is somebody else's work.
+/// The most rounds in one message; each removes a dead entry or moves the lock. After that, the work is left to other messages.
 const TURNS: usize = 60;
 
-/// A request for a lane: whose, and which of its requests.
+/// A request for a lane: of which execution, and which of its requests.
 pub(super) type Request = (ExecutionId, u32);
 
 /// Lock and head of the queue, as one query reads them.
@@ -37,15 +38,15 @@ struct View {
 
 /// A lane as a new execution finds it.
 pub(super) enum Found {
-    /// Nobody holds it and nobody waits: the write that takes it, on condition that this stays so.
+    /// Free, with an empty queue: the write that takes it, on condition that nothing has changed.
     Free(Write),
-    /// Somebody holds it; what to do after entering the queue.
+    /// Held by another execution; what to do after entering the queue.
     Held(Duty),
-    /// It is on its way from one to another.
+    /// It is being handed over.
     Unclear,
 }
 
-/// Where an execution named by a lane is.
+/// The state of an execution that a lane names.
 enum Place {
     Here(Box<Execution>),
     /// Its item is not visible yet.
@@ -63,7 +64,7 @@ pub(super) fn is_held_by(lock: &Item, x: &Execution) -> bool {
     lock.text("h") == Some(&x.id.to_string()) && lock.number("q").unwrap_or(0) == i64::from(x.ask)
 }
 
-/// The write that gives a lock to an execution, or to nobody, if the lock is still the one that was read.
+/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read.
 pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>) -> Write {
     let mut set = holder.map(holder_attributes).unwrap_or_default();
     set.insert(Name::Borrowed("v"), Attr::N(version + 1));
@@ -104,7 +105,7 @@ impl<P: Ports> Sequences<P> {
         Ok(view)
     }
 
-    /// What a new execution finds on its lane.
+    /// The lane as a new execution finds it.
     pub(super) async fn find_lane(&self, x: &Execution) -> Result<Found, PortError> {
         let lane = LaneKey::of(x);
         let view = self.view(&x.project, &lane).await?;
@@ -115,8 +116,8 @@ impl<P: Ports> Sequences<P> {
         })
     }
 
-    /// Drives the lane of `x` unless it is still held by that request. One read of both items: the lock still names the holder, and the
-    /// holder, read after the own entry stood in the queue, still holds it; so whoever leaves will see the entry.
+    /// Drives the lane of `x` unless that request still holds it. One request reads both items: the lock still names the holder,
+    /// and the holder, read after `x` entered the queue, still holds the lane; so it will see the entry when it leaves.
     pub(super) async fn look(&self, x: &Execution, holder: &Address, ask: u32) -> Result<(), PortError> {
         let (lock, of_holder) = (LaneKey::of(x).lock(), keys::execution(holder));
         let items = self.read(&[lock.clone(), of_holder.clone()]).await?;
@@ -145,7 +146,7 @@ impl<P: Ports> Sequences<P> {
                     Place::Coming => return Err(coming(&to)),
                     Place::Here(_) | Place::Gone => {}
                 }
-                // The queue must be read after the holder was seen to have left, or an entry made in between is missed.
+                // Read the queue after the holder was seen to have left; otherwise an entry made in between is missed.
                 let again = self.view(&x.project, &lane).await?;
                 if again.version != view.version {
                     continue;

@@ -38,9 +38,9 @@ pub(super) struct Reading {
     pub sequence: Sequence,
     /// Its project.
     pub project: Project,
-    /// The payload gathered so far, where it is needed.
+    /// The payload gathered so far, if needed.
     pub base: Object,
-    /// The events behind the answers of the open task, where they are needed.
+    /// The events behind the answers of the open task, if needed.
     pub events: Vec<CloudEvent>,
 }
 
@@ -51,7 +51,7 @@ impl Reading {
         Ok(Self { sequence: engine.sequence(x).await?, project, base: Object::new(), events: vec![] })
     }
 
-    /// As the decision takes it.
+    /// The form that the decision takes.
     pub fn facts<'a>(&'a self, now: Timestamp, cause: Cause, flags: &'a Flags) -> Facts<'a> {
         Facts {
             now,
@@ -82,7 +82,7 @@ impl<P: Ports> Sequences<P> {
         Ok(codec::context(self.read(&[keys::context(project, context)]).await?.values().next()))
     }
 
-    /// The project of that item, with the shipyard in force.
+    /// The project stored in that item, with the shipyard in force.
     pub(super) async fn project(&self, name: &ProjectName, item: Option<&Item>) -> Result<Project, PortError> {
         let span = |attribute: &str| item.and_then(|item| item.number(attribute)).map(Span);
         let policy = Policy {
@@ -157,7 +157,7 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-/// The sweep keeps what open executions need; this is what is said if it did not run for as long as history is kept.
+/// The error when something that an open execution needs has expired, because the sweep did not run for the whole retention period.
 fn expired(what: &str, key: &Key) -> PortError {
     let reason = format!("{what} has expired ({key}): abort the sequence and trigger it again");
     PortError::Refused { request: "GetItem", reason }

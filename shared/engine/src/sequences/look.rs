@@ -1,4 +1,4 @@
-//! What the sweep looks for in open executions.
+//! What the sweep checks in open executions.
 
 use super::keys::{self, LaneKey};
 use super::message::{Address, Message};
@@ -12,8 +12,8 @@ use keelway_domain::sequences::{Execution, Flags, Lane, UNANSWERED};
 use std::collections::HashSet;
 
 impl<P: Ports> Sequences<P> {
-    /// A message to each that needs one. Of those that wait for one lane and for nothing else, the first is enough: driving the lane
-    /// serves all of them.
+    /// A message to each execution that needs one. Of the executions that wait only for the same lane, the first is enough: driving
+    /// the lane serves all of them.
     pub(super) async fn overdue(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         let contexts: HashSet<Key> = open.iter().map(|loaded| keys::context(&loaded.x.project, &loaded.x.context)).collect();
         let contexts: Vec<Key> = contexts.into_iter().collect();
@@ -32,12 +32,12 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-/// It has not been told of its context's flags.
+/// It does not know its context's present flags.
 fn disobeys(x: &Execution, flags: &Flags) -> bool {
     flags.aborts(&x.stage, x.epoch) || flags.pauses(&x.stage) != x.paused
 }
 
-/// A wake-up that should have come did not, or a trigger may never have been published.
+/// A wake-up is overdue, or a trigger may never have been published.
 fn waits_in_vain(x: &Execution, tick: &Tick) -> bool {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.repeated.is_none() && !x.waits_for_approval();
     tick.overdue(x.wake) || (unanswered && x.sent.is_some_and(|at| at + UNANSWERED < tick.now))

@@ -1,4 +1,4 @@
-//! The engine's own messages. Each may arrive twice, late, or after its reason is gone.
+//! The engine's own messages. Each may arrive twice, late, or when it is no longer needed.
 
 use super::NAME;
 use crate::protocol::{Letter, delivery};
@@ -8,7 +8,7 @@ use keelway_domain::sequences::Execution;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Whom a message is addressed to.
+/// The address of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Address {
     /// The project.
@@ -39,7 +39,7 @@ pub enum Message {
         to: Address,
         /// Which of its requests.
         ask: u32,
-        /// Sort key of the item that holds the payload it begins with: read together with the execution.
+        /// Sort key of the item that holds its first payload: read together with the execution.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         payload: String,
     },
@@ -50,7 +50,7 @@ pub enum Message {
         /// The record that names it.
         #[serde(with = "record_id")]
         record: RecordId,
-        /// Its place in the record.
+        /// Its index in the record.
         n: usize,
     },
     /// Start a sequence on a domain event that was recorded under this sort key.
@@ -69,29 +69,29 @@ pub enum Message {
         /// When the event was accepted.
         accepted: Timestamp,
     },
-    /// The time an execution asked to be woken at.
+    /// A wake-up at the time that an execution asked for.
     Wake {
         /// Whom.
         to: Address,
-        /// The time it was armed for: anything else in the state has replaced it.
+        /// The time it was armed for; if the state has another time, this wake-up has been replaced.
         at: Timestamp,
     },
-    /// The context's flags changed: tell every open execution of it.
+    /// The context's flags changed: notify its open executions.
     Conform {
         /// The project.
         project: ProjectName,
         /// The context.
         context: Context,
-        /// Go on after this sort key; empty = begin.
+        /// Continue after this sort key; empty = from the beginning.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         after: String,
     },
-    /// Compare yourself with your context's flags.
+    /// The execution must compare itself with its context's flags.
     Obey {
         /// Whom.
         to: Address,
     },
-    /// A person's decision on an open approval; came in through the API, which knows who it was.
+    /// A person's decision on an open approval. It comes in through the API, which passes on who decided.
     Decide {
         /// Whom.
         to: Address,
@@ -101,7 +101,7 @@ pub enum Message {
         /// The decision as an `approval.finished` CloudEvent.
         event: serde_json::Value,
     },
-    /// The sweep found you overdue.
+    /// The sweep found the execution overdue.
     Settle {
         /// Whom.
         to: Address,
@@ -114,7 +114,7 @@ impl Message {
         delivery::body(self)
     }
 
-    /// The message on its way to the engine's queue.
+    /// The message, addressed to the engine's queue.
     pub fn letter(&self) -> Letter {
         Letter { to: NAME, body: self.to_body() }
     }

@@ -1,8 +1,9 @@
 //! The sequences engine: Keptn Shipyards. An execution of a sequence is the subject of its messages.
 //!
-//! [`Sequences::handle`](crate::protocol::Engine::handle) is the entry point. Each kind of input has a file: `accept` and `birth` for what starts
-//! executions, `answer` for answers to tasks, `turn` for grants, wake-ups and flags. `duty` does what only this engine owes, `lane` drives
-//! lanes. What happens to a message before and after its decision is the protocol's ([`crate::protocol::run`]).
+//! [`Sequences::handle`](crate::protocol::Engine::handle) is the entry point. Each kind of input has a file: `accept` and `birth`
+//! for inputs that start executions, `answer` for answers to tasks, `turn` for grants, wake-ups and flags. `duty` performs the
+//! duties of this engine, `lane` drives lanes. The protocol handles a message before and after its decision
+//! ([`crate::protocol::run`]).
 
 mod accept;
 mod answer;
@@ -40,7 +41,7 @@ use std::sync::{Arc, Mutex};
 /// The engine's name.
 pub const NAME: &str = "sequences";
 
-/// What an operator tunes; the same for every project unless its manifest says otherwise.
+/// Settings of the installation; a project's manifest may override the deadlines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// How long an executor has to answer a task's trigger. Default 10 min.
@@ -71,7 +72,7 @@ pub type Body = crate::protocol::Body<Message>;
 /// An execution and the version of its item.
 pub type Loaded = crate::protocol::Loaded<Execution>;
 
-/// The engine on its ports. Holds no state but a cache of immutable shipyard revisions.
+/// The engine on its ports. Its only state is a cache of immutable shipyard revisions.
 pub struct Sequences<P> {
     ports: P,
     limits: Limits,
@@ -84,14 +85,14 @@ impl<P: Ports> Sequences<P> {
         Self { ports, limits, revisions: Mutex::new(HashMap::new()) }
     }
 
-    /// What an operator tunes.
+    /// Settings of the installation.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
     async fn on_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let sent = cause.sent;
-        // The bus's rule keeps our own events out; one that comes all the same was sent by somebody else.
+        // The bus's rule keeps our own events out, so an event under our name that arrives here is forged.
         if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) {
             return self.refuse(event, sent, "forged: this source is the engine's own").await;
         }

@@ -47,7 +47,7 @@ impl Subject for Execution {
         sequences::fresh(old, self)
     }
     fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
-        // Of the newest record the task is still open; a later one was made when it was over.
+        // Only the task of the newest record can still be open; a later record was made when the task was over.
         if self.record == Some(*id) { record.events(id, &self.context) } else { record.events_but_trigger(id, &self.context) }
     }
     fn letter(&self, id: &RecordId, n: usize, _: &FollowUp) -> Letter {
@@ -67,7 +67,7 @@ impl Subject for Execution {
     }
 }
 
-/// Sort key of the item that holds what an execution has gathered.
+/// Sort key of the item that holds the payload that an execution has gathered.
 pub(super) fn gathered(x: &Execution) -> String {
     match x.gathered() {
         Gathered::Record(id) => keys::record_sort(&id),
@@ -75,7 +75,7 @@ pub(super) fn gathered(x: &Execution) -> String {
     }
 }
 
-/// The place of an execution's present request in its lane's queue.
+/// The entry of an execution's present request in its lane's queue.
 pub(super) fn entry(x: &Execution) -> Key {
     LaneKey::of(x).entry(x, x.ask)
 }

@@ -1,4 +1,4 @@
-//! Messages that give an execution its turn: the lane was granted, a wake-up came, the context's flags changed, or the sweep asks.
+//! Messages after which an execution may continue: a lane grant, a wake-up, changed flags of the context, or a check by the sweep.
 
 use super::load::Reading;
 use super::message::Address;
@@ -21,7 +21,7 @@ struct Turn<'a> {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Gives an execution its turn.
+    /// Lets an execution continue.
     pub(super) async fn turn(&self, to: &Address, input: Input<'_>, payload: &str, cause: Cause) -> Result<Handled, PortError> {
         run(self, cause, &Turn { to, input, payload, cause }).await
     }
@@ -45,12 +45,12 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
     }
 
     async fn decide(&self, engine: &Sequences<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Execution>, PortError> {
-        // Expired, or a message that outran its reason.
+        // Expired, or the message arrived before the execution was created.
         let Some(loaded) = found else { return Ok(Verdict::Done(Handled::Stale)) };
         let x = &loaded.x;
         let mut reading = Reading::of(engine, x, items).await?;
         let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
-        // One look at the clock: what is loaded and what is decided must agree on what is due.
+        // The clock is read once: loading and deciding must agree on what is due.
         let now = engine.ports.now();
         if self.needs_payload(x, &reading, now) {
             reading.base = engine.base(x, items).await?;
@@ -63,7 +63,7 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
         match decide(x, self.input, &reading.facts(now, self.cause, &flags)) {
             Decision::Commit(transition) => {
                 let Some(mut change) = engine.change(loaded, *transition).await? else { return Ok(Verdict::Again) };
-                // Only a granted execution may leave the queue before it commits: the lock names it already.
+                // Only a granted execution may leave the queue before it commits, because the lock already names it.
                 if matches!(self.input, Input::Granted(_)) {
                     change.deletes.push(entry(x));
                     change.effects.retain(|effect| *effect != Effect::Duty(Duty::Leave(x.ask)));

@@ -3,7 +3,7 @@
 use super::mark::{At, Mark};
 use serde::{Deserialize, Serialize};
 
-/// At most this many findings are told; more are counted.
+/// At most this many findings are reported; further ones are counted.
 const MOST: usize = 200;
 /// A message or path is cut after this many characters.
 const LONGEST: usize = 600;

@@ -10,7 +10,7 @@ pub struct Mark {
 /// The first character.
 pub const START: Mark = Mark { line: 1, column: 1 };
 
-/// Something that stands at a place.
+/// Something with a position in the text.
 pub trait At {
     fn at(&self) -> Mark;
 }

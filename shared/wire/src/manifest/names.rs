@@ -1,4 +1,4 @@
-//! Which name somebody may have meant.
+//! The name that was probably meant.
 
 /// The candidate nearest to `name`, if it is near enough to be a slip: apart from case, `-` and `_`, one change in up to four
 /// letters, two in up to nine, three beyond.

@@ -3,7 +3,7 @@
 use super::finding::Report;
 use super::tree::Node;
 
-/// A sequence as checked so far, and where it stands: kept even where its parts are refused, for the checks between sequences.
+/// A sequence as checked so far, and its position: kept even if its parts are refused, for the checks between sequences.
 pub struct Outline<'n> {
     pub stage: String,
     pub sequence: String,

@@ -18,7 +18,7 @@ const API_PREFIX: &str = "spec.keptn.sh/";
 const NEWEST: &str = "spec.keptn.sh/0.2.3";
 const MIGRATE: &str = "write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under \"From 0.1\"";
 
-/// A shipyard and what its document says beside it.
+/// A shipyard and the other contents of its document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShipyardManifest {
     /// `metadata.name`, any text; often `shipyard-<project>`.
@@ -108,7 +108,7 @@ fn version(root: &Node, report: &mut Report) {
     }
 }
 
-/// The stages, wherever they stand; in the wrong place they are checked all the same.
+/// The stages, at any position; stages in the wrong place are checked as well.
 fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
     let spec = mapping(root, "spec", "spec", report);
     if let Some(spec) = spec {

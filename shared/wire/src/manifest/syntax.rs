@@ -47,7 +47,7 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// A fault that can be told from the line alone.
+/// An error that the line alone shows.
 fn seen_in(line: &str) -> Option<(u64, String)> {
     if is_blank(line) {
         return None;
@@ -138,7 +138,7 @@ fn opened(line: u64, report: &Report) -> Option<Mark> {
     None
 }
 
-/// The usual fault: a line stands where no list or mapping around it does.
+/// The usual error: the indentation of a line matches no list or mapping around it.
 fn indentation(at: Mark, before: Option<u64>, report: &Report) -> String {
     let here = report.line(at.line);
     let depth = |line: &str| line.chars().take_while(|c| *c == ' ').count();

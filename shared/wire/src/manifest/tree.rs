@@ -15,7 +15,7 @@ use std::ops::Range;
 const MOST_NODES: usize = 100_000;
 const DEEPEST: usize = 64;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub at: Mark,
@@ -56,7 +56,7 @@ pub struct Tree {
     pub root: Node,
     /// Where its own text is, in bytes.
     pub range: Range<usize>,
-    /// Whether reading it found an error, such as a field that stands twice.
+    /// Whether reading it found an error, such as a field that occurs twice.
     pub faulty: bool,
 }
 

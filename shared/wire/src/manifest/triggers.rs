@@ -10,7 +10,7 @@ use keelway_domain::names::TaskName;
 use keelway_domain::shipyard::{EVALUATION, MAX_FOLLOW_UPS, MAX_FOLLOW_UPS_PER_STAGE, Match, Trigger};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Only so many names are looked at for one that comes near: a large shipyard full of slips must not take minutes.
+/// The most names compared to find a similar one: a large shipyard with many typing errors must not take minutes.
 const MOST_CANDIDATES: usize = 500;
 /// An event's type has at most 128 characters on the bus.
 const LONGEST_EVENT: usize = 128 - PREFIX.len();

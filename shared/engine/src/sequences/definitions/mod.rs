@@ -1,7 +1,7 @@
 //! Projects, shipyards and services: what `apply` writes and everything else reads. Definitions have no effects of their own, so
 //! the API writes them itself, each with one conditional write.
 //!
-//! A shipyard revision is an immutable item named by its content; the project item says which one is in force.
+//! A shipyard revision is an immutable item named by its content; the project item names the one in force.
 
 mod refusal;
 mod removal;
@@ -18,7 +18,7 @@ use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
 
-/// The longest text of a shipyard document, in bytes: it is stored in one item beside what was read from it.
+/// The longest text of a shipyard document, in bytes: it is stored in one item, next to the parsed form.
 pub const MAX_SOURCE_BYTES: usize = 300 * 1024;
 /// The longest description of a project, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 10 * 1024;
@@ -69,14 +69,14 @@ pub fn blob_id(source: &str) -> String {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Creates a project or changes its settings. `false`: it was like that already.
+    /// Creates a project or changes its settings. `false`: nothing changed.
     ///
     /// # Errors
     /// A description that is too long.
     pub async fn apply_project(&self, settings: &ProjectSettings) -> Result<bool, Refusal> {
         Self::check_project(settings)?;
         let now = self.ports.now();
-        // First the list: a name without a project is passed over, a project without a name would never be seen.
+        // The list comes first: a name without a project is skipped, but a project without a name would never be found.
         let listed = Item::new(Key::new(keys::PROJECTS, settings.name.as_str())).with("at", now.0);
         drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
         let key = keys::project(&settings.name);
@@ -118,10 +118,10 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Puts a shipyard in force: the revision's item first, then one conditional write of the project. `false`: it was in force.
+    /// Applies a shipyard: first the revision's item, then one conditional write of the project. `false`: it was already in force.
     ///
     /// # Errors
-    /// An unknown project, a text that is too large, or a stage left out in which something is open (409; the check is made once,
+    /// An unknown project, a text that is too large, or a removed stage in which something is open (409; the check is made once,
     /// before the write).
     pub async fn apply_shipyard(
         &self,
@@ -140,7 +140,7 @@ impl<P: Ports> Sequences<P> {
             }
             self.check_removals(project, shipyard).await?;
             if n == 0 {
-                // Immutable: whoever was first has written the same.
+                // Immutable: an existing item has the same content.
                 drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
             }
             let applied = present.number("n").unwrap_or(0) + 1;
@@ -182,10 +182,10 @@ impl<P: Ports> Sequences<P> {
         Ok(self.read_project(name, &item).await?)
     }
 
-    /// A project by a name from outside: one that breaks the rule for names is as unknown as any other.
+    /// A project by a name from outside: a name that breaks the rule for names counts as unknown.
     ///
     /// # Errors
-    /// An unknown project, with the names that come near.
+    /// An unknown project, with similar names.
     pub async fn find_project(&self, name: &str) -> Result<Project, Refusal> {
         match ProjectName::new(name) {
             Ok(name) => self.get_project(&name).await,
@@ -220,7 +220,7 @@ impl<P: Ports> Sequences<P> {
         Ok((items.into_iter().filter_map(|item| ProjectName::new(item.key.sk).ok()).collect(), more))
     }
 
-    /// The project a context belongs to, looked for in the first 1,000 projects.
+    /// The project that a context belongs to, searched for in the first 1,000 projects.
     ///
     /// # Errors
     /// Only of the ports.
@@ -272,7 +272,7 @@ impl<P: Ports> Sequences<P> {
         }))
     }
 
-    /// What to say of a project that does not exist.
+    /// The error for a project that does not exist.
     pub(super) async fn unknown_project(&self, name: &str) -> Result<Refusal, PortError> {
         let (known, _) = self.project_names(None, 1000).await?;
         Ok(Refusal::unknown("project", name, known.iter().map(ProjectName::as_str)))

@@ -1,24 +1,24 @@
-//! Why something that a person asked for is not done, and the names they may have meant.
+//! Why a request is refused, and the names that the user may have meant.
 
 use crate::ports::PortError;
 
-/// Names told to somebody who named none of them.
+/// The most names listed when the given name is unknown.
 const TOLD: usize = 20;
 
-/// Why what a person asked for cannot be done.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A port failed.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// There is no such thing; `hint` says what there is.
+    /// It does not exist; `hint` says what exists.
     #[error("{kind} {name:?} does not exist: {hint}")]
     Unknown {
         /// "project", "stage", …
         kind: &'static str,
-        /// What was named.
+        /// The name that was given.
         name: String,
-        /// What was probably meant, and what there is.
+        /// What was probably meant, and what exists.
         hint: String,
     },
     /// A field cannot be used as it is.
@@ -26,13 +26,13 @@ pub enum Refusal {
     Invalid {
         /// The field at fault.
         field: &'static str,
-        /// What is wrong and the way out.
+        /// What is wrong and what to do.
         message: String,
     },
-    /// It contradicts what is there.
+    /// It contradicts the present state.
     #[error("{0}")]
     Conflict(String),
-    /// It is larger than what fits.
+    /// It is larger than the limit.
     #[error("{0}")]
     TooLarge(String),
 }
@@ -52,7 +52,8 @@ impl Refusal {
     }
 }
 
-/// The name somebody may have meant: apart from case, at most one change in five letters, and two in more.
+/// The name that was probably meant: ignoring case, it differs by at most one change in up to five letters, and two in longer
+/// names.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let wanted: Vec<char> = name.chars().take(100).flat_map(char::to_lowercase).collect();
     let allowed = if wanted.len() <= 5 { 1 } else { 2 };
@@ -63,7 +64,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     best.map(|(_, candidate)| candidate).or_else(|| known.iter().copied().find(near))
 }
 
-/// How many letters must be put in, taken out or replaced to make one of the other; two swapped neighbours count as one.
+/// The number of letters to insert, delete or replace to turn one name into the other; swapping two neighbours counts as one.
 fn changes(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = vec![];
     let mut above: Vec<usize> = (0..=b.len()).collect();

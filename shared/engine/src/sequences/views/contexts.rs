@@ -1,4 +1,4 @@
-//! Sequences as Keptn's clients know them: one entry per context, its stages, and our executions below.
+//! Sequences in the shape that Keptn's clients expect: one entry per context, its stages, and our executions below.
 
 use super::{MAX_PAGE, Page, Position, Window};
 use crate::item::{Item, Key};
@@ -16,24 +16,24 @@ use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Contexts looked at for one page.
+/// Contexts read for one page.
 const LOOKED_AT: usize = 200;
 /// Executions of one context that are shown.
 pub(super) const EXECUTIONS: usize = 500;
-/// So long after an end its follow-ups may still be missing; the sweep has made good for a lost message long before.
+/// For this long after an end, its follow-ups may still be missing; by then, the sweep has recovered any lost message.
 const FOLLOW_UP_AWAITED: Span = Span::minutes(60);
 const EXECUTION_BYTES: usize = 4 << 20;
 
 /// Which contexts are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct SequenceFilter {
-    /// Whose first sequence has this name.
+    /// Only those whose first sequence has this name.
     pub name: Option<String>,
-    /// That are in this overall state.
+    /// Only those in this overall state.
     pub state: Option<String>,
     /// By the time they were accepted.
     pub window: Window,
-    /// These only; empty = all.
+    /// Only these; empty = all.
     pub contexts: Vec<Context>,
 }
 
@@ -129,7 +129,7 @@ impl<P: Ports> Sequences<P> {
         Ok(states)
     }
 
-    /// The executions of a context, what caused before what was caused; `false`: there are more than are shown.
+    /// The executions of a context, causes before effects; `false`: there are more than are shown.
     pub(super) async fn executions(&self, project: &ProjectName, context: &Context) -> Result<(Vec<Shown>, bool), PortError> {
         let query = Query::table(keys::context_partition(project, context), 200).prefix("X#");
         let (items, complete) = self.bounded(query, EXECUTIONS, EXECUTION_BYTES).await?;
@@ -146,7 +146,7 @@ impl<P: Ports> Sequences<P> {
         Ok((shown, complete))
     }
 
-    /// The definition of an execution, if there ever was one.
+    /// The definition of an execution, if it had one.
     async fn definition(&self, x: &Execution) -> Result<Option<Sequence>, PortError> {
         match self.shipyard(&x.project, &x.revision).await {
             Ok(shipyard) => Ok(shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence))),
@@ -155,7 +155,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Whether an end that was committed has set off an execution that is not there yet: its message is on the way.
+    /// Whether a committed end has caused an execution that does not exist yet, because its message is still under way.
     async fn follow_ups_to_come(&self, shown: &[Shown]) -> Result<bool, PortError> {
         let now = self.ports.now();
         let recent = |one: &&Shown| one.x.outcome.is_some_and(|outcome| now < outcome.at + FOLLOW_UP_AWAITED);
@@ -210,7 +210,7 @@ impl SequenceFilter {
     }
 }
 
-/// The overall state: of what is open the most active, else how the newest trigger's executions ended, the worst first.
+/// The overall state: that of the most active open execution, otherwise how the newest trigger's executions ended, the worst first.
 fn overall(shown: &[Shown]) -> &'static str {
     let any = |phases: &[Phase]| shown.iter().any(|one| phases.contains(&one.phase()));
     if any(&[Phase::Running, Phase::RunningQueued, Phase::Delayed]) {
@@ -229,7 +229,7 @@ fn overall(shown: &[Shown]) -> &'static str {
     let ends: Vec<End> =
         shown.iter().filter(|one| Some(one.x.accepted) == newest).filter_map(|one| one.x.outcome.map(|o| o.end)).collect();
     match () {
-        // Its executions have expired, which only those do that have ended.
+        // Its executions have expired, and only ended executions expire.
         () if ends.is_empty() => "finished",
         () if ends.contains(&End::Aborted) => "aborted",
         () if ends.contains(&End::TimedOut) => "timedOut",
@@ -268,7 +268,7 @@ fn stages(shown: &[Shown]) -> Vec<Value> {
     names.iter().filter_map(stage).collect()
 }
 
-/// A stage's state: of an open execution what it is doing, of an ended one its status.
+/// A stage's state: the activity of an open execution, or the status of an ended one.
 fn of_stage(newest: &Shown) -> &'static str {
     match (newest.x.outcome, newest.phase()) {
         (Some(outcome), _) => outcome.status.as_str(),
@@ -290,7 +290,7 @@ fn latest(x: &Execution) -> Option<Value> {
     }
 }
 
-/// The ids of what a commit itself sends are not kept beside the reference: they follow from the execution.
+/// The ids of events that a commit itself sends are not stored with the reference: they are derived from the execution.
 fn reference(x: &Execution, event: &EventRef) -> Value {
     let id = match (event.id.as_str(), event.ty.as_str(), x.record) {
         ("", "approval.started", _) => event_id(x.id, &format!("approval-{}-started", x.task)).to_string(),
@@ -352,7 +352,7 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-/// The tasks reached so far: what they came to, or where the present one is.
+/// The tasks reached so far: their results, and the state of the present one.
 fn tasks(x: &Execution, definition: Option<&Sequence>) -> Vec<Value> {
     let tasks = definition.map(|sequence| sequence.tasks.as_slice()).unwrap_or_default();
     let task = |(i, task): (usize, &keelway_domain::shipyard::Task)| match (x.results.get(i), x.outcome) {

@@ -1,7 +1,7 @@
-//! The history of a context: what came in, and what the engine said, in the order in which it happened.
+//! The history of a context: incoming events and the engine's events, in the order in which they happened.
 //!
-//! Input is recorded as items of its own. What the engine sends is in the transition records; only those that the executions
-//! name, one leading to the one before, were committed: records of lost races are not shown.
+//! Input is recorded as items of its own. What the engine sends is in the transition records; only those in the chain
+//! that begins at the execution were committed: records of lost races are not shown.
 
 use super::contexts::Shown;
 use super::{MAX_PAGE, Page, Position, Window, place, split};
@@ -20,14 +20,14 @@ use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// Contexts looked at for one page.
+/// Contexts read for one page.
 const CONTEXTS: usize = 50;
 /// Events of one context shown in a list over several contexts; the rest is read by context.
 const OF_ONE_CONTEXT: usize = 1000;
 /// Recorded events and transition records read for one page, and bytes of each.
 const READ: usize = 5000;
 const READ_BYTES: usize = 16 << 20;
-/// Younger entries may still be joined by others that happened before them: no page ends among them.
+/// Entries younger than this may still be preceded by others that appear later, so no page ends among them.
 const UNSETTLED: Span = Span::seconds(5);
 
 /// Which events are wanted; compared with the events themselves.
@@ -172,7 +172,7 @@ fn page(history: &[Happened], filter: &EventFilter, size: usize, from: Position,
     page
 }
 
-/// The order of what happened: by time; at one time causes before effects, as far as the events say what caused them.
+/// The order of events: by time; at the same time, causes before effects, if the events name their cause.
 fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happened> {
     let records: HashMap<&str, Record> =
         records.iter().filter_map(|item| Some((item.key.sk.as_str(), record::decode::<Execution>(Some(item))?))).collect();
@@ -201,7 +201,8 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
     order
 }
 
-/// The answers to a record's trigger that have no items of their own: the next record names them, or the execution while the task is open.
+/// The answers to a record's trigger that have no items of their own: the next record holds them, or the execution while the task
+/// is open.
 fn bare_answers(x: &Execution, (id, record): (&RecordId, &Record), next: Option<&Record>) -> Vec<Happened> {
     let trigger = record.events.iter().find(|draft| draft.id.is_none());
     let task = trigger.and_then(|draft| draft.ty.strip_prefix(PREFIX)?.strip_suffix(".triggered")).unwrap_or_default();

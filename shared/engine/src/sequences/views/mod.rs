@@ -1,7 +1,8 @@
-//! What the API shows, shaped as Keptn's where it has the shape. Nothing is scanned; every answer is bounded, and says where to go on.
+//! What the API shows, in Keptn's shape where Keptn has one. Nothing is scanned; every answer is bounded, and says where to
+//! continue.
 //!
-//! States are derived from the executions' facts, never stored. The indexes hold keys only and lag behind: they say where to
-//! look, and what is shown comes from the items themselves.
+//! States are derived from the executions' facts, never stored. The indexes hold only keys and lag behind: they
+//! locate the items, and the answer is read from the items themselves.
 
 mod contexts;
 mod events;
@@ -23,7 +24,7 @@ use keelway_domain::time::Timestamp;
 /// A context in the list of a project's contexts.
 struct Listed {
     context: Context,
-    /// The place right behind it.
+    /// The position right after it.
     position: Position,
 }
 

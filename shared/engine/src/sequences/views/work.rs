@@ -1,4 +1,4 @@
-//! Open task triggers: for executors that poll, and for whoever looks for approvals.
+//! Open task triggers: for executors that poll, and for lists of approvals.
 
 use super::MAX_PAGE;
 use crate::item::{Item, Key};
@@ -13,9 +13,9 @@ use keelway_domain::names::{ProjectName, ServiceName, StageName, TaskName};
 use keelway_domain::sequences::Execution;
 use serde_json::Value;
 
-/// Index entries looked at for one page.
+/// Index entries read for one page.
 const LOOKED_AT: usize = 1000;
-/// Projects looked through for one page, when none is named.
+/// Projects searched for one page, when none is named.
 const PROJECTS: u32 = 50;
 
 /// Which open triggers are wanted.
@@ -32,23 +32,23 @@ pub struct WorkFilter {
 }
 
 impl WorkFilter {
-    /// What breaks the rule for names names nothing, and may be longer than any key of the table.
+    /// A text that breaks the rule for names names nothing, and may be longer than any key of the table.
     fn can_match(&self) -> bool {
         let stage = self.stage.as_deref().is_none_or(|name| StageName::new(name).is_ok());
         stage && self.service.as_deref().is_none_or(|name| ServiceName::new(name).is_ok())
     }
 }
 
-/// Open triggers, and where the next page begins: `None` = there is no more.
+/// Open triggers, and where the next page begins; `None` = there are no more.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WorkPage {
     /// Whole CloudEvents.
     pub events: Vec<Value>,
-    /// Where to go on; letters, digits, `-`, `_`, `.` and `~`.
+    /// Where to continue; letters, digits, `-`, `_`, `.` and `~`.
     pub next: Option<String>,
 }
 
-/// An entry of the index: where the execution is, and which trigger it says is open.
+/// An entry of the index: the key of the execution, and the trigger that was open.
 struct Entry {
     sort: String,
     execution: Key,
@@ -56,7 +56,7 @@ struct Entry {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Open triggers of a task, by project, stage, service and time. `after`: where the page before ended.
+    /// Open triggers of a task, by project, stage, service and time. `after`: where the previous page ended.
     ///
     /// # Errors
     /// An unknown project.
@@ -100,7 +100,7 @@ impl<P: Ports> Sequences<P> {
         Ok(page)
     }
 
-    /// Adds the open triggers of one project to the page, those whose sort key is behind `from`.
+    /// Adds the open triggers of one project to the page, those whose sort key is after `from`.
     async fn open_in(
         &self,
         project: &ProjectName,
@@ -137,7 +137,7 @@ impl<P: Ports> Sequences<P> {
             let last = found.items.last().and_then(|item| item.text("gs1")).unwrap_or_default().to_owned();
             for (sort, event) in self.triggers(project, &partition, entries).await? {
                 if page.events.len() >= size || bytes > PAGE_BYTES {
-                    // The one before this one was the last on the page.
+                    // The previous one was the last on the page.
                     return Ok(());
                 }
                 bytes += event.to_string().len();
@@ -158,7 +158,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// The triggers behind index entries, as far as they are still open, in the order of the entries.
+    /// The triggers of index entries, if they are still open, in the order of the entries.
     async fn triggers(
         &self,
         project: &ProjectName,
@@ -174,7 +174,7 @@ impl<P: Ports> Sequences<P> {
         for entry in entries {
             let Some(item) = items.get(&entry.execution) else { continue };
             let loaded = Loaded::read(item)?;
-            // The index may still show what is answered by now, or not yet what has taken its place.
+            // The index lags: it may still show an answered trigger, or not yet show the next one.
             if loaded.x.is_open() && loaded.x.record == Some(entry.record) && item.text("gp1") == Some(partition) {
                 open.push((entry, loaded));
             }
