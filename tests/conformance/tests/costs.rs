@@ -1,8 +1,8 @@
 //! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one grows.
 
-use keelway_conformance::stand::{Stand, context, project, shipyard};
+use keelway_conformance::stand::{Stand, shipyard};
 use keelway_domain::event::{EventType, Kind};
-use keelway_engine::sequences::keys;
+use keelway_engine::sequences::{Body, Message};
 use serde_json::{Value, json};
 
 /// Requests and write units so far.
@@ -62,7 +62,7 @@ fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
     say(&stand, "first", "build", Kind::Started);
     stand.rest();
     say(&stand, "first", "build", Kind::Finished);
-    stand.rest_until(|body| matches!(body, keelway_engine::sequences::Body::Own(keelway_engine::sequences::Message::Granted { .. })));
+    stand.rest_until(|body| matches!(body, Body::Own(Message::Granted { .. })));
     let (granted, _) = handled(&stand);
     let started: Option<Value> = stand.published("second", &EventType::task("build", Kind::Triggered));
     assert!(started.is_some(), "it runs");
@@ -70,5 +70,4 @@ fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
     let (hand_over, total) = (2, accepted + granted + 2);
     assert!(accepted <= 5 && granted <= 6, "accepted with {accepted}, granted with {granted}, handed over with {hand_over}");
     assert!(total <= 13, "{total} requests");
-    drop((project(), context("second"), keys::MAIN));
 }
