@@ -2,6 +2,7 @@
 
 pub mod contracts;
 pub mod counter;
+mod definitions;
 pub mod planted;
 pub mod sequences;
 pub mod sim;

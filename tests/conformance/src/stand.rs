@@ -2,8 +2,8 @@
 //! them answer.
 
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object};
-use keelway_domain::names::{Context, ProjectName, SequenceName, StageName, TaskName};
-use keelway_domain::shipyard::{Sequence, Shipyard, Stage, Task, Trigger};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::PortError;
@@ -21,6 +21,8 @@ use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+pub use crate::definitions::{delivery, gate, shipyard, stage, task};
+
 /// When every stand begins.
 pub const BEGIN: Timestamp = Timestamp(1_795_000_000_000);
 
@@ -33,45 +35,6 @@ pub struct Stand {
     pub world: World,
     /// The engine.
     pub engine: Sequences<Worker>,
-}
-
-/// A task without options.
-pub fn task(name: &str) -> Task {
-    Task {
-        name: TaskName::new(name).expect("a name"),
-        triggered_after: None,
-        properties: Object::new(),
-        start_deadline: None,
-        timeout: None,
-    }
-}
-
-/// An approval that a person decides.
-pub fn gate() -> Task {
-    Task { properties: object(json!({"pass": "manual"})), ..task("approval") }
-}
-
-/// A sequence named `delivery`.
-pub fn delivery(tasks: Vec<Task>, after: Option<&str>) -> Sequence {
-    let trigger = |event: &str| Trigger { event: event.to_owned(), selector: None };
-    Sequence {
-        name: SequenceName::new("delivery").expect("a name"),
-        triggered_on: after.map(trigger).into_iter().collect(),
-        tasks,
-        timeout: None,
-    }
-}
-
-/// A stage with these sequences.
-pub fn stage(name: &str, sequences: Vec<Sequence>) -> Stage {
-    Stage { name: StageName::new(name).expect("a name"), sequences }
-}
-
-/// `dev.delivery` with these tasks; `prod.delivery` follows it with a task of its own.
-pub fn shipyard(tasks: &[&str], follow_up: &str) -> Shipyard {
-    let first = tasks.iter().map(|name| task(name)).collect();
-    let prod = delivery(vec![task(follow_up)], Some("dev.delivery.finished"));
-    Shipyard { stages: vec![stage("dev", vec![delivery(first, None)]), stage("prod", vec![prod])] }
 }
 
 /// The project of a stand.

@@ -1,6 +1,7 @@
 //! Dead letters: stored once, sent again with growing pauses, taken out when they are handled; the oldest due first, however many there are.
 
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::item::Item;
 use keelway_engine::keys;
 use keelway_engine::ports::{Query, Store};
 use keelway_engine::protocol::dead_letter::{self, DeadLetter, Redriven};
@@ -85,4 +86,17 @@ fn letters_that_nobody_can_handle_are_in_nobodys_way() {
     assert_eq!((count(&world, keys::DEAD_LETTERS), count(&world, keys::DUE_LETTERS)), (200, 0));
     store(&world, 1000);
     assert_eq!(redrive(&world, Span(0)).len(), 1);
+}
+
+/// Two sweeps at once may each put the same letter off.
+#[test]
+fn a_letter_that_is_due_twice_is_sent_once() {
+    let world = World::new(Timestamp(1_795_000_100_000));
+    store(&world, 1);
+    let key = keys::dead_letter(letter(1).sent, "m-1");
+    let twice = Item::new(keys::due_letter(letter(1).sent + Span::minutes(1), &key.sk)).with("n", 0i64);
+    block_on(world.worker(0).put_batch(&[twice], &[])).unwrap();
+    assert_eq!(count(&world, keys::DUE_LETTERS), 2);
+    assert_eq!(redrive(&world, Span(0)).len(), 1);
+    assert_eq!(count(&world, keys::DUE_LETTERS), 1);
 }

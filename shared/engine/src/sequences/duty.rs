@@ -7,7 +7,7 @@ use super::{Address, Sequences, history};
 use crate::ports::{PortError, Ports};
 use crate::protocol::{Subject, record};
 use crate::table;
-use keelway_domain::sequences::{Duty, Execution};
+use keelway_domain::sequences::{Duty, Execution, Lane};
 
 impl<P: Ports> Sequences<P> {
     pub(super) async fn fulfil(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
@@ -22,7 +22,8 @@ impl<P: Ports> Sequences<P> {
                 let to = Address { project: x.project.clone(), context: context.clone(), execution: *holder };
                 self.look(x, &to, *ask).await
             }
-            Duty::Drive => self.drive(x, Some((x.id, x.ask))).await,
+            // Only one that has left may say so: an execution born with its entry in the queue drives the lane too, and wants it.
+            Duty::Drive => self.drive(x, (x.lane == Lane::None).then_some((x.id, x.ask))).await,
             Duty::Grant(child) => {
                 let payload = gathered(x);
                 let granted = Message::Granted { to: self.child(x, *child), ask: 0, payload };

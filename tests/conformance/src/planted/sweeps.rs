@@ -18,10 +18,10 @@ impl Planted {
             }
             Some(Plant::SweepIgnoresTriggers) if sweeps && item.number("tt").is_some() => return item.with("tt", i64::MAX / 2),
             Some(Plant::SweepIgnoresLanes) if sweeps && item.text("ky") == Some("w") => return item.with("ky", "n"),
-            Some(Plant::RepeatedForEver) if is_execution(&item.key) => {
-                if sweeps || matches!(self.state().message, Some(Message::Settle { .. })) {
-                    drop(item.attrs.remove("rp"));
-                }
+            Some(Plant::RepeatedForEver)
+                if is_execution(&item.key) && (sweeps || matches!(self.state().message, Some(Message::Settle { .. }))) =>
+            {
+                drop(item.attrs.remove("rp"));
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 //! may. A [`Scenario`] says which engine they run, what others do meanwhile, and what must hold after every request and at rest.
 //! The scheduler and its troubles are the same for every engine.
 
+mod fates;
 mod publications;
 mod repair;
 mod scenario;

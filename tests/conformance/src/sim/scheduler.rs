@@ -20,7 +20,7 @@ pub type Outcome = Result<Option<Handled>, PortError>;
 
 /// What is to be done at some time.
 #[derive(Debug, Clone)]
-enum Deed<A> {
+pub(super) enum Deed<A> {
     /// The scheduled sweep.
     Sweep,
     /// Something of the scenario's.
@@ -28,21 +28,21 @@ enum Deed<A> {
 }
 
 /// What a worker is at.
-enum Job<A> {
+pub(super) enum Job<A> {
     /// A message by its id in the queue.
     Message(u64),
     /// Something of our own, done again after a crash or not.
     Deed(Deed<A>),
 }
 
-struct Running<A> {
-    slot: usize,
-    task: Task<Outcome>,
-    job: Job<A>,
+pub(super) struct Running<A> {
+    pub slot: usize,
+    pub task: Task<Outcome>,
+    pub job: Job<A>,
     /// The message at hand, as a cause; none, if it is something else.
-    causes: Vec<u64>,
+    pub causes: Vec<u64>,
     /// What it has published so far.
-    said: Published,
+    pub said: Published,
 }
 
 /// Steps after which a run may be stopped.
@@ -61,9 +61,9 @@ pub struct Sim<S: Scenario> {
     /// Whether anything may go wrong now.
     pub faults: bool,
     steps: u64,
-    agenda: Vec<(Timestamp, Deed<S::Action>)>,
-    slots: Vec<Option<Arc<S::Engine>>>,
-    running: Vec<Running<S::Action>>,
+    pub(super) agenda: Vec<(Timestamp, Deed<S::Action>)>,
+    pub(super) slots: Vec<Option<Arc<S::Engine>>>,
+    pub(super) running: Vec<Running<S::Action>>,
     published: usize,
     makers: Makers,
     /// Whoever would have to wait for longer is at rest.
@@ -74,7 +74,7 @@ pub struct Sim<S: Scenario> {
     /// Copies and redriven letters, by the message they say again.
     same_as: HashMap<u64, u64>,
     /// What was delivered and is not done with.
-    received: HashMap<u64, Received>,
+    pub(super) received: HashMap<u64, Received>,
 }
 
 /// Runs one seed. `scenario` draws the seed's story: who does what, and what goes wrong.
@@ -268,7 +268,7 @@ impl<S: Scenario> Sim<S> {
         (0..self.slots.len()).find(|slot| self.running.iter().all(|running| running.slot != *slot)).unwrap_or(0)
     }
 
-    fn original(&self, id: u64) -> u64 {
+    pub(super) fn original(&self, id: u64) -> u64 {
         self.same_as.get(&id).copied().unwrap_or(id)
     }
 
@@ -388,85 +388,5 @@ impl<S: Scenario> Sim<S> {
             scenario.published(self, &publication);
         }
         Ok(())
-    }
-
-    /// All workers stop, and half of what is in the queue is dead.
-    fn stop(&mut self, scenario: &mut S) {
-        self.note("everything stops");
-        while !self.running.is_empty() {
-            self.crash(scenario, 0);
-        }
-        let mut core = self.world.core();
-        let now = core.now;
-        for id in core.queue.receivable(now) {
-            if self.rng.chance(50.0) {
-                core.queue.bury(id);
-                self.stats.count("dead letters");
-            }
-        }
-    }
-
-    fn crash(&mut self, scenario: &mut S, place: usize) {
-        let running = self.running.swap_remove(place);
-        self.stats.count("crashes");
-        self.world.core().note(|| format!("          w{} CRASHES", running.slot));
-        if self.rng.chance(20.0) {
-            self.slots[running.slot] = None;
-        }
-        let now = self.world.now();
-        match running.job {
-            Job::Message(id) if self.slots[running.slot].as_ref().is_some_and(|engine| scenario.acknowledged_early(engine)) => {
-                self.world.core().queue.acknowledge(id);
-            }
-            Job::Message(id) if self.rng.chance(self.troubles.dead) => {
-                self.world.core().queue.bury(id);
-                self.stats.count("dead letters");
-            }
-            Job::Message(id) => {
-                let later = *self.rng.pick(&[Span(0), Span(0), Span::seconds(1), Span::seconds(60)]);
-                self.world.core().queue.give_back(id, now + later);
-            }
-            Job::Deed(Deed::Action(action)) => scenario.crashed(self, action),
-            Job::Deed(Deed::Sweep) => {}
-        }
-    }
-
-    fn done(&mut self, scenario: &mut S, place: usize, outcome: Outcome) -> Result<(), String> {
-        let running = self.running.swap_remove(place);
-        let id = match (running.job, &outcome) {
-            (Job::Message(id), _) => id,
-            (Job::Deed(deed), Err(PortError::Retry { .. })) => {
-                let later = self.world.now() + Span::seconds(5);
-                self.agenda.push((later, deed));
-                return Ok(());
-            }
-            (Job::Deed(_), Ok(_)) => return Ok(()),
-            (Job::Deed(deed), Err(e)) => return Err(format!("{deed:?} failed: {e}")),
-        };
-        match outcome {
-            Ok(handled) => {
-                let received = self.received.remove(&id);
-                self.world.core().queue.acknowledge(id);
-                self.world.core().note(|| format!("          w{} acknowledges #{id} as {handled:?}", running.slot));
-                if let (Some(received), Some(handled)) = (received, handled) {
-                    scenario.acknowledged(self, self.original(id), received, handled)?;
-                }
-                Ok(())
-            }
-            Err(PortError::Retry { .. }) => {
-                let later = self.world.now() + Span(1000 + self.rng.below(19_000) as i64);
-                self.world.core().queue.give_back(id, later);
-                self.stats.count("given back");
-                if self.faults { Ok(()) } else { self.contention() }
-            }
-            Err(e @ PortError::Refused { .. }) => Err(format!("a request can never succeed: {e}")),
-        }
-    }
-
-    /// Without faults, only contention sends a message back, and that cannot go on for ever.
-    fn contention(&mut self) -> Result<(), String> {
-        self.stats.count("contention at rest");
-        let times = self.stats.0.get("contention at rest").copied().unwrap_or(0);
-        if times > 50 { Err("messages keep coming back without any fault".into()) } else { Ok(()) }
     }
 }
