@@ -53,6 +53,7 @@ fn of_message(message: &Message) -> About {
         Message::Wake { to: x, .. } => to("wake", x),
         Message::Obey { to: x } => to("obey", x),
         Message::Decide { to: x, .. } => to("decide", x),
+        Message::Abort { to: x } => to("abort", x),
         Message::Settle { to: x } => to("settle", x),
         Message::Conform { project, context, .. } => {
             About { kind: "conform", project: Some(project.to_string()), context: Some(context.to_string()), subject: None }

@@ -57,7 +57,7 @@ impl Line {
     }
     /// Whether it is about what came in from outside, not about a message of the engine's own.
     pub fn is_outside(&self) -> bool {
-        let own = ["granted", "follow", "start", "wake", "obey", "decide", "settle", "conform"];
+        let own = ["granted", "follow", "start", "wake", "obey", "abort", "decide", "settle", "conform"];
         !own.contains(&self.text("message.kind"))
     }
     /// What kind of input it is about; `None` for what follows from one.

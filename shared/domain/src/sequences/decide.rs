@@ -19,6 +19,8 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
         Input::Granted(ask) => granted(x, ask, facts),
         Input::Wake(at) => wake(x, at, facts),
         Input::Obey => obey(x, facts),
+        Input::Abort if x.outcome.is_none() => abort(x, facts),
+        Input::Abort => Decision::Settle,
         Input::Settle => overdue(x, facts),
     }
 }
@@ -55,11 +57,10 @@ fn granted(x: &Execution, ask: u32, facts: &Facts<'_>) -> Decision {
 
 fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
     let pauses = facts.flags.pauses(&x.stage);
-    match (x.outcome, facts.flags.aborts(&x.stage, x.epoch)) {
-        (Some(_), _) => Decision::Settle,
-        (None, true) => abort(x, facts),
-        (None, false) if pauses && !x.paused => pause(x, facts),
-        (None, false) if !pauses && x.paused => {
+    match x.outcome {
+        Some(_) => Decision::Settle,
+        None if pauses && !x.paused => pause(x, facts),
+        None if !pauses && x.paused => {
             let mut next = x.clone();
             next.paused = false;
             if let (Some(began), Some(paused)) = (x.began, next.paused_at.take()) {
@@ -73,7 +74,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
             arm(&mut next, facts);
             Transition::plain(next)
         }
-        (None, false) => Decision::Settle,
+        None => Decision::Settle,
     }
 }
 

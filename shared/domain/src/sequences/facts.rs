@@ -21,6 +21,9 @@ pub enum Input<'a> {
     Wake(Timestamp),
     /// The context's flags may have changed.
     Obey,
+    /// The context, or the execution's stage of it, was aborted. This is no part of [`Input::Obey`], because an abort publishes: of two
+    /// deliveries of one message, both must decide it.
+    Abort,
     /// The sweep found it overdue: settle what it waits for.
     Settle,
 }

@@ -223,6 +223,7 @@ fn the_transition_table() {
             ("obey, nothing desired", stand.decide(&x, Input::Obey)),
             ("obey, paused", paused.decide(&x, Input::Obey)),
             ("obey, aborted", aborted.decide(&x, Input::Obey)),
+            ("abort", stand.decide(&x, Input::Abort)),
             ("settle", stand.decide(&x, Input::Settle)),
         ];
         for (name, decision) in rows {
@@ -243,6 +244,7 @@ fn an_ended_execution_never_changes() {
         Input::Decision(ended.record.unwrap(), &finished, NOW),
         Input::Wake(ended.wake.unwrap_or(NOW)),
         Input::Obey,
+        Input::Abort,
         Input::Settle,
     ] {
         assert!(!matches!(stand.decide(&ended, input), Decision::Commit(_)), "{input:?}");

@@ -1,6 +1,6 @@
 //! Flags of a context reach its executions by messages: one to the context, one from it to every open execution.
 
-use super::message::{Address, Message};
+use super::message::Message;
 use super::{Loaded, Sequences, keys};
 use crate::item::Key;
 use crate::ports::{Cursor, PortError, Ports, Query};
@@ -17,14 +17,14 @@ impl<P: Ports> Sequences<P> {
         let partition = keys::context_partition(project, context);
         let mut query = Query::table(partition.clone(), 100).prefix("X#");
         query.after = (!after.is_empty()).then(|| Cursor { key: Key::new(partition, after), index_sort: None });
+        let flags = self.context(project, context).await?.flags;
         let mut seen = 0;
         loop {
             let page = self.ports.query(&query).await?;
             let mut letters: Vec<Letter> = Vec::new();
             for item in &page.items {
                 match Loaded::read(item) {
-                    Ok(loaded) if loaded.x.outcome.is_none() => letters.push(Message::Obey { to: Address::of(&loaded.x) }.letter()),
-                    Ok(_) => {}
+                    Ok(loaded) => letters.extend(Message::of_flags(&loaded.x, &flags).map(|message| message.letter())),
                     // An execution that this code cannot read does not stop the others; newer code will sweep it.
                     Err(error) => tracing::error!(item = %item.key, %error, "an execution cannot be told of its context's flags"),
                 }

@@ -35,10 +35,9 @@ impl<P: Ports> Sequences<P> {
                 table::publish(&self.ports, &x.events(&id, &record)).await
             }
             Duty::Recheck => {
-                if self.context(&x.project, &x.context).await?.flags.pauses(&x.stage) {
-                    return Ok(());
-                }
-                table::send_all(&self.ports, &[Message::Obey { to: Address::of(x) }.letter()]).await
+                let flags = self.context(&x.project, &x.context).await?.flags;
+                let message = Message::of_flags(x, &flags).map(|message| message.letter());
+                table::send_all(&self.ports, message.as_slice()).await
             }
         }
     }

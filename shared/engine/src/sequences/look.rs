@@ -8,7 +8,7 @@ use crate::ports::{PortError, Ports};
 use crate::protocol::Letter;
 use crate::protocol::sweep::{OVERDUE, Tick};
 use crate::table::Items;
-use keelway_domain::sequences::{Execution, Flags, Lane, UNANSWERED};
+use keelway_domain::sequences::{Execution, Lane, UNANSWERED};
 use std::collections::HashSet;
 
 impl<P: Ports> Sequences<P> {
@@ -21,20 +21,14 @@ impl<P: Ports> Sequences<P> {
         let mut letters = Vec::new();
         for Loaded { x, .. } in open {
             let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
-            let to = Address::of(x);
-            if disobeys(x, &flags) {
-                letters.push(Message::Obey { to }.letter());
+            if let Some(message) = Message::of_flags(x, &flags) {
+                letters.push(message.letter());
             } else if waits_in_vain(x, tick) || (waits_for_lane(x, tick) && tick.once.insert(LaneKey::of(x).0)) {
-                letters.push(Message::Settle { to }.letter());
+                letters.push(Message::Settle { to: Address::of(x) }.letter());
             }
         }
         Ok(letters)
     }
-}
-
-/// It does not know its context's present flags.
-fn disobeys(x: &Execution, flags: &Flags) -> bool {
-    flags.aborts(&x.stage, x.epoch) || flags.pauses(&x.stage) != x.paused
 }
 
 /// A wake-up is overdue, or a trigger may never have been published.

@@ -4,7 +4,7 @@ use super::NAME;
 use crate::protocol::{Letter, delivery};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
-use keelway_domain::sequences::Execution;
+use keelway_domain::sequences::{Execution, Flags};
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,11 @@ pub enum Message {
         /// Whom.
         to: Address,
     },
+    /// The execution is covered by an abort of its context or stage.
+    Abort {
+        /// Whom.
+        to: Address,
+    },
     /// A person's decision on an open approval. It comes in through the API, which passes on who decided.
     Decide {
         /// Whom.
@@ -109,6 +114,18 @@ pub enum Message {
 }
 
 impl Message {
+    /// What an open execution must be told of its context's flags, if it has not obeyed them. An abort has a message of its own: it
+    /// publishes, so two deliveries of one message must not decide it differently, as they may when each reads the flags.
+    pub fn of_flags(x: &Execution, flags: &Flags) -> Option<Self> {
+        let to = Address::of(x);
+        match () {
+            () if x.outcome.is_some() => None,
+            () if flags.aborts(&x.stage, x.epoch) => Some(Self::Abort { to }),
+            () if flags.pauses(&x.stage) != x.paused => Some(Self::Obey { to }),
+            () => None,
+        }
+    }
+
     /// The body that goes into the queue.
     pub fn to_body(&self) -> String {
         delivery::body(self)

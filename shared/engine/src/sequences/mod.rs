@@ -117,6 +117,7 @@ impl<P: Ports> Sequences<P> {
             Message::Granted { to, ask, payload } => self.turn(to, Input::Granted(*ask), payload, cause).await,
             Message::Wake { to, at } => self.turn(to, Input::Wake(*at), "", cause).await,
             Message::Obey { to } => self.turn(to, Input::Obey, "", cause).await,
+            Message::Abort { to } => self.turn(to, Input::Abort, "", cause).await,
             Message::Settle { to } => self.turn(to, Input::Settle, "", cause).await,
             Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
             Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,

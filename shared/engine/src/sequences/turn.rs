@@ -35,7 +35,7 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
     fn reads(&self) -> Vec<Key> {
         let mut wanted = match self.input {
             Input::Settle => vec![],
-            Input::Wake(_) => vec![keys::project(&self.to.project)],
+            Input::Wake(_) | Input::Abort => vec![keys::project(&self.to.project)],
             _ => vec![keys::project(&self.to.project), keys::context(&self.to.project, &self.to.context)],
         };
         if !self.payload.is_empty() {
