@@ -134,7 +134,13 @@ impl Counting {
             if x.end.is_none() || ends != 1 || right != 1 {
                 return Err(format!("{x:?} has told its end {ends} times, {right} times as it is"));
             }
-            let arrived = |id| self.acknowledged.iter().any(|(_, other, _)| *other == id);
+            // A redriven letter is taken out when it is handled; its message may die after that without having been acknowledged.
+            let refused = |id: u64| {
+                let name = format!("id: {id},");
+                world.core().table.items().any(|item| item.key.pk.starts_with("B#") && item.text("b").is_some_and(|b| b.contains(&name)))
+            };
+            let counted = |id: u64| all.iter().any(|other| other.seen.contains(&id));
+            let arrived = |id| self.acknowledged.iter().any(|(_, other, _)| *other == id) || counted(id) || refused(id);
             if nudge(x).is_some_and(|id| !arrived(id)) {
                 return Err(format!("the nudge of {x:?} never arrived"));
             }
@@ -246,7 +252,8 @@ impl Scenario for Counting {
         Ok(())
     }
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
-        let lost = !sim.world.core().queue.dead.is_empty();
+        // Some of them may be stored and sent again already.
+        let lost = sim.stats.0.contains_key("dead letters");
         if sim.troubles.redrive_first {
             sim.redrive(self)?;
         }

@@ -184,7 +184,8 @@ impl<const FORMAT: i64> Scenario for SideBySide<FORMAT> {
     /// The rollout is complete; everything that waited for it is handled.
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.rollout.complete.store(true, Ordering::Relaxed);
-        sim.rest(self, 60_000)
+        sim.rest(self, 60_000)?;
+        sim.redrive(self)
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         let left = sim.world.core().queue.messages.len();
