@@ -48,6 +48,7 @@ fn one_more_task_costs_five_requests_and_eight_write_units() {
     assert_eq!(handled(&stand), (1, 1.0), "a first `.started` is one conditional write");
     say(&stand, "c1", "two", Kind::Finished);
     let (requests, units) = handled(&stand);
+    println!("one more task: 1 + {requests} requests, 1 + {units} write units");
     assert!(requests <= 4 && units <= 7.0, "a `.finished` took {requests} requests and {units} write units");
 }
 
@@ -57,17 +58,20 @@ fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
     stand.trigger("first");
     stand.rest();
     stand.emit(stand.trigger_event("second"));
-    let (accepted, _) = handled(&stand);
+    let (accepted, accepted_units) = handled(&stand);
     // Until the first has ended, the lane has not changed hands.
     say(&stand, "first", "build", Kind::Started);
     stand.rest();
     say(&stand, "first", "build", Kind::Finished);
     stand.rest_until(|body| matches!(body, Body::Own(Message::Granted { .. })));
-    let (granted, _) = handled(&stand);
+    let (granted, granted_units) = handled(&stand);
     let started: Option<Value> = stand.published("second", &EventType::task("build", Kind::Triggered));
     assert!(started.is_some(), "it runs");
     // The hand-over itself is two requests of the one that leaves: reading who is next, and the message. It writes the lock in any case.
     let (hand_over, total) = (2, accepted + granted + 2);
-    assert!(accepted <= 5 && granted <= 6, "accepted with {accepted}, granted with {granted}, handed over with {hand_over}");
-    assert!(total <= 13, "{total} requests");
+    println!(
+        "an execution that waited: accepted with {accepted} requests and {accepted_units} write units, granted with {granted} and {granted_units}, handed over with {hand_over} requests"
+    );
+    assert!(accepted <= 5 && granted <= 5, "accepted with {accepted}, granted with {granted}, handed over with {hand_over}");
+    assert!(total <= 12, "{total} requests");
 }

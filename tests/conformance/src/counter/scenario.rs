@@ -137,7 +137,11 @@ impl Counting {
             // A redriven letter is taken out when it is handled; its message may die after that without having been acknowledged.
             let refused = |id: u64| {
                 let name = format!("id: {id},");
-                world.core().table.items().any(|item| item.key.pk.starts_with("B#") && item.text("b").is_some_and(|b| b.contains(&name)))
+                world
+                    .core()
+                    .table
+                    .items()
+                    .any(|item| item.key.pk.starts_with("B#") && item.text("b").is_some_and(|b| b.contains(&name)))
             };
             let counted = |id: u64| all.iter().any(|other| other.seen.contains(&id));
             let arrived = |id| self.acknowledged.iter().any(|(_, other, _)| *other == id) || counted(id) || refused(id);
