@@ -4,7 +4,7 @@ use crate::api_error::{ApiError, WAY_OUT};
 use crate::error::CliError;
 use keelway_wire::http::Problem;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::Duration;
