@@ -70,7 +70,14 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
                 }
                 Ok(Verdict::Commit(Box::new(change)))
             }
-            _ => Ok(Verdict::Settle),
+            _ => {
+                // A hand-over may meet the end of its execution: the lock was written after the end had looked at the lane. Only
+                // this message knows of it. Wake-ups never hand over a lane, and many arrive late.
+                if x.outcome.is_some() && !matches!(self.input, Input::Wake(_)) {
+                    engine.drive(x, Some((x.id, x.ask))).await?;
+                }
+                Ok(Verdict::Settle)
+            }
         }
     }
 }
