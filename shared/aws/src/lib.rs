@@ -7,11 +7,14 @@ mod bus;
 mod codec;
 mod error;
 mod expression;
+mod http;
 pub mod meter;
 mod queue;
 mod store;
 
+use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
 use aws_config::retry::RetryConfig;
+use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use keelway_domain::time::Timestamp;
@@ -63,7 +66,7 @@ struct Inner {
 }
 
 impl Aws {
-    /// Reads region, credentials and endpoint from the environment, as every AWS client does, and builds the clients.
+    /// Reads region, credentials and endpoint from the environment, where Lambda puts them, and builds the clients.
     pub async fn connect(names: Names) -> Self {
         // Functions have 10 s for a message of about 8 requests: one lost packet may cost an attempt, never the whole function.
         let timeouts = TimeoutConfig::builder()
@@ -77,8 +80,17 @@ impl Aws {
             .with_max_attempts(3)
             .with_initial_backoff(Duration::from_millis(50))
             .with_max_backoff(Duration::from_millis(500));
-        let config =
-            aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts).retry_config(retries).load().await;
+        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .timeout_config(timeouts)
+            .retry_config(retries)
+            // The default chain would make a client for every other place where credentials might be, at each start.
+            .credentials_provider(EnvironmentVariableCredentialsProvider::new())
+            .region(EnvironmentVariableRegionProvider::new())
+            .http_client(http::client())
+            // Answers are small and an attempt has 2 s in all: there is no stream that could stall for longer.
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .load()
+            .await;
         Self::new(&config, names)
     }
 

@@ -72,8 +72,8 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
             }
             _ => {
                 // A hand-over may meet the end of its execution: the lock was written after the end had looked at the lane. Only
-                // this message knows of it. Wake-ups never hand over a lane, and many arrive late.
-                if x.outcome.is_some() && !matches!(self.input, Input::Wake(_)) {
+                // this message knows of it. Many wake-ups arrive late, and one hands over the lane only if the execution asked again.
+                if x.outcome.is_some() && (x.ask > 0 || !matches!(self.input, Input::Wake(_))) {
                     engine.drive(x, Some((x.id, x.ask))).await?;
                 }
                 Ok(Verdict::Settle)
