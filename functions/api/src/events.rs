@@ -2,19 +2,20 @@
 
 use crate::Api;
 use crate::approvals;
-use crate::input::{Json, Params, context, given, no_page_key, page_size, position, project, window};
+use crate::binding;
+use crate::input::{Params, Path, given, no_page_key, page_size, position, project, window};
 use crate::problem::{Answer, Refused};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
-use keelway_domain::names::{ProjectName, TaskName};
+use keelway_domain::names::{Context, ProjectName, TaskName};
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
 use keelway_engine::sequences::MAX_DECISION_BYTES;
-use keelway_engine::sequences::commands::Preflight;
+use keelway_engine::sequences::preflight::Preflight;
 use keelway_engine::sequences::views::{EventFilter, WorkFilter, WorkPage};
 use keelway_engine::table;
 use keelway_wire::cloudevent::{self, Origin};
@@ -24,8 +25,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// `POST /v1/event`
-pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, Json(body): Json<Value>) -> Answer<Response> {
-    let mut json = body;
+pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, event: binding::Event) -> Answer<Response> {
+    let mut json = event.0;
     cloudevent::fill_id(&mut json, || Uuid::now_v7().to_string());
     let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
     tracing::Span::current().record("context", event.context.as_str());
@@ -77,7 +78,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
     };
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
-    let of = given(wanted.keptn_context.as_ref()).map(|text| context("keptnContext", text)).transpose()?;
+    let of = given(wanted.keptn_context.as_ref()).map(Context::of);
     let named = match given(wanted.project.as_ref()) {
         Some(name) => Some(api.engine().find_project(name).await?.settings.name),
         None => None,

@@ -89,6 +89,7 @@ impl From<Refusal> for Refused {
             Refusal::Unknown { kind, .. } => Self::new(StatusCode::NOT_FOUND, &format!("unknown {kind}"), detail),
             Refusal::Invalid { .. } => Self::new(StatusCode::BAD_REQUEST, "invalid request", detail),
             Refusal::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            Refusal::NotInForce(_) => Self::new(StatusCode::PRECONDITION_FAILED, "precondition failed", detail),
             Refusal::TooLarge(_) => Self::too_large(detail),
         }
     }

@@ -1,8 +1,10 @@
 //! The API as its clients see it, on the in-memory world: no AWS, no sockets.
 
+mod answers;
 mod apply;
 mod commands;
 mod gateway;
+mod raw;
 mod reads;
 mod stand;
 mod texts;

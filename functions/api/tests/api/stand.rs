@@ -114,6 +114,11 @@ impl Stand {
         Self { world, app, engine, bus_seen: 0 }
     }
 
+    /// The routes.
+    pub fn app(&self) -> Router {
+        self.app.clone()
+    }
+
     pub async fn request(&self, request: Request<Body>) -> Answer {
         Self::answer(self.app.clone(), request).await
     }

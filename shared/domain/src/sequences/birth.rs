@@ -55,7 +55,6 @@ pub struct Birth {
 /// The first payload: the trigger's data with the scope of the execution.
 pub fn first_payload(data: &Object, x: &Execution) -> Object {
     let mut base = data.clone();
-    base.remove("temporaryData");
     base.extend(scope(x));
     if base.contains_key("message") {
         base.insert("message".into(), json!(""));

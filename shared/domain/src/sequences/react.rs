@@ -2,17 +2,17 @@
 
 use super::Bare;
 use super::advance::Step;
+use super::approval::check_decision;
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
-use crate::shipyard::Task;
 use serde_json::{Value, json};
 
 /// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
-const NOT_MERGED: [&str; 7] = ["project", "stage", "service", "status", "result", "message", "temporaryData"];
+const NOT_MERGED: [&str; 6] = ["project", "stage", "service", "status", "result", "message"];
 
 type Answer<'a> = (ReactionKind, &'a CloudEvent, crate::time::Timestamp);
 
@@ -35,13 +35,18 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     if let Some(decided) = not_open(x, trigger) {
         return decided;
     }
-    if x.waits_for_approval() {
-        return Decision::Invalid("an approval is answered through the API: keelway approve, keelway decline".into());
-    }
     let Some(task) = task(x, facts) else { return Decision::Settle };
     let (kind, event, at) = answer;
-    if let Some(reason) = mismatch(x, task, kind, event) {
-        return Decision::Invalid(reason);
+    if let Some((field, message)) = mismatch(x, kind.into(), event) {
+        return Decision::Invalid(format!("{field}: {message}"));
+    }
+    match kind {
+        _ if !x.waits_for_approval() => {}
+        // A person's tool may say that somebody has begun to look: the engine's own `.started` stands for all of them.
+        ReactionKind::Started => return Decision::Noted,
+        ReactionKind::Finished => {
+            return Decision::Invalid("an approval is decided through the API: keelway approve, keelway decline".into());
+        }
     }
     let reaction = Reaction::of(event, kind, task.name.as_str(), at);
     if let Some(present) = x.reactions.iter().find(|present| present.identity == reaction.identity) {
@@ -83,10 +88,16 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         return Decision::Invalid("this task is answered by executors, not by a person".into());
     };
     let (kind, event, at) = answer;
-    let reaction = Reaction::of(event, kind, task.name.as_str(), at);
+    let wrong = mismatch(x, kind.into(), event).or_else(|| check_decision(event).err());
+    if let Some((field, message)) = wrong {
+        return Decision::Invalid(format!("{field}: {message}"));
+    }
+    let reaction = Reaction { status: Status::Succeeded, ..Reaction::of(event, kind, task.name.as_str(), at) };
     let mut step = Step::new(x, facts);
     step.record.absorbed.push(reaction.content);
     see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
+    let mut data = event.data.clone();
+    data.insert("status".into(), json!(reaction.status.as_str()));
     // The decision becomes an event of the commit: it came in through the API and was not on the bus yet. Its source is the
     // engine's, which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as
     // answers.
@@ -101,31 +112,53 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         with_base: false,
         with: vec![],
         without: vec![],
-        data: event.data.clone(),
+        data,
     });
     step.next.reactions.push(reaction);
     step.last = Some(event.clone());
     complete(step)
 }
 
-/// An answer to a task that is over, or that never existed.
-fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
-    if x.outcome.is_some() || trigger.number < x.task {
-        return Some(Decision::Late);
-    }
-    if !x.is_open() || x.record != Some(trigger) {
-        return Some(Decision::Invalid("triggeredid names no task trigger of this context".into()));
-    }
-    None
+/// What a trigger's id means to the execution that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Its task is open.
+    Open,
+    /// Its task is over.
+    Late,
+    /// It has no such task trigger.
+    Unknown,
 }
 
-/// An answer must name the task, stage and service of its trigger: permissions on event types restrict executors to their tasks.
-fn mismatch(x: &Execution, task: &Task, kind: ReactionKind, event: &CloudEvent) -> Option<String> {
-    let ty = EventType::task(task.name.as_str(), if kind == ReactionKind::Started { Kind::Started } else { Kind::Finished });
+/// What a trigger's id means to this execution.
+pub fn standing(x: &Execution, trigger: RecordId) -> Standing {
+    if x.outcome.is_some() || trigger.number < x.task {
+        Standing::Late
+    } else if x.is_open() && x.record == Some(trigger) {
+        Standing::Open
+    } else {
+        Standing::Unknown
+    }
+}
+
+fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
+    match standing(x, trigger) {
+        Standing::Open => None,
+        Standing::Late => Some(Decision::Late),
+        Standing::Unknown => Some(Decision::Invalid("triggeredid names no task trigger of this context".into())),
+    }
+}
+
+/// Why an answer does not fit the open task: the field at fault, and what to send. It must name the task, stage and service of its
+/// trigger: permissions on event types restrict executors to their tasks.
+pub fn mismatch(x: &Execution, kind: Kind, event: &CloudEvent) -> Option<(&'static str, String)> {
+    let ty = EventType::task(x.open.as_ref()?.as_str(), kind);
     let expected = [("type", ty.as_str()), ("data.stage", x.stage.as_str()), ("data.service", x.service.as_str())];
     let given = [Some(event.ty.as_str()), event.text("stage"), event.text("service")];
-    let (field, value) = expected.into_iter().zip(given).find(|((_, value), given)| Some(*value) != *given)?.0;
-    Some(format!("{field} does not match the task that triggeredid names: it must be {value:?}"))
+    let ((field, _), given) = expected.into_iter().zip(given).find(|((_, value), given)| Some(*value) != *given)?;
+    let (given, stage, service) = (given.unwrap_or_default(), x.stage.as_str(), x.service.as_str());
+    let wanted = format!("answer it with type {ty:?}, data.stage {stage:?} and data.service {service:?}");
+    Some((field, format!("is {given:?}, which does not match the task that triggeredid names: {wanted}")))
 }
 
 /// What the views show of an answer.

@@ -146,6 +146,15 @@ pub enum ReactionKind {
     Finished,
 }
 
+impl From<ReactionKind> for Kind {
+    fn from(kind: ReactionKind) -> Self {
+        match kind {
+            ReactionKind::Started => Self::Started,
+            ReactionKind::Finished => Self::Finished,
+        }
+    }
+}
+
 impl Reaction {
     /// The reaction that an event is; `at` is when it was accepted.
     pub fn of(event: &CloudEvent, kind: ReactionKind, task: &str, at: Timestamp) -> Self {

@@ -290,6 +290,6 @@ async fn tell(engine: &Sequences<Planted>, context: &Context, order: Order, stag
     match engine.control(&project(), context, stage, what).await {
         Err(Refusal::Port(e)) => Err(e),
         // A context nothing has happened in yet, or a stage of one that is paused as a whole.
-        Ok(()) | Err(_) => Ok(None),
+        Ok(_) | Err(_) => Ok(None),
     }
 }
