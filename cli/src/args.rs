@@ -87,6 +87,9 @@ pub struct Apply {
     /// The project of the shipyards [default: their annotation, or metadata.name without shipyard-]
     #[arg(short, long, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
+    /// Apply the one shipyard of these files only if this revision is in force, as `apply` printed it
+    #[arg(long, value_name = "REVISION", value_parser = revision)]
+    pub if_match: Option<String>,
     /// Only read and check them here; nothing is sent
     #[arg(long)]
     pub dry_run: bool,
@@ -394,10 +397,19 @@ fn executor_name(text: &str) -> Result<String, String> {
         return Err("use 1 to 100 letters, digits, `-`, `_`, `.`, `:` and `/`".into());
     }
     let engines = [keelway_domain::event::SOURCE, keelway_domain::event::APPROVAL_SOURCE];
-    if text.starts_with("aws.") || engines.contains(&text) {
-        return Err("is kept for others: choose a name of your own".into());
+    if engines.contains(&text) {
+        return Err("is the engine's own: choose a name of your own".into());
     }
+    keelway_wire::cloudevent::check_source(text).map_err(|error| error.message)?;
     Ok(text.to_owned())
+}
+
+fn revision(text: &str) -> Result<String, String> {
+    let revision = text.trim_matches('"');
+    match revision.len() == 40 && revision.chars().all(|c| c.is_ascii_hexdigit()) {
+        true => Ok(revision.to_ascii_lowercase()),
+        false => Err("is no revision: give the 40 hexadecimal digits that `keelway apply` printed".into()),
+    }
 }
 
 fn answerable(text: &str) -> Result<TaskName, String> {
