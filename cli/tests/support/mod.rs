@@ -32,6 +32,8 @@ pub struct Asked {
     /// `POST /v1/apply?project=shop`
     pub line: String,
     pub body: String,
+    /// The header If-Match.
+    pub if_match: Option<String>,
 }
 
 /// What the API knows.
@@ -234,7 +236,8 @@ async fn handle(State(world): Shared, method: Method, uri: Uri, headers: HeaderM
     let query: HashMap<String, String> = uri.query().map(pairs).unwrap_or_default();
     let line = format!("{method} {path}");
     let whole = uri.query().map_or_else(|| line.clone(), |query| format!("{line}?{query}"));
-    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(&body).into_owned() });
+    let if_match = headers.get("if-match").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(&body).into_owned(), if_match });
     if headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
         return answer(401, json!({"title": "token not accepted", "status": 401, "detail": "header x-token holds no known token"}));
     }

@@ -9,6 +9,7 @@ use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionK
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
+use crate::shipyard::APPROVAL;
 use serde_json::{Value, json};
 
 /// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
@@ -115,8 +116,20 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         data,
     });
     step.next.reactions.push(reaction);
-    step.last = Some(event.clone());
+    step.last = Some(without_decider(event));
     complete(step)
+}
+
+/// A decision as it joins the payload: who decided stands in the event, and does not travel.
+fn without_decider(event: &CloudEvent) -> CloudEvent {
+    let mut event = event.clone();
+    if let Some(Value::Object(own)) = event.data.get_mut(APPROVAL) {
+        own.remove("by");
+        if own.is_empty() {
+            event.data.remove(APPROVAL);
+        }
+    }
+    event
 }
 
 /// What a trigger's id means to the execution that it leads to.
