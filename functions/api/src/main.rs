@@ -21,10 +21,12 @@ async fn main() -> Result<(), Error> {
     if config.token_sha256.is_none() {
         tracing::error!("KEELWAY_TOKEN_SHA256 is not set: nobody has a token that is accepted");
     }
+    // The template calls this function by the stack's name and `-api`.
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let settings = Settings {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
-        stack: std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default(),
+        stack: function.strip_suffix("-api").unwrap_or(&function).to_owned(),
     };
     let api = Api::new(Sequences::new(ports, config.limits), settings);
     let app = router(api);
