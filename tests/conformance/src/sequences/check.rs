@@ -78,10 +78,10 @@ impl Watch {
         let (old, new) = (change.old.as_ref().map_or(0, |item| item.version()), change.new.as_ref().map(|item| item.version()));
         let lasting = |item: &Option<Arc<Item>>| {
             item.as_ref().map(|item| {
-                item.attrs.iter().filter(|(name, _)| *name != "ttl").map(|(n, v)| (n.clone(), v.clone())).collect::<Vec<_>>()
+                item.attrs.iter().filter(|(name, _)| *name != "ttl" && *name != "n").map(|(n, v)| (n.clone(), v.clone())).collect::<Vec<_>>()
             })
         };
-        // Kept from expiring, it is what it was.
+        // Kept from expiring, or counting its executions, it is what it was.
         let same = new == Some(old) && lasting(&change.old) == lasting(&change.new);
         if new == Some(old + 1) || same { Ok(()) } else { Err(format!("version of {} went from {old} to {new:?}", change.key)) }
     }
