@@ -82,7 +82,8 @@ impl Scenario for Shipyards {
 
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
-        let limits = Limits { retention, ..Limits::default() };
+        let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
+        let limits = Limits { retention, max_executions, ..Limits::default() };
         Arc::new(Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits))
     }
     /// The project, as applying it would have left it.
