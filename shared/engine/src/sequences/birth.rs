@@ -15,8 +15,8 @@ use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
-    Birth, Class, Decision, Duty, End, Execution, Facts, FollowUp, Input, Lane, Record, Transition, born, decide,
-    first_payload, never_started,
+    Birth, Class, Decision, Duty, End, Execution, Facts, FollowUp, Input, Lane, Record, Transition, born, decide, first_payload,
+    never_started,
 };
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};

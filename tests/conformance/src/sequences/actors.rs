@@ -123,7 +123,9 @@ impl Shipyards {
     }
 
     pub(super) fn on_publication(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
-        for (what, words) in [("declined by the clock", "declined by the clock"), ("one execution too many", "are allowed (parameter")] {
+        for (what, words) in
+            [("declined by the clock", "declined by the clock"), ("one execution too many", "are allowed (parameter")]
+        {
             if publication.entry.detail.contains(words) {
                 sim.stats.count(what);
             }

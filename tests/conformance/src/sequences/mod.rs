@@ -107,6 +107,7 @@ impl Scenario for Shipyards {
     fn schedule(&mut self, sim: &mut Sim<Self>) {
         sim.note(&format!("{:?}", self.plan));
         self.watch.staged = sim.troubles.staged;
+        self.watch.most = self.plan.most;
         self.schedule_plan(sim);
     }
     fn act(&mut self, sim: &mut Sim<Self>, action: Action) {
