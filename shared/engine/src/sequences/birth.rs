@@ -117,7 +117,7 @@ impl Start<'_> {
             Ok(sequence) => (born(&birth, &ground.context.flags, &sequence, now), sequence),
             Err(message) => (never_started(&birth, &message, now), Sequence::none()),
         };
-        let flags_hold = context_write(ground, &transition.next, now, engine.limits.retention);
+        let counted = context_write(ground, &transition.next, now, engine.limits.retention);
         let wants = transition.next.lane == Lane::Wants;
         let lane = if wants { engine.find_lane(&transition.next).await? } else { Found::Unclear };
         if let Found::Free(lock) = &lane
@@ -126,25 +126,23 @@ impl Start<'_> {
             let mut change = Change::new(None, started.next, started.record);
             change.items = recorded;
             change.with.extend((change.next.lane == Lane::Holds).then(|| lock.clone()));
-            change.with.push(flags_hold);
+            change.with.extend(counted);
             return Ok(Verdict::Commit(Box::new(change)));
         }
         let look = match lane {
             Found::Held(look) => Some(look),
             Found::Free(_) | Found::Unclear => None,
         };
-        Ok(Verdict::Commit(Box::new(self.wait(transition, recorded, flags_hold, look))))
+        Ok(Verdict::Commit(Box::new(self.wait(transition, recorded, counted, look))))
     }
 
     /// The execution without a start. If it wants its lane, it enters the queue in the same transaction; `look`: what to do then,
     /// if the lane's holder is known. The flags may change in the meantime: the execution checks them again when it is granted the
     /// lane.
-    fn wait(&self, transition: Transition, recorded: Vec<Item>, context: Write, look: Option<Duty>) -> Change<Execution> {
+    fn wait(&self, transition: Transition, recorded: Vec<Item>, context: Option<Write>, look: Option<Duty>) -> Change<Execution> {
         let mut change = Change::new(None, transition.next, transition.record);
         change.items = recorded;
-        if !matches!(context, Write::Check(..)) {
-            change.with.push(context);
-        }
+        change.with.extend(context);
         if change.next.lane == Lane::Wants {
             change.with.push(Write::Put(entry_item(&change.next), Condition::Always));
             let asks = |effect: &mut Effect<Duty>| {
@@ -213,13 +211,13 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
     }
 }
 
-/// The context's item: created if necessary, kept from expiring too soon, or otherwise only counting the execution. The flags that
-/// were read must still hold when an execution starts, so that a pause or an abort in between applies to it.
-fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Write {
+/// The write of the context's item: it is created if necessary, kept from expiring too soon, and counts the execution unless that was
+/// refused. The flags that were read must still hold, so that a pause or an abort in between applies to the execution.
+fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Option<Write> {
     let expires = now + retention;
     let key = keys::context(&x.project, &x.context);
     let refused = x.outcome.is_some_and(|outcome| outcome.end == End::NeverStarted);
-    match &ground.context {
+    Some(match &ground.context {
         LoadedContext { version: 0, .. } => {
             let item = codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted);
             let item = item.with_some("n", (!refused).then_some(1i64));
@@ -228,9 +226,9 @@ fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span
         context if context.expires.is_none_or(|at| at < now + Span(retention.0 / 2)) => {
             codec::prolong_context(key, context, u32::from(!refused), expires)
         }
-        context if refused => Write::Check(key, Condition::Version(context.version)),
+        _ if refused => return None,
         context => codec::count_executions(key, context, 1),
-    }
+    })
 }
 
 /// The sequence to run, or why there is none, in Keptn's words where clients know them.
