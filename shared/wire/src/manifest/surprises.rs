@@ -24,10 +24,19 @@ pub fn check(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
     }
     let senders: HashMap<String, &Outline> = outlines.iter().map(|outline| (outline.name(), outline)).collect();
     let heeded: HashSet<&str> = edges.iter().filter(|edge| takes_warning(edge)).filter_map(ended).collect();
+    let asking: HashSet<String> = outlines.iter().filter(|outline| begins_with_a_question(outline)).map(Outline::name).collect();
+    let undoing: Vec<bool> = outlines.iter().map(rolls_back).collect();
     let mut told = HashSet::new();
     for edge in edges {
         let Some((name, sender)) = ended(edge).and_then(|name| Some((name, senders.get(name)?))) else { continue };
-        nothing_to_roll_back(sender, &outlines[edge.listener], edge, report);
+        if undoing[edge.listener] && asking.contains(name) && takes_any_failure(edge) {
+            let message = format!(
+                "starts as well when the approval of {name:?} is declined or nobody decides in time, though nothing was deployed: put the \
+                 approval into a sequence of its own, and let `{}` follow its end",
+                sender.sequence
+            );
+            report.warning(edge.node, edge.path.clone(), message);
+        }
         let evaluates = sender.tasks.last().is_some_and(|task| task == EVALUATION);
         if evaluates && conditions(edge.node).is_none() && !heeded.contains(name) && told.insert(name) {
             let message = format!(
@@ -88,26 +97,23 @@ fn wants<'n>(entry: &'n Node, what: &str) -> Option<&'n str> {
     conditions(entry).and_then(|conditions| text(conditions, what))
 }
 
-/// A rollback of a delivery that was declined before it did anything.
-fn nothing_to_roll_back(sender: &Outline, listener: &Outline, edge: &Edge, report: &mut Report) {
-    let tasks = entries(sender.node.get("tasks"), Level::Task);
+/// Whether a person is asked before anything has changed in the stage.
+fn begins_with_a_question(sequence: &Outline) -> bool {
+    let tasks = entries(sequence.node.get("tasks"), Level::Task);
     let gate = tasks.iter().position(|task| text(task, "name") == Some(APPROVAL) && asks_a_person(task));
-    let idle = |gate: usize| tasks[..gate].iter().all(|task| text(task, "name").is_some_and(|name| LOOK_ONLY.contains(&name)));
-    let names = listener.tasks.iter().chain([&listener.sequence]);
-    let undoes = names
-        .map(|name| name.to_lowercase().replace(['-', '_'], ""))
-        .any(|name| ["rollback", "revert", "undo"].iter().any(|word| name.contains(word)));
-    let of_task = conditions(edge.node).and_then(Node::entries).unwrap_or_default().iter().any(|entry| entry.key.contains('.'));
-    let on_fail = matches!(wants(edge.node, "result"), Some("fail" | "failed")) && !of_task;
-    if undoes && on_fail && gate.is_some_and(idle) {
-        let (name, sequence) = (sender.name(), &sender.sequence);
-        report.warning(
-            edge.node,
-            edge.path.clone(),
-            format!(
-                "starts as well when the approval of {name:?} is declined or nobody decides in time, though nothing was deployed: put the \
-                 approval into a sequence of its own, and let `{sequence}` follow its end"
-            ),
-        );
-    }
+    let looks_only = |task: &&Node| text(task, "name").is_some_and(|name| LOOK_ONLY.contains(&name));
+    gate.is_some_and(|gate| tasks[..gate].iter().all(looks_only))
+}
+
+/// Whether it undoes something, by its name or a task's.
+fn rolls_back(sequence: &Outline) -> bool {
+    let plain = |name: &String| name.to_lowercase().replace(['-', '_'], "");
+    let names = sequence.tasks.iter().chain([&sequence.sequence]).map(plain);
+    names.into_iter().any(|name| ["rollback", "revert", "undo"].iter().any(|word| name.contains(word)))
+}
+
+/// Whether an entry takes a failed end whatever the tasks did.
+fn takes_any_failure(edge: &Edge) -> bool {
+    let mut wanted = conditions(edge.node).and_then(Node::entries).unwrap_or_default().iter();
+    matches!(wants(edge.node, "result"), Some("fail" | "failed")) && !wanted.any(|entry| entry.key.contains('.'))
 }
