@@ -65,6 +65,18 @@ pub enum Write {
         /// may name it then.
         raise: bool,
     },
+    /// Adds to a number; one that is absent counts as 0. The version stays as it is, so those who count do not get in each other's
+    /// way. The condition must not hold for an absent item.
+    Add {
+        /// Which item.
+        key: Key,
+        /// When.
+        condition: Condition,
+        /// Which attribute.
+        name: Name,
+        /// How much.
+        by: i64,
+    },
     /// Deletes the item.
     Delete(Key, Condition),
     /// Changes nothing; in a transaction, makes the others depend on the condition.
@@ -76,13 +88,13 @@ impl Write {
     pub fn key(&self) -> &Key {
         match self {
             Write::Put(item, _) => &item.key,
-            Write::Update { key, .. } | Write::Delete(key, _) | Write::Check(key, _) => key,
+            Write::Update { key, .. } | Write::Add { key, .. } | Write::Delete(key, _) | Write::Check(key, _) => key,
         }
     }
     /// When it may happen.
     pub fn condition(&self) -> &Condition {
         match self {
-            Write::Put(_, condition) | Write::Update { condition, .. } => condition,
+            Write::Put(_, condition) | Write::Update { condition, .. } | Write::Add { condition, .. } => condition,
             Write::Delete(_, condition) | Write::Check(_, condition) => condition,
         }
     }
@@ -92,6 +104,12 @@ impl Write {
             Write::Put(item, _) => Some(item.clone()),
             Write::Delete(..) => None,
             Write::Check(..) => present.cloned(),
+            Write::Add { key, name, by, .. } => {
+                let mut item = present.cloned().unwrap_or_else(|| Item::new(key.clone()));
+                let sum = item.number(name).unwrap_or(0) + by;
+                item.attrs.insert(name.clone(), sum.into());
+                Some(item)
+            }
             Write::Update { key, set, remove, raise, .. } => {
                 let mut item = present.cloned().unwrap_or_else(|| Item::new(key.clone()));
                 if *raise {

@@ -70,6 +70,7 @@ fn describe(write: &Write) -> String {
         Write::Update { key, set, remove, raise, .. } => {
             format!("update {key} if {condition:?} set {set:?} remove {remove:?}{}", if *raise { " raise v" } else { "" })
         }
+        Write::Add { key, name, by, .. } => format!("add {by} to {name} of {key} if {condition:?}"),
         Write::Delete(key, _) => format!("delete {key} if {condition:?}"),
         Write::Check(key, _) => format!("check {key} if {condition:?}"),
     }

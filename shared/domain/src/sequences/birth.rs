@@ -38,8 +38,6 @@ pub struct Birth {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
-    /// How many executions are between it and the outside event at the root.
-    pub depth: u16,
     /// What caused it.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when its root was accepted.
@@ -122,7 +120,6 @@ fn fresh(birth: &Birth) -> Execution {
         accepted: birth.accepted,
         caused: birth.caused,
         class: birth.class,
-        depth: birth.depth,
         parent: birth.parent,
         epoch: birth.epoch,
         payload: birth.payload.clone(),

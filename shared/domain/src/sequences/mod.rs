@@ -28,8 +28,8 @@ pub use facts::{Decision, Facts, Input, Policy, Transition};
 pub use follow::{FollowUp, domain_event_starts, same_lane};
 pub use react::{Standing, events_needed, mismatch, standing};
 pub use state::{
-    Class, End, EventRef, Execution, Flags, Gathered, Lane, MAX_DEPTH, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
-    ReactionKind, View, content, identity,
+    Class, End, EventRef, Execution, Flags, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction, ReactionKind,
+    View, content, identity,
 };
 
 /// A transition record of an execution; it causes follow-ups.

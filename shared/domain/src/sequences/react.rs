@@ -1,25 +1,26 @@
 //! Answers to the open task: which of them count, when the task is complete, and how the answers are aggregated.
 
 use super::Bare;
-use super::advance::Step;
+use super::advance::{Step, scope};
 use super::approval::check_decision;
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
-use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
+use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind, content};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
-use crate::shipyard::APPROVAL;
+use crate::shipyard::{APPROVAL, Task};
+use crate::time::Timestamp;
 use serde_json::{Value, json};
 
 /// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
 const NOT_MERGED: [&str; 6] = ["project", "stage", "service", "status", "result", "message"];
 
-type Answer<'a> = (ReactionKind, &'a CloudEvent, crate::time::Timestamp);
+type Answer<'a> = (ReactionKind, &'a CloudEvent, Timestamp);
 
 /// Earlier reactions whose events must be loaded to decide this one, as (accepted at, content hash): none
 /// unless it completes the task.
-pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(crate::time::Timestamp, u64)> {
+pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(Timestamp, u64)> {
     let more = |k: ReactionKind| x.count(k) + usize::from(kind == k);
     if !complete_with(more(ReactionKind::Started), more(ReactionKind::Finished)) {
         return vec![];
@@ -85,23 +86,49 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     if let Some(decided) = not_open(x, trigger) {
         return decided;
     }
-    let Some(task) = task(x, facts).filter(|_| x.waits_for_approval()) else {
+    if !x.waits_for_approval() {
         return Decision::Invalid("this task is answered by executors, not by a person".into());
-    };
+    }
     let (kind, event, at) = answer;
     let wrong = mismatch(x, kind.into(), event).or_else(|| check_decision(event).err());
     if let Some((field, message)) = wrong {
         return Decision::Invalid(format!("{field}: {message}"));
     }
-    let reaction = Reaction { status: Status::Succeeded, ..Reaction::of(event, kind, task.name.as_str(), at) };
     let mut step = Step::new(x, facts);
-    step.record.absorbed.push(reaction.content);
-    see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
+    step.record.absorbed.push(content(event));
+    decided(step, trigger, event, at)
+}
+
+/// The time for an approval is up: the clock declines it.
+pub(super) fn nobody_decided(step: Step<'_>, task: &Task) -> Decision {
+    let (x, facts) = (step.old, step.facts);
+    let Some(trigger) = x.record else { return Decision::Settle };
+    let mut data = scope(x);
+    let message = format!("declined by the clock: nobody decided within {}", task.timeout.unwrap_or_default());
+    for (member, value) in [("status", Status::Succeeded.as_str()), ("result", TaskResult::Fail.as_str()), ("message", &message)] {
+        data.insert(member.into(), json!(value));
+    }
+    data.insert(APPROVAL.into(), json!({"by": "the clock"}));
+    let event = CloudEvent {
+        id: step.approval_id("finished"),
+        source: APPROVAL_SOURCE.into(),
+        ty: EventType::task(task.name.as_str(), Kind::Finished),
+        time: facts.now,
+        context: x.context.clone(),
+        triggered_id: Some(trigger.uuid().to_string()),
+        git_commit_id: x.git_commit_id.clone(),
+        data,
+    };
+    decided(step, trigger, &event, facts.now)
+}
+
+/// An approval is decided. The decision becomes an event of the commit, because it was not on the bus yet. Its source is the engine's,
+/// which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as answers.
+fn decided(mut step: Step<'_>, trigger: RecordId, event: &CloudEvent, at: Timestamp) -> Decision {
+    let reaction = Reaction { status: Status::Succeeded, ..Reaction::of(event, ReactionKind::Finished, APPROVAL, at) };
+    see(&mut step.next, event, reaction.result, APPROVAL, ReactionKind::Finished);
     let mut data = event.data.clone();
     data.insert("status".into(), json!(reaction.status.as_str()));
-    // The decision becomes an event of the commit: it came in through the API and was not on the bus yet. Its source is the
-    // engine's, which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as
-    // answers.
     step.recorded = true;
     step.record.events.push(crate::record::Draft {
         id: Some(step.approval_id("finished")),
@@ -109,7 +136,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         source: APPROVAL_SOURCE.into(),
         time: event.time,
         answers: crate::record::Answers::Event(trigger.uuid().to_string()),
-        git_commit_id: x.git_commit_id.clone(),
+        git_commit_id: step.next.git_commit_id.clone(),
         with_base: false,
         with: vec![],
         without: vec![],
