@@ -6,3 +6,4 @@ mod gateway;
 mod reads;
 mod stand;
 mod texts;
+mod triggered;

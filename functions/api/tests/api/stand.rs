@@ -138,6 +138,15 @@ impl Stand {
         Answer { status: parts.status.as_u16(), content_type, headers: parts.headers, text }
     }
 
+    /// The routes, for a request beside others.
+    pub fn app(&self) -> Router {
+        self.app.clone()
+    }
+
+    pub async fn get_from(app: Router, path: &str) -> Answer {
+        Self::answer(app, Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
     }
@@ -205,6 +214,11 @@ impl Stand {
     /// Answers the only open trigger of a task, through the API.
     pub async fn execute(&mut self, task: &str, result: &str) {
         let open = self.open(task).await;
+        self.answer_to(&open, task, result).await;
+    }
+
+    /// Answers a trigger, through the API.
+    pub async fn answer_to(&mut self, open: &Value, task: &str, result: &str) {
         for kind in ["started", "finished"] {
             let mut event = json!({
                 "type": format!("sh.keptn.event.{task}.{kind}"), "source": "executor", "id": format!("{kind}-{}", open["id"].as_str().unwrap()),

@@ -92,14 +92,19 @@ pub fn service(project: &ProjectName, service: &str) -> Key {
     Key::new(project_partition(project), format!("V#{service}"))
 }
 
-/// Index partition: open tasks of a name.
+/// Index partition: a shard of the open tasks of a name; it holds all of a project. The name comes last.
 pub fn open_tasks(project: &ProjectName, task: &str) -> String {
-    format!("O#{project}#{task}")
+    open_tasks_in(shard_of(project.as_str()), task)
 }
 
-/// Index sort key of an open task.
+/// Index partition: a shard of the open tasks of a name.
+pub fn open_tasks_in(shard: u32, task: &str) -> String {
+    format!("O#{shard}#{task}")
+}
+
+/// Index sort key of an open task: oldest first, whatever project it belongs to.
 pub fn open_task_sort(x: &Execution, sent: Timestamp, id: &RecordId) -> String {
-    format!("{}#{}#{}#{}#{:03}#{}", x.stage, x.service, ms(sent), id.subject, id.number, id.hash)
+    format!("{}#{}#{}#{}#{}#{:03}#{}", ms(sent), x.project, x.stage, x.service, id.subject, id.number, id.hash)
 }
 
 /// Index partition: a shard of the open executions; it holds all of a project.
