@@ -133,4 +133,9 @@ impl Clock for Worker {
     fn now(&self) -> Timestamp {
         lock(&self.core).now + self.skew
     }
+    /// One step of the scheduler; how much time goes by is up to it.
+    async fn pause(&self, length: Span) {
+        lock(&self.core).pausing = Some((self.id, length));
+        GiveWay::default().await;
+    }
 }

@@ -65,6 +65,9 @@ impl Clock for AtOnce {
     fn now(&self) -> Timestamp {
         self.0.now()
     }
+    async fn pause(&self, length: Span) {
+        block_on(self.0.pause(length));
+    }
 }
 
 /// What the API said.
