@@ -2,7 +2,7 @@
 
 use crate::stand::Stand;
 use keelway_domain::time::Span;
-use keelway_engine::keys::SHARDS;
+use keelway_engine::sequences::keys::TASK_SHARDS;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ async fn a_look_at_all_projects_costs_the_same_however_many_there_are() {
         let after = requests(stand);
         (after.0 - before.0, after.1 - before.1)
     };
-    let shards = u64::from(SHARDS);
+    let shards = u64::from(TASK_SHARDS);
     assert_eq!(cost(&stand, PATH).await, (shards, shards));
     for name in &names {
         stand.trigger(name, "dev", "delivery", "cart").await;

@@ -92,9 +92,17 @@ pub fn service(project: &ProjectName, service: &str) -> Key {
     Key::new(project_partition(project), format!("V#{service}"))
 }
 
-/// Index partition: a shard of the open tasks of a name; it holds all of a project. The name comes last.
+/// Number of index partitions over which the open tasks of a name are spread: what an executor asks for that serves every project.
+pub const TASK_SHARDS: u32 = 4;
+
+/// The shard that holds all open tasks of a project.
+pub fn task_shard(project: &ProjectName) -> u32 {
+    shard_of(project.as_str()) % TASK_SHARDS
+}
+
+/// Index partition: open tasks of a name. The name comes last.
 pub fn open_tasks(project: &ProjectName, task: &str) -> String {
-    open_tasks_in(shard_of(project.as_str()), task)
+    open_tasks_in(task_shard(project), task)
 }
 
 /// Index partition: a shard of the open tasks of a name.

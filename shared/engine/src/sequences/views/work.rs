@@ -6,7 +6,6 @@
 
 use super::MAX_PAGE;
 use crate::item::{Item, Key};
-use crate::keys::{SHARDS, shard_of};
 use crate::ports::{Index, PortError, Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::record;
@@ -122,9 +121,9 @@ impl<P: Ports> Sequences<P> {
             return Ok(OpenWork::default());
         }
         let from = after.map(|place| place.replace('~', "#")).unwrap_or_default();
-        let shards = match filter.project.as_ref().map(|project| shard_of(project.as_str())) {
+        let shards = match filter.project.as_ref().map(keys::task_shard) {
             Some(shard) => shard..shard + 1,
-            None => 0..SHARDS,
+            None => 0..keys::TASK_SHARDS,
         };
         let partitions = tasks.iter().flat_map(|task| shards.clone().map(|shard| keys::open_tasks_in(shard, task.as_str())));
         let queries = partitions.map(|partition| {
