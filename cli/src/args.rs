@@ -370,6 +370,9 @@ pub struct Executor {
     /// How long a request for triggers waits for one, 20s at most; 0s: it does not wait
     #[arg(long, default_value = "20s", value_parser = wait, value_name = "TIME")]
     pub wait: Duration,
+    /// After this time without news, ask every 5 s and do not wait: waiting costs Lambda seconds
+    #[arg(long, default_value = "5m", value_parser = length, value_name = "TIME")]
+    pub idle_after: Duration,
     /// How long a trigger that no place is free for is left to others of this name, before it is claimed
     #[arg(long, default_value = "5s", value_parser = length, value_name = "TIME")]
     pub claim_after: Duration,

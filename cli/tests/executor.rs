@@ -367,6 +367,16 @@ fn an_executor_that_waits_asks_once_and_is_told() {
 }
 
 #[test]
+fn an_executor_without_news_for_a_while_does_not_wait_and_still_takes_what_comes() {
+    let api = Api::start();
+    let _executor = start(&api, &["--wait", "1s", "--idle-after", "1ms"], "true");
+    api.wait("asked again", |world| world.asked.len() == 2);
+    assert!(api.lines()[1].ends_with("&unless=open"), "{:#?}", api.lines());
+    api.world().open.push(trigger("test", "t-1"));
+    api.wait("finished", |world| !of(world, "finished").is_empty());
+}
+
+#[test]
 fn output_that_is_nearly_json_is_told_in_the_log_and_in_the_answer() {
     let api = Api::start();
     api.world().open.push(trigger("test", "t-1"));

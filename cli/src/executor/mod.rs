@@ -16,11 +16,11 @@ use crate::commands::now;
 use crate::error::CliError;
 use crate::output::say;
 use job::{Outcome, Pauses, Taken};
-use places::Places;
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use keelway_wire::cloudevent::{self, Origin};
 use keelway_wire::http::EventPage;
+use places::Places;
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ use tokio::task::JoinSet;
 
 /// More pages of open triggers than this are not read in one go.
 const PAGES: usize = 50;
+/// How often to ask when there has been no news for a while. A request that waits is paid for by its length: asking
+/// like this costs a fortieth of waiting.
+const IDLE_POLL: Duration = Duration::from_secs(5);
 /// The most triggers that wait for a place in this process: others may have one.
 const QUEUE: usize = 256;
 
@@ -85,7 +88,7 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
         inherited: None,
         fingerprint: None,
     };
-    pool.serve(what.poll, what.wait).await
+    pool.serve(&Rhythm { poll: what.poll, wait: what.wait, idle_after: what.idle_after }).await
 }
 
 fn signals() -> Result<watch::Receiver<Phase>, CliError> {
@@ -120,6 +123,13 @@ struct Found {
     fingerprint: Option<String>,
 }
 
+/// When to ask.
+struct Rhythm {
+    poll: Duration,
+    wait: Duration,
+    idle_after: Duration,
+}
+
 struct Pool {
     worker: Arc<Worker>,
     phase: watch::Receiver<Phase>,
@@ -135,11 +145,14 @@ struct Pool {
 }
 
 impl Pool {
-    async fn serve(mut self, poll: Duration, wait: Duration) -> Result<ExitCode, CliError> {
+    async fn serve(mut self, rhythm: &Rhythm) -> Result<ExitCode, CliError> {
         let mut failing: Option<(String, Pauses)> = None;
+        let mut news = Instant::now();
         let mut phase = self.phase.clone();
         while *phase.borrow() == Phase::Serve {
             self.note_what_is_done();
+            let idle = news.elapsed() >= rhythm.idle_after;
+            let (wait, poll) = if idle { (Duration::ZERO, rhythm.poll.max(IDLE_POLL)) } else { (rhythm.wait, rhythm.poll) };
             let looked = tokio::select! {
                 looked = self.look(wait) => looked,
                 _ = phase.wait_for(|phase| *phase > Phase::Serve) => break,
@@ -150,6 +163,7 @@ impl Pool {
                         log("the API answers again");
                     }
                     if let Some(found) = found {
+                        news = Instant::now();
                         self.take(found).await;
                     }
                 }

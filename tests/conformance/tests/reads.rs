@@ -1,10 +1,16 @@
 //! How long an answer of the API waits for the table, counted in requests that follow each other: nothing here depends on how fast a
 //! machine is.
 
-use keelway_conformance::stand::{Stand, project, shipyard};
+use keelway_conformance::stand::{BEGIN, Stand, project, shipyard};
+use keelway_domain::names::{Context, ProjectName, TaskName};
+use keelway_domain::sequences::Execution;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::sequences::views::EventFilter;
-use keelway_world::exec::step;
+use keelway_engine::item::{Item, Key};
+use keelway_engine::ports::Write;
+use keelway_engine::protocol::create;
+use keelway_engine::sequences::keys;
+use keelway_engine::sequences::views::{EventFilter, WorkFilter};
+use keelway_world::exec::{block_on, step};
 use std::collections::BTreeSet;
 use std::task::Poll;
 
@@ -64,4 +70,56 @@ fn a_slow_table_makes_pages_shorter_and_loses_nothing() {
     }
     assert!(pages > 1);
     assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (25, 25), "each once");
+}
+
+/// An open task like this one in another project and context, sent at another time: its execution and its record.
+fn put_like(stand: &Stand, x: &Execution, project: ProjectName, context: &str, sent: Timestamp) {
+    let copy = Execution { project, context: Context::new(context).unwrap(), sent: Some(sent), ..x.clone() };
+    let Write::Put(item, _) = create(&copy, BEGIN) else { panic!("a subject is created by a put") };
+    let record = |x: &Execution| keys::record(&x.project, &x.context, &x.record.unwrap());
+    let like = stand.item(&record(x)).unwrap();
+    let Key { pk, sk } = record(&copy);
+    stand.put(Item { key: Key::new(pk, sk), ..like });
+    stand.put(item);
+}
+
+#[test]
+fn more_open_triggers_than_are_read_at_once_come_oldest_first_and_each_once() {
+    const OPEN: usize = 6_000;
+    let stand = stand(1);
+    let x = stand.executions("context-00").remove(0);
+    let sent = |n: usize| BEGIN + Span::seconds(100 + (n * 7_919 % OPEN) as i64);
+    for n in 0..OPEN {
+        // Most of them are in one project: its part of the index is longer than what is read at once.
+        let project = if n % 3 == 0 { format!("project-{}", n % 20) } else { "project".to_owned() };
+        put_like(&stand, &x, ProjectName::new(project).unwrap(), &format!("c{n}"), sent(n));
+    }
+    let mut expected: Vec<usize> = (0..OPEN).collect();
+    expected.sort_by_key(|n| sent(*n));
+    let tasks = [TaskName::new("build").unwrap()];
+    for project in [None, ProjectName::new("project").ok()] {
+        let of = |n: &&usize| project.is_none() || *n % 3 != 0;
+        let filter = WorkFilter { project: project.clone(), ..WorkFilter::default() };
+        let mut expected: Vec<String> = expected.iter().filter(of).map(|n| format!("c{n}")).collect();
+        if project.is_none() {
+            expected.insert(0, "context-00".into());
+        }
+        let (mut seen, mut key, mut pages) = (vec![], None, 0);
+        loop {
+            let before = stand.world.core().request_count();
+            let open = block_on(stand.engine.open_work(&tasks, &filter, key.as_deref())).unwrap();
+            let page = block_on(stand.engine.work_page(&open, 100)).unwrap();
+            let requests = stand.world.core().request_count() - before;
+            assert!(requests <= u64::from(keys::TASK_SHARDS) + 4, "{requests} requests for a page");
+            assert!(pages > 0 || open.fingerprint().is_none(), "not all of it was read");
+            seen.extend(page.events.iter().map(|event| event["shkeptncontext"].as_str().unwrap().to_owned()));
+            pages += 1;
+            key = page.next;
+            if key.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, expected);
+        assert!(pages <= OPEN / 80, "{pages} pages");
+    }
 }
