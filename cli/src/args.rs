@@ -367,9 +367,18 @@ pub struct Executor {
     /// A command that takes longer is ended: SIGTERM, 5 s later SIGKILL
     #[arg(long, default_value = "15m", value_parser = length, value_name = "TIME")]
     pub timeout: Duration,
-    /// How often to ask for triggers
+    /// The pause between two requests for triggers
     #[arg(long, default_value = "500ms", value_parser = length, value_name = "TIME")]
     pub poll: Duration,
+    /// How long a request for triggers waits for one, 20s at most; 0s: it does not wait
+    #[arg(long, default_value = "20s", value_parser = wait, value_name = "TIME")]
+    pub wait: Duration,
+    /// After this time without news, ask every 5 s and do not wait: waiting costs Lambda seconds
+    #[arg(long, default_value = "5m", value_parser = length, value_name = "TIME")]
+    pub idle_after: Duration,
+    /// How long a trigger that no place is free for is left to others of this name, before it is claimed
+    #[arg(long, default_value = "5s", value_parser = length, value_name = "TIME")]
+    pub claim_after: Duration,
     /// Copy the commands' standard error to this one's
     #[arg(long)]
     pub echo: bool,
@@ -387,6 +396,15 @@ fn length(text: &str) -> Result<Duration, String> {
     match u64::try_from(span.0) {
         Ok(millis) if millis > 0 => Ok(Duration::from_millis(millis)),
         _ => Err("must be longer than 0, for example 30s".into()),
+    }
+}
+
+/// The API waits in whole seconds.
+fn wait(text: &str) -> Result<Duration, String> {
+    let span = Span::parse(text).map_err(|error| error.to_string())?;
+    match u64::try_from(span.0) {
+        Ok(millis) if millis <= 20_000 && millis % 1000 == 0 => Ok(Duration::from_millis(millis)),
+        _ => Err("must be whole seconds from 0s to 20s".into()),
     }
 }
 

@@ -6,7 +6,6 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use keelway_engine::sequences::views::{MAX_PAGE, Position, Window};
 use serde::de::DeserializeOwned;
@@ -154,11 +153,6 @@ pub fn window(from: Option<&String>, before: Option<&String>) -> Answer<Window> 
         },
     };
     Ok(Window { after: time("fromTime", from)?, before: time("beforeTime", before)? })
-}
-
-/// A project's name; one that breaks the rule for names names no project.
-pub fn project(text: &str) -> Option<ProjectName> {
-    ProjectName::new(text).ok()
 }
 
 /// A text that people wrote: not too long, no control characters.

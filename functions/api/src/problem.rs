@@ -68,7 +68,7 @@ impl IntoResponse for Refused {
 impl From<PortError> for Refused {
     fn from(error: PortError) -> Self {
         match &error {
-            PortError::Retry { .. } => {
+            PortError::Retry { .. } | PortError::Contended { .. } => {
                 tracing::warn!(%error, "a request could not be served for now");
                 let detail = "a service behind the API is busy or away: send the same again in a moment, it counts once";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "try again", detail)

@@ -3,7 +3,7 @@
 //! are in [`crate::table`].
 
 use crate::item::{Attrs, Item, Key, Name};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
 /// Why a request failed.
@@ -17,6 +17,14 @@ pub enum PortError {
         /// What the service said.
         reason: String,
     },
+    /// Other writers keep changing the item: the message should be retried within seconds, since nothing is out of order.
+    #[error("{request} met other writers: {reason}")]
+    Contended {
+        /// Which request.
+        request: &'static str,
+        /// Who and what, as far as is known.
+        reason: String,
+    },
     /// The request can never succeed as it is: too large, malformed, not allowed.
     #[error("{request} was refused: {reason}")]
     Refused {
@@ -25,6 +33,13 @@ pub enum PortError {
         /// What the service said.
         reason: String,
     },
+}
+
+impl PortError {
+    /// Whether the same message may succeed later.
+    pub fn passes(&self) -> bool {
+        !matches!(self, Self::Refused { .. })
+    }
 }
 
 /// When a write may happen.
@@ -289,6 +304,8 @@ pub trait Queue: Send + Sync {
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
+    /// Lets this much time go by, so that other writers come through. Nothing may depend on how long it really is.
+    fn pause(&self, length: Span) -> impl Future<Output = ()> + Send;
 }
 
 /// All ports in one value.

@@ -66,6 +66,9 @@ pub struct EventPage {
     pub page_size: u64,
     /// How many events this page has.
     pub total_count: u64,
+    /// Open triggers only: what stands for all that are open. Sent back as `unless`, the next answer waits until others are open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 /// A page of sequence states, newest first: `GET /v1/sequence/{project}`.

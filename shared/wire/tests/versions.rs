@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{findings, parse, sequence, shipyard};
+use common::{findings, parse, read, sequence, shipyard};
 
 #[test]
 fn versions_from_0_2_on_are_read_with_or_without_prefix_under_either_name() {
     for version in ["apiVersion: spec.keptn.sh/0.2.0", "version: 0.2.0", "apiVersion: 0.2", "version: 'spec.keptn.sh/0.2.4'"] {
         let text = sequence("").replace("apiVersion: spec.keptn.sh/0.2.3", version);
         assert_eq!(findings(&text), "", "{version}");
+        assert_eq!(read(&text).shipyard.stages.len(), 1, "{version}");
     }
     insta::assert_snapshot!(findings(&sequence("").replace("0.2.3", "1.2.0")), @r"
     warning: shipyard.yaml:1:13: apiVersion: 1.2.0 is a version not known here and is read like 0.2: write `apiVersion: spec.keptn.sh/0.2.3`

@@ -8,3 +8,4 @@ mod raw;
 mod reads;
 mod stand;
 mod texts;
+mod triggered;

@@ -65,6 +65,9 @@ impl Clock for AtOnce {
     fn now(&self) -> Timestamp {
         self.0.now()
     }
+    async fn pause(&self, length: Span) {
+        block_on(self.0.pause(length));
+    }
 }
 
 /// What the API said.
@@ -143,6 +146,10 @@ impl Stand {
         Answer { status: parts.status.as_u16(), content_type, headers: parts.headers, text }
     }
 
+    pub async fn get_from(app: Router, path: &str) -> Answer {
+        Self::answer(app, Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
     }
@@ -210,6 +217,11 @@ impl Stand {
     /// Answers the only open trigger of a task, through the API.
     pub async fn execute(&mut self, task: &str, result: &str) {
         let open = self.open(task).await;
+        self.answer_to(&open, task, result).await;
+    }
+
+    /// Answers a trigger, through the API.
+    pub async fn answer_to(&mut self, open: &Value, task: &str, result: &str) {
         for kind in ["started", "finished"] {
             let mut event = json!({
                 "type": format!("sh.keptn.event.{task}.{kind}"), "source": "executor", "id": format!("{kind}-{}", open["id"].as_str().unwrap()),

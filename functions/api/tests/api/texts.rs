@@ -53,8 +53,8 @@ async fn keys_that_no_page_ended_with_are_refused() {
     let stand = stand().await;
     let long = long();
     let wrong = [
-        format!("/v1/event/triggered/deployment?nextPageKey=shop~{long}"),
-        format!("/v1/event/triggered/deployment?stage=dev&nextPageKey=shop~dev~{long}"),
+        format!("/v1/event/triggered/deployment?nextPageKey=1795000000000~{long}"),
+        format!("/v1/event/triggered/deployment?stage=dev&nextPageKey=1795000000000~dev~{long}"),
         format!("/v1/event/triggered/deployment?nextPageKey={long}~"),
         format!("/v1/project/shop/service?nextPageKey={long}"),
         format!("/v1/project/shop/stage/dev/service?nextPageKey={long}"),
@@ -144,9 +144,11 @@ async fn whatever_a_client_writes_is_no_error_of_ours() {
         "/v1/event/triggered/deployment?stage=@&service=@",
         "/v1/event/triggered/deployment?eventID=@",
         "/v1/event/triggered/deployment?nextPageKey=@",
-        "/v1/event/triggered/deployment?nextPageKey=shop~@",
+        "/v1/event/triggered/deployment?nextPageKey=1795000000000~@",
         "/v1/event/triggered/deployment?nextPageKey=@~@",
-        "/v1/event/triggered/deployment?project=shop&stage=dev&nextPageKey=shop~@",
+        "/v1/event/triggered/deployment?project=shop&stage=dev&nextPageKey=1795000000000~@",
+        "/v1/event/triggered/deployment?unless=@",
+        "/v1/event/triggered/deployment?wait=@",
     ];
     for text in &texts {
         for path in reads {

@@ -180,4 +180,7 @@ impl Clock for Planted {
     fn now(&self) -> Timestamp {
         self.inner.now() + Span(0)
     }
+    async fn pause(&self, length: Span) {
+        self.inner.pause(length).await;
+    }
 }

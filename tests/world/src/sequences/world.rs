@@ -205,7 +205,10 @@ impl SequencesStand for SequencesWorld {
         let mut events = vec![];
         for ty in types {
             let EventType::Task(task, _) = EventType::parse(ty) else { continue };
-            let page = block_on(self.api.open_triggers(&task, &filter, 100, None));
+            let page = block_on(async {
+                let open = self.api.open_work(&[task], &filter, None).await?;
+                self.api.work_page(&open, 100).await
+            });
             events.extend(page.map(|page| page.events).unwrap_or_default());
         }
         Some(events)

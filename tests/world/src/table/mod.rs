@@ -161,7 +161,7 @@ impl Table {
         limits::write(write)?;
         if self.is_pending(write.key()) {
             // After the tries of the port on DynamoDB, which waits a little between them.
-            return Err(PortError::Retry { request: "write", reason: "TransactionConflict".into() });
+            return Err(PortError::Contended { request: "write", reason: "TransactionConflict".into() });
         }
         if !self.holds(write) {
             let present = self.items.get(write.key()).map(|item| (**item).clone());
