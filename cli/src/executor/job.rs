@@ -96,11 +96,13 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: w
     if let Some(outcome) = wait(worker, taken, &mut turn, &mut phase, began).await {
         return outcome;
     }
-    if waited || attempt > 1 {
-        tell(worker, taken, RUNS, &mut phase).await;
+    if (waited || attempt > 1) && !tell(worker, taken, RUNS, &mut phase).await {
+        return Outcome::Dropped;
     }
-    if attempt > 1 {
-        line(taken, "started again: an earlier run did not answer");
+    match (attempt > 1, waited) {
+        (true, _) => line(taken, "started again: an earlier run did not answer"),
+        (false, true) => line(taken, RUNS),
+        (false, false) => (),
     }
     let began = Instant::now();
     let Some(run) = command::run(job(worker, taken, attempt), phase.clone()).await else {
@@ -135,8 +137,8 @@ async fn wait(
                 return Some(Outcome::Dropped);
             }
         };
-        if tells {
-            tell(worker, taken, WAITS, phase).await;
+        if tells && !tell(worker, taken, WAITS, phase).await {
+            return Some(Outcome::Dropped);
         }
     }
     let told = match told(worker, taken, phase).await {
@@ -172,11 +174,16 @@ async fn is_open(worker: &Worker, taken: &Taken) -> bool {
     page.map_or(true, |page| !page.events.is_empty())
 }
 
-/// Says what the work is at. If that cannot be said, the work goes on.
-async fn tell(worker: &Worker, taken: &Taken, what: &str, phase: &mut watch::Receiver<Phase>) {
+/// Says what the work is at. A refusal does not stop the work; `false`: told to stop before it was said.
+async fn tell(worker: &Worker, taken: &Taken, what: &str, phase: &mut watch::Receiver<Phase>) -> bool {
     let event = answer::status_changed(&worker.name, &taken.task, &taken.trigger, now(), what);
-    if let Delivered::Refused(error) = deliver(worker, taken, &event, phase, Phase::Finish).await {
-        line(taken, &format!("its state was refused: {error}"));
+    match deliver(worker, taken, &event, phase, Phase::Finish).await {
+        Delivered::Yes => true,
+        Delivered::Refused(error) => {
+            line(taken, &format!("its state was refused: {error}"));
+            true
+        }
+        Delivered::Stopped => false,
     }
 }
 
