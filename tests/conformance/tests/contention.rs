@@ -24,11 +24,14 @@ struct Count {
     took: Span,
 }
 
+/// A worker that handles a message: when it is ready for its next request, and its number.
+type Running = (Timestamp, usize, Task<Result<Handled, PortError>>);
+
 /// Every worker handles one message after the other; whoever is ready first makes the next request.
 fn work(stand: &Stand, deliveries: &[Delivery]) -> Count {
     let (began, before) = (stand.world.now(), stand.world.core().request_count());
     let mut waiting = deliveries.iter();
-    let mut running: Vec<(Timestamp, usize, Task<Result<Handled, PortError>>)> = vec![];
+    let mut running: Vec<Running> = vec![];
     let mut contended = 0;
     let mut free: Vec<usize> = (0..WORKERS).rev().collect();
     loop {

@@ -91,14 +91,14 @@ fn more_open_triggers_than_are_read_at_once_come_oldest_first_and_each_once() {
     let sent = |n: usize| BEGIN + Span::seconds(100 + (n * 7_919 % OPEN) as i64);
     for n in 0..OPEN {
         // Most of them are in one project: its part of the index is longer than what is read at once.
-        let project = if n % 3 == 0 { format!("project-{}", n % 20) } else { "project".to_owned() };
+        let project = if n.is_multiple_of(3) { format!("project-{}", n % 20) } else { "project".to_owned() };
         put_like(&stand, &x, ProjectName::new(project).unwrap(), &format!("c{n}"), sent(n));
     }
     let mut expected: Vec<usize> = (0..OPEN).collect();
     expected.sort_by_key(|n| sent(*n));
     let tasks = [TaskName::new("build").unwrap()];
     for project in [None, ProjectName::new("project").ok()] {
-        let of = |n: &&usize| project.is_none() || *n % 3 != 0;
+        let of = |n: &&usize| project.is_none() || !n.is_multiple_of(3);
         let filter = WorkFilter { project: project.clone(), ..WorkFilter::default() };
         let mut expected: Vec<String> = expected.iter().filter(of).map(|n| format!("c{n}")).collect();
         if project.is_none() {
