@@ -4,6 +4,7 @@ use super::Bare;
 use super::advance::Step;
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
+use super::show;
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
@@ -167,6 +168,8 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
     if step.last.as_ref().is_some_and(|event| event.data.contains_key("message")) {
         step.record.base.insert("message".into(), json!(""));
     }
+    let told = step.last.clone();
+    show::task_done(&mut step, task, result, told.as_ref());
     step.task_done(task, result, status);
     if step.refuse_if_too_large(task, &Object::new()) {
         return step.commit();

@@ -20,6 +20,7 @@ mod lane;
 mod load;
 mod look;
 pub mod message;
+pub mod standing;
 mod subject;
 mod turn;
 pub mod views;
