@@ -36,7 +36,5 @@ pub async fn list<P: Ports + 'static>(
     let (environments, next) = api.engine().environments(&project, &filter, size, after).await?;
     let (n, now) = (environments.len(), api.engine().now().rfc3339());
     let next = next.unwrap_or_else(|| "0".into());
-    Ok(axum::Json(
-        json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now}),
-    ))
+    Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
 }

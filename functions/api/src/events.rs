@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, TaskName};
+use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
@@ -87,16 +88,22 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
         (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
         (None, Some(of)) => match api.engine().project_of(&of).await? {
             Some(project) => api.engine().events_of(&project, &of, &filter, size, from).await?,
-            None => return Ok(event_page(vec![], size, None)),
+            None => return Ok(event_page(vec![], size, None, api.engine().now())),
         },
         (None, None) => return Err(Refused::field("keptnContext", "is missing, and project is, too: name one of them")),
     };
-    Ok(event_page(page.items, size, (page.next != 0).then(|| page.next.to_string())))
+    Ok(event_page(page.items, size, (page.next != 0).then(|| page.next.to_string()), api.engine().now()))
 }
 
-fn event_page(events: Vec<Value>, size: usize, next: Option<String>) -> axum::Json<EventPage> {
+fn event_page(events: Vec<Value>, size: usize, next: Option<String>, now: Timestamp) -> axum::Json<EventPage> {
     let n = events.len() as u64;
-    axum::Json(EventPage { events, next_page_key: next.unwrap_or_else(|| "0".into()), page_size: size as u64, total_count: n })
+    axum::Json(EventPage {
+        events,
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: size as u64,
+        total_count: n,
+        now: now.rfc3339(),
+    })
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -127,7 +134,7 @@ pub async fn triggered<P: Ports + 'static>(
         None => None,
     };
     let id = match given(wanted.event_id.as_ref()).map(RecordId::from_uuid) {
-        Some(None) => return Ok(event_page(vec![], size, None)),
+        Some(None) => return Ok(event_page(vec![], size, None, api.engine().now())),
         Some(id) => id,
         None => None,
     };
@@ -138,7 +145,7 @@ pub async fn triggered<P: Ports + 'static>(
         return Err(no_page_key(after));
     }
     let WorkPage { events, next } = api.engine().open_triggers(&task, &filter, size, after).await?;
-    Ok(event_page(events, size, next))
+    Ok(event_page(events, size, next, api.engine().now()))
 }
 
 /// Whether a page of open triggers may have ended with it: a project, and a position in the index.

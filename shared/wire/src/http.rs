@@ -71,6 +71,8 @@ pub struct EventPage {
     pub page_size: u64,
     /// How many events this page has.
     pub total_count: u64,
+    /// The server's clock, RFC 3339.
+    pub now: String,
 }
 
 /// A page of sequence states, newest first: `GET /v1/sequence/{project}`.

@@ -2,7 +2,9 @@
 
 mod apply;
 mod commands;
+mod environments;
 mod gateway;
 mod reads;
 mod stand;
 mod texts;
+mod waits;

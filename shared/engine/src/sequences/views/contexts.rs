@@ -6,6 +6,7 @@ use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::record;
 use crate::sequences::Sequences;
+use crate::sequences::commands::VISIBLE;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::{Loaded, keys, lane};
 use keelway_domain::event::PREFIX;
@@ -216,7 +217,7 @@ impl<P: Ports> Sequences<P> {
             unreached.learn(&one.x, sequence.as_ref(), shipyard.as_deref());
         }
         let accepted = Timestamp(item.number("at").unwrap_or(0));
-        let recent = self.ports.now() < accepted + FOLLOW_UP_AWAITED;
+        let recent = self.ports.now() < accepted + VISIBLE;
         let over = !shown.is_empty() && shown.iter().all(|one| one.x.outcome.is_some());
         let goes_on = over && *complete && self.follow_ups_to_come(shown).await?;
         let mut state = json!({

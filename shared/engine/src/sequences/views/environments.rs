@@ -115,7 +115,9 @@ impl<P: Ports> Sequences<P> {
         }
         let mut told = json!({"stage": stage, "service": service});
         if let Some(running) = running {
-            told["image"] = json!(running.deployed.image);
+            if let Some(image) = running.deployed.image {
+                told["image"] = json!(image);
+            }
             told["since"] = json!(running.deployed.at.rfc3339());
             told["shkeptncontext"] = json!(running.context.as_str());
             told["deliveryAcceptedAt"] = json!(running.accepted.rfc3339());
