@@ -19,12 +19,14 @@ enum Step {
     Passed,
 }
 /// One after the other.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 11] = [
     Step::Times,
     Step::Words(60),
     Step::Missed,
     Step::Words(40),
+    Step::Words(34),
     Step::Words(30),
+    Step::Words(26),
     Step::Words(22),
     Step::Passed,
     Step::Words(16),

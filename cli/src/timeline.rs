@@ -76,7 +76,7 @@ impl Entry {
         let begin = format!("{label}{offset:>7}  {stage:<10}  {name:<14}  {kind:<14}  ");
         let result = format!("{:<7}", self.result);
         let room = look.width.map_or(usize::MAX, |width| width.saturating_sub(columns(&begin) + columns(&result) + 2));
-        let note = look.cut(&self.note, room.max(20));
+        let note = look.cut(&self.note, room);
         format!("{begin}{}  {note}", painted(&self.result, &result, look)).trim_end().to_owned()
     }
 }
