@@ -3,7 +3,7 @@
 use crate::api_error::{ApiError, WAY_OUT};
 use crate::error::CliError;
 use keelway_wire::http::Problem;
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, IF_MATCH};
 use reqwest::{Method, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,8 +20,8 @@ pub enum Body<'a> {
     None,
     /// JSON.
     Json(&'a Value),
-    /// Manifests.
-    Manifest(&'a str),
+    /// Manifests; with a revision, only if that one is in force.
+    Manifest(&'a str, Option<&'a str>),
 }
 
 /// The API behind its base address.
@@ -129,7 +129,11 @@ impl Api {
         let request = match body {
             Body::None => request,
             Body::Json(json) => request.json(json),
-            Body::Manifest(text) => request.header(CONTENT_TYPE, "application/yaml").body((*text).to_owned()),
+            Body::Manifest(text, replaces) => {
+                let request =
+                    replaces.iter().fold(request, |request, revision| request.header(IF_MATCH, format!("\"{revision}\"")));
+                request.header(CONTENT_TYPE, "application/yaml").body((*text).to_owned())
+            }
         };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();

@@ -38,6 +38,7 @@ fn arguments_that_make_no_sense() {
         &["watch"],
         &["executor", "--name", "n", "--on", "approval", "--", "true"],
         &["executor", "--name", "shipyard-controller", "--on", "test", "--", "true"],
+        &["executor", "--name", "Shipyard.Controller", "--on", "test", "--", "true"],
         &["executor", "--name", "n", "--on", "test"],
         &["executor", "--name", "n", "--on", "test", "--timeout", "soon", "--", "true"],
         &["shipyard", "validate"],
@@ -96,6 +97,33 @@ fn apply_checks_everything_then_sends_projects_first() {
     let refused = api.run(&["apply", "-f", &place]);
     assert_eq!((refused.code, api.world().asked.len()), (1, 2));
     assert!(refused.err.contains("nothing was sent"), "{}", refused.err);
+}
+
+#[test]
+fn apply_replaces_the_revision_that_was_seen() {
+    let api = Api::start();
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().display().to_string();
+    write(&dir.path().join("project.yaml"), PROJECT);
+    write(&dir.path().join("shipyard.yaml"), SHIPYARD);
+    api.can("POST /v1/apply", json!({"applied": [], "warnings": []}));
+    let revision = "ce013625030ba8dba906f756967f9e9ca394464a";
+    let ran = api.run(&["apply", "-f", &place, "--if-match", revision]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let sent: Vec<Option<String>> = api.world().asked.iter().map(|asked| asked.if_match.clone()).collect();
+    assert_eq!(sent, [None, Some(format!("\"{revision}\""))], "the project's file replaces nothing");
+    let problem = json!({"title": "precondition failed", "status": 412, "detail": "project shop has revision 7f3a in force"});
+    api.world().canned.insert("POST /v1/apply".into(), (412, problem));
+    let refused = api.run(&["apply", "-f", &format!("{place}/shipyard.yaml"), "--if-match", revision]);
+    assert_eq!((refused.code, refused.err.contains("revision 7f3a in force")), (1, true), "{}", refused.err);
+    write(&dir.path().join("other.yaml"), SHIPYARD);
+    for (words, says) in [
+        (&["apply", "-f", &place, "--if-match", revision][..], "the files have 2: apply one at a time"),
+        (&["apply", "-f", &place, "--if-match", "7f3a"], "is no revision: give the 40 hexadecimal digits"),
+    ] {
+        let ran = api.run(words);
+        assert_eq!((ran.code, ran.err.contains(says)), (2, true), "{words:?}: {}", ran.err);
+    }
 }
 
 #[test]
@@ -326,13 +354,16 @@ fn an_approval_can_be_waited_for() {
 #[test]
 fn control_and_events_from_files() {
     let api = Api::start();
-    api.can("POST /v1/sequence/shop/context-a/control", json!({}));
+    let told = |open: u64, detail: &str| json!({"keptnContext": "context-a", "open": open, "detail": detail});
+    api.can("POST /v1/sequence/shop/context-a/control", told(1, "1 open sequence will be paused"));
     let ran = api.run(&["pause", "sequence", "-p", "shop", "-c", "context-a", "--stage", "dev"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert_eq!(
-        serde_json::from_str::<Value>(&api.world().asked.last().unwrap().body).unwrap(),
-        json!({"stage": "dev", "state": "pause"})
-    );
+    assert_eq!((ran.code, ran.out.as_str()), (0, "pause: 1 open sequence will be paused\n"), "{}", ran.err);
+    assert!(ran.err.contains("keelway get sequences --project shop --context context-a"), "{}", ran.err);
+    let sent = api.world().asked.last().unwrap().body.clone();
+    assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), json!({"stage": "dev", "state": "pause"}));
+    api.can("POST /v1/sequence/shop/context-a/control", told(0, "nothing was aborted"));
+    let ran = api.run(&["abort", "sequence", "-p", "shop", "-c", "context-a"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "abort: nothing was aborted\n", ""));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("event.json");
     let path = file.display().to_string();

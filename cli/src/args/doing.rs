@@ -1,6 +1,6 @@
 //! What changes something: `trigger`, `approve`, `pause`, `send`, `shipyard`, `executor`.
 
-use super::values::{answerable, executor_name, length, name};
+use super::values::{answerable, executor_name, length, name, wait};
 use super::{Output, Scope, Watching, examples};
 use crate::pairs;
 use clap::{Args as Group, Subcommand};
@@ -165,9 +165,18 @@ pub struct Executor {
     /// A command that takes longer is ended: SIGTERM, 5 s later SIGKILL
     #[arg(long, default_value = "15m", value_parser = length, value_name = "TIME")]
     pub timeout: Duration,
-    /// How often to ask for triggers
+    /// The pause between two requests for triggers
     #[arg(long, default_value = "500ms", value_parser = length, value_name = "TIME")]
     pub poll: Duration,
+    /// How long a request for triggers waits for one, 20s at most; 0s: it does not wait
+    #[arg(long, default_value = "20s", value_parser = wait, value_name = "TIME")]
+    pub wait: Duration,
+    /// After this time without news, ask every 5 s and do not wait: waiting costs Lambda seconds
+    #[arg(long, default_value = "5m", value_parser = length, value_name = "TIME")]
+    pub idle_after: Duration,
+    /// How long a trigger that no place is free for is left to others of this name, before it is claimed
+    #[arg(long, default_value = "5s", value_parser = length, value_name = "TIME")]
+    pub claim_after: Duration,
     /// Copy the commands' standard error to this one's
     #[arg(long)]
     pub echo: bool,

@@ -11,7 +11,7 @@ pub use reading::*;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
-use values::name;
+use values::{name, revision};
 
 /// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks.
 #[derive(Parser)]
@@ -125,6 +125,9 @@ pub struct Apply {
     /// The project of the shipyards [default: their annotation, or metadata.name without shipyard-]
     #[arg(short, long, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
+    /// Apply the one shipyard of these files only if this revision is in force, as `apply` printed it
+    #[arg(long, value_name = "REVISION", value_parser = revision)]
+    pub if_match: Option<String>,
     /// Only read and check them here; nothing is sent
     #[arg(long)]
     pub dry_run: bool,

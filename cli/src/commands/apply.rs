@@ -31,6 +31,13 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
         let what = if refused == 1 { "one file is".into() } else { format!("{refused} files are") };
         return Err(CliError::Failed(format!("{what} refused for the reasons above: nothing was sent; mend them and apply again")));
     }
+    let shipyards = |documents: &[Document]| documents.iter().filter(|document| matches!(document, Document::Shipyard(_))).count();
+    let together: usize = texts.iter().map(|(_, documents)| shipyards(documents)).sum();
+    if what.if_match.is_some() && together != 1 {
+        let text =
+            format!("--if-match names the revision that one shipyard replaces, but the files have {together}: apply one at a time");
+        return Err(CliError::Usage(text));
+    }
     let declares = |documents: &[Document]| documents.iter().any(|document| matches!(document, Document::Project(_)));
     texts.sort_by_key(|(_, documents)| !declares(documents));
     if what.dry_run {
@@ -40,8 +47,9 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
         });
     }
     let api = api()?;
-    for (file, _) in &texts {
-        let applied = send(&api, file, what.project.as_ref()).await?;
+    for (file, documents) in &texts {
+        let replaces = what.if_match.as_deref().filter(|_| shipyards(documents) == 1);
+        let applied = send(&api, file, what.project.as_ref(), replaces).await?;
         for document in &applied.applied {
             say(&line(document))?;
         }
@@ -49,9 +57,9 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
     Ok(())
 }
 
-async fn send(api: &Api, file: &Text, project: Option<&ProjectName>) -> Result<Applied, CliError> {
+async fn send(api: &Api, file: &Text, project: Option<&ProjectName>, replaces: Option<&str>) -> Result<Applied, CliError> {
     let project = project.map_or("", ProjectName::as_str);
-    match api.call(Method::POST, &["apply"], &[("project", project)], Body::Manifest(&file.text)).await {
+    match api.call(Method::POST, &["apply"], &[("project", project)], Body::Manifest(&file.text, replaces)).await {
         Ok(applied) => Ok(applied),
         Err(error) => {
             let name = if file.name == "-" { "standard input" } else { &file.name };

@@ -66,12 +66,13 @@ async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliErr
         None => find::project_of(api, context).await?,
     };
     let stage = stage.as_ref().map(ToString::to_string).unwrap_or_default();
-    let place = if stage.is_empty() { String::new() } else { format!(" in {stage}") };
     let body = Control { state: state.to_owned(), stage };
-    let _: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;
-    say(&format!(
-        "{state} of {context}{place} is in force; it shows in: keelway get sequences --project {project} --context {context}"
-    ))
+    let answer: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;
+    say(&format!("{state}: {}", answer["detail"].as_str().unwrap_or("accepted")))?;
+    if answer["open"].as_u64() != Some(0) {
+        eprintln!("it shows in: keelway get sequences --project {project} --context {context}");
+    }
+    Ok(())
 }
 
 /// This machine's clock.

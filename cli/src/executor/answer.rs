@@ -3,6 +3,7 @@
 //! Ids follow from the executor's name and the trigger, so that replicas of one name, and a second run after a crash, tell the
 //! same event and count once.
 
+use super::data;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use keelway_domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -60,18 +61,15 @@ pub fn started(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp) -> 
 /// `<task>.finished`
 pub fn finished(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, run: &Run) -> Value {
     let (result, status, why) = verdict(&run.ended);
-    let own = serde_json::from_slice::<Object>(&run.stdout).ok();
+    let own = data::read(&run.stdout).ok();
     let said = match (tail(&run.stderr), &own) {
         (said, None) if said.is_empty() => tail(&run.stdout),
         (said, _) => said,
     };
-    let message = match (why, said.is_empty()) {
-        (None, _) => said,
-        (Some(why), true) => why,
-        // A plain exit code says less than the command itself.
-        (Some(_), false) if status == Status::Succeeded => said,
-        (Some(why), false) => tail(format!("{why}: {said}").as_bytes()),
-    };
+    // A plain exit code says less than the command itself.
+    let why = why.filter(|_| said.is_empty() || status != Status::Succeeded);
+    let parts = [warning(run), why, Some(said).filter(|said| !said.is_empty())];
+    let message = joined(&parts.into_iter().flatten().collect::<Vec<_>>());
     let mut data = common(trigger);
     data.insert("status".into(), json!(status.as_str()));
     data.insert("result".into(), json!(result.as_str()));
@@ -80,6 +78,21 @@ pub fn finished(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, ru
         data.insert(task.to_owned(), Value::Object(own));
     }
     event(name, task, trigger, Kind::Finished, now, data)
+}
+
+/// What to tell about an output that was probably meant as data and is none, of a command that ended by itself.
+pub fn warning(run: &Run) -> Option<String> {
+    matches!(run.ended, Ended::Code(_)).then(|| data::read(&run.stdout).err().flatten()).flatten()
+}
+
+/// `<task>.status.changed`: not derived from the trigger alone, because each says something about its own moment and process.
+pub fn status_changed(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, message: &str) -> Value {
+    let mut data = common(trigger);
+    data.insert("status".into(), json!(Status::Succeeded.as_str()));
+    data.insert("message".into(), json!(message));
+    let mut event = event(name, task, trigger, Kind::StatusChanged, now, data);
+    event["id"] = json!(Uuid::now_v7().to_string());
+    event
 }
 
 /// `<task>.finished` in place of one the API refused: the sequence must not wait for an answer that cannot be given.
@@ -128,6 +141,13 @@ fn verdict(ended: &Ended) -> (TaskResult, Status, Option<String>) {
     }
 }
 
+/// One message of several parts; of the last, only the end if all is too long.
+fn joined(parts: &[String]) -> String {
+    let Some((said, before)) = parts.split_last() else { return String::new() };
+    let before: String = before.iter().map(|part| format!("{part}: ")).collect();
+    format!("{before}{}", end_of(said, MAX_MESSAGE.saturating_sub(before.len())))
+}
+
 /// The end of what was written: at most [`MAX_MESSAGE`] bytes of valid text, in characters an event may carry, without the
 /// colours of terminals.
 fn tail(bytes: &[u8]) -> String {
@@ -136,10 +156,14 @@ fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[from..]);
     let text = if from > 0 { text.trim_start_matches('\u{fffd}') } else { &text };
     let text = plain(text);
-    let text = text.trim();
-    let cut = text.len().saturating_sub(MAX_MESSAGE);
+    end_of(text.trim(), MAX_MESSAGE).trim_start().to_owned()
+}
+
+/// At most so many bytes of a text's end.
+fn end_of(text: &str, most: usize) -> &str {
+    let cut = text.len().saturating_sub(most);
     let cut = (cut..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    text[cut..].trim_start().to_owned()
+    &text[cut..]
 }
 
 fn plain(text: &str) -> String {
@@ -194,6 +218,8 @@ mod tests {
             (Ended::Code(0), r#"{"score": 1}"#, ""),
             (Ended::Code(0), "plain words\n", ""),
             (Ended::Code(0), "[1]", "from stderr\n"),
+            (Ended::Code(0), "half an hour\n{\"score\": 1}", ""),
+            (Ended::Code(1), "{\"score\": 1e999}", ""),
             (Ended::Code(3), "", "slow"),
             (Ended::Code(1), "", ""),
             (Ended::Code(1), r#"{"score": 0}"#, "too slow"),
@@ -223,6 +249,14 @@ mod tests {
         assert!(odd.len() <= MAX_MESSAGE && odd.starts_with('ü'));
         assert_eq!(tail(&[0xff, b'a']), "\u{fffd}a");
         assert_eq!(tail(&[0xff; 5000]).len() % 3, 0);
+    }
+
+    #[test]
+    fn a_warning_is_not_cut_off_by_a_long_message() {
+        let long = "x".repeat(5000);
+        let message = ends(Ended::Code(0), "{\"a\": 1} {}", &long)["message"].as_str().unwrap().to_owned();
+        assert!(message.starts_with("standard output is not used as data: there is more after the JSON object"), "{message}");
+        assert!(message.ends_with("xxx") && message.len() == MAX_MESSAGE, "{}", message.len());
     }
 
     #[test]

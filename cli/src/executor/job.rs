@@ -2,7 +2,8 @@
 
 use super::answer::{self, Run};
 use super::command::{self, Job};
-use super::{Phase, Worker};
+use super::places::Turn;
+use super::{Phase, Worker, jittered};
 use crate::api_error::ApiError;
 use crate::commands::now;
 use crate::output::{one_line, say};
@@ -12,6 +13,7 @@ use keelway_wire::http::{Accepted, EventPage};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// The pauses between attempts: doubling from the first to the last, for as long as the API does not answer.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -19,6 +21,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 const MARGIN: Duration = Duration::from_secs(60);
 /// The answers of one name in one context do not fill more pages than this.
 const PAGES: usize = 100;
+
+/// What `.status.changed` says.
+const WAITS: &str = "waits for a free place";
+const RUNS: &str = "runs";
 
 /// What became of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,13 +49,25 @@ pub struct Taken {
 }
 
 /// What this name told about a trigger before.
+#[derive(Default)]
 struct Told {
-    started: Option<Timestamp>,
+    /// When it last said anything: that it started, waits or runs.
+    last: Option<Timestamp>,
+    /// Whether it answered.
     finished: bool,
+    /// When it last said that the command runs.
+    runs: Option<Timestamp>,
 }
 
-/// Answers one trigger.
-pub async fn answer(worker: &Worker, taken: &Taken, mut phase: watch::Receiver<Phase>) -> Outcome {
+/// Answers one trigger: claims it, waits for its turn, runs the command.
+pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: watch::Receiver<Phase>) -> Outcome {
+    // Another replica may have a free place.
+    tokio::select! {
+        () = turn.come() => (),
+        () = sleep(jittered(worker.claim_after)) => (),
+        () = reached(&mut phase, Phase::Finish) => return Outcome::Dropped,
+    }
+    let began = now();
     let told = match told(worker, taken, &mut phase).await {
         Ok(told) => told,
         Err(outcome) => return outcome,
@@ -58,34 +76,115 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut phase: watch::Receiver<P
         line(taken, "answered already");
         return Outcome::Done;
     }
-    if let Some(started) = told.started.filter(|_| !taken.inherited) {
-        let age = Duration::from_millis(u64::try_from((now() - started).0).unwrap_or(0));
-        let patience = worker.limit + MARGIN;
-        if age < patience {
-            line(taken, "is being answered by another process of this name");
-            return Outcome::Later(Instant::now() + (patience - age));
-        }
+    if let Some(later) = told.last.filter(|_| !taken.inherited).and_then(|last| elsewhere(worker, taken, last)) {
+        return later;
     }
-    let attempt = if told.started.is_some() { 2 } else { 1 };
-    if told.started.is_none() {
+    let attempt = if told.last.is_some() { 2 } else { 1 };
+    if told.last.is_none() {
         let event = answer::started(&worker.name, &taken.task, &taken.trigger, now());
         match deliver(worker, taken, &event, &mut phase, Phase::Finish).await {
-            Delivered::Yes => line(taken, "started"),
+            Delivered::Yes if turn.has_place() => line(taken, "started"),
+            Delivered::Yes => line(taken, "started, waits for a free place"),
             Delivered::Refused(error) => {
                 line(taken, &format!("given up, its start was refused: {error}"));
                 return Outcome::Done;
             }
             Delivered::Stopped => return Outcome::Dropped,
         }
-    } else {
-        line(taken, "started again: an earlier run did not answer");
+    }
+    let waited = !turn.has_place();
+    if let Some(outcome) = wait(worker, taken, &mut turn, &mut phase, began).await {
+        return outcome;
+    }
+    if (waited || attempt > 1) && !tell(worker, taken, RUNS, &mut phase).await {
+        return Outcome::Dropped;
+    }
+    match (attempt > 1, waited) {
+        (true, _) => line(taken, "started again: an earlier run did not answer"),
+        (false, true) => line(taken, RUNS),
+        (false, false) => (),
     }
     let began = Instant::now();
     let Some(run) = command::run(job(worker, taken, attempt), phase.clone()).await else {
         line(taken, "killed without an answer: it is run again when an executor of this name starts");
         return Outcome::Dropped;
     };
+    if let Some(warning) = answer::warning(&run) {
+        line(taken, &format!("warning: {warning}"));
+    }
     finish(worker, taken, &run, began.elapsed(), &mut phase).await
+}
+
+/// Waits for a place, and says now and then that it does, so that no replica takes the trigger for lost. `Some`: not to be run, or not
+/// by this process.
+async fn wait(
+    worker: &Worker,
+    taken: &Taken,
+    turn: &mut Turn,
+    phase: &mut watch::Receiver<Phase>,
+    began: Timestamp,
+) -> Option<Outcome> {
+    if turn.has_place() {
+        return None;
+    }
+    let silence = (worker.limit + MARGIN) / 2;
+    while !turn.has_place() {
+        let tells = tokio::select! {
+            () = turn.come() => false,
+            () = sleep(silence) => true,
+            () = reached(phase, Phase::Finish) => {
+                line(taken, "not begun: an executor of this name runs it");
+                return Some(Outcome::Dropped);
+            }
+        };
+        if tells && !tell(worker, taken, WAITS, phase).await {
+            return Some(Outcome::Dropped);
+        }
+    }
+    let told = match told(worker, taken, phase).await {
+        Ok(told) => told,
+        Err(outcome) => return Some(outcome),
+    };
+    if told.finished {
+        line(taken, "answered already");
+        return Some(Outcome::Done);
+    }
+    if let Some(later) = told.runs.filter(|runs| *runs > began).and_then(|runs| elsewhere(worker, taken, runs)) {
+        return Some(later);
+    }
+    if !is_open(worker, taken).await {
+        line(taken, "over before its turn came: not run");
+        return Some(Outcome::Done);
+    }
+    None
+}
+
+/// When to look again at a trigger that another replica is at, unless it has been silent for too long.
+fn elsewhere(worker: &Worker, taken: &Taken, last: Timestamp) -> Option<Outcome> {
+    let age = Duration::from_millis(u64::try_from((now() - last).0).unwrap_or(0));
+    let left = (worker.limit + MARGIN).checked_sub(age).filter(|left| !left.is_zero())?;
+    line(taken, "is being answered by another process of this name");
+    Some(Outcome::Later(Instant::now() + left))
+}
+
+/// Whether the task still waits for answers. If that cannot be known, it does.
+async fn is_open(worker: &Worker, taken: &Taken) -> bool {
+    let query = [("project", taken.trigger.text("project").unwrap_or_default()), ("eventID", taken.trigger.id.as_str())];
+    let page: Result<EventPage, ApiError> = worker.api.get(&["event", "triggered", &taken.task], &query).await;
+    page.map_or(true, |page| !page.events.is_empty())
+}
+
+/// Says what the work is at. A refusal does not stop the work; `false`: told to stop before it was said.
+async fn tell(worker: &Worker, taken: &Taken, what: &str, phase: &mut watch::Receiver<Phase>) -> bool {
+    let event = answer::status_changed(&worker.name, &taken.task, &taken.trigger, now(), what);
+    match deliver(worker, taken, &event, phase, Phase::Finish).await {
+        Delivered::Yes => true,
+        Delivered::Refused(error) => {
+            line(taken, &format!("its state was refused: {error}"));
+            true
+        }
+        Delivered::Stopped => false,
+    }
 }
 
 async fn finish(worker: &Worker, taken: &Taken, run: &Run, took: Duration, phase: &mut watch::Receiver<Phase>) -> Outcome {
@@ -132,14 +231,15 @@ fn job<'a>(worker: &'a Worker, taken: &Taken, attempt: u32) -> Job<'a> {
     Job { command: &worker.command, variables, input: trigger.to_bytes(), limit: worker.limit, echo: worker.echo }
 }
 
-/// Whether this name told about the trigger before: an earlier run that crashed, or a replica.
+/// What this name told about the trigger before: an earlier run that crashed, or a replica.
 async fn told(worker: &Worker, taken: &Taken, phase: &mut watch::Receiver<Phase>) -> Result<Told, Outcome> {
-    let ids = [Kind::Started, Kind::Finished].map(|kind| answer::id(&worker.name, &taken.trigger, kind));
-    let (mut told, mut key) = (Told { started: None, finished: false }, String::new());
+    let (mut told, mut key) = (Told::default(), String::new());
+    let finished = answer::id(&worker.name, &taken.trigger, Kind::Finished);
     let mut pauses = Pauses::new();
     let mut pages = 0;
     while pages < PAGES {
         let query = [
+            ("project", taken.trigger.text("project").unwrap_or_default()),
             ("keptnContext", taken.trigger.context.as_str()),
             ("source", &worker.name),
             ("pageSize", "100"),
@@ -154,12 +254,13 @@ async fn told(worker: &Worker, taken: &Taken, phase: &mut watch::Receiver<Phase>
             // Without history nothing was told; what is wrong with the request shows when the start is sent.
             Err(_) => return Ok(told),
         };
-        for event in &page.events {
-            if event["id"] == ids[0].as_str() {
-                let time = event["time"].as_str().and_then(Timestamp::parse);
-                told.started = Some(time.unwrap_or_else(now));
+        for event in page.events.iter().filter(|event| event["triggeredid"] == taken.trigger.id.as_str()) {
+            let at = event["time"].as_str().and_then(Timestamp::parse).unwrap_or_else(now);
+            told.last = told.last.max(Some(at));
+            told.finished |= event["id"] == finished.as_str();
+            if event["data"]["message"] == RUNS {
+                told.runs = told.runs.max(Some(at));
             }
-            told.finished |= event["id"] == ids[1].as_str();
         }
         if page.next_page_key.is_empty() || page.next_page_key == "0" {
             break;
@@ -168,6 +269,13 @@ async fn told(worker: &Worker, taken: &Taken, phase: &mut watch::Receiver<Phase>
         pages += 1;
     }
     Ok(told)
+}
+
+/// Until this process is that far.
+async fn reached(phase: &mut watch::Receiver<Phase>, which: Phase) {
+    if phase.wait_for(|phase| *phase >= which).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 enum Delivered {
@@ -209,7 +317,7 @@ impl Pauses {
 
     /// Waits; whether `stop` was not reached meanwhile.
     pub async fn wait(&mut self, phase: &mut watch::Receiver<Phase>, stop: Phase) -> bool {
-        let pause = super::jittered(self.next);
+        let pause = jittered(self.next);
         self.next = (self.next * 2).min(PAUSES.1);
         tokio::time::timeout(pause, phase.wait_for(|phase| *phase >= stop)).await.is_err()
     }

@@ -5,7 +5,9 @@
 
 mod answer;
 mod command;
+mod data;
 mod job;
+mod places;
 
 use crate::api::Api;
 use crate::api_error::ApiError;
@@ -14,9 +16,11 @@ use crate::commands::now;
 use crate::error::CliError;
 use crate::output::say;
 use job::{Outcome, Pauses, Taken};
+use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use keelway_wire::cloudevent::{self, Origin};
 use keelway_wire::http::EventPage;
+use places::Places;
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,6 +31,11 @@ use tokio::task::JoinSet;
 
 /// More pages of open triggers than this are not read in one go.
 const PAGES: usize = 50;
+/// How often to ask when there has been no news for a while. A request that waits is paid for by its length: asking
+/// like this costs a fortieth of waiting.
+const IDLE_POLL: Duration = Duration::from_secs(5);
+/// The most triggers that wait for a place in this process: others may have one.
+const QUEUE: usize = 256;
 
 /// What this process is to do, in the order it goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +56,7 @@ pub struct Worker {
     scope: Scope,
     command: Vec<String>,
     limit: Duration,
+    claim_after: Duration,
     echo: bool,
 }
 
@@ -63,6 +73,7 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
         scope: what.scope,
         command: what.command,
         limit: what.timeout,
+        claim_after: what.claim_after,
         echo: what.echo,
     };
     let (name, tasks, base) = (&worker.name, worker.tasks.join(","), worker.api.base());
@@ -70,12 +81,14 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
     let pool = Pool {
         worker: Arc::new(worker),
         phase,
-        size: usize::from(what.concurrency),
+        places: Places::new(usize::from(what.concurrency)),
+        room: usize::from(what.concurrency) + QUEUE,
         jobs: JoinSet::new(),
         known: HashMap::new(),
         inherited: None,
+        fingerprint: None,
     };
-    pool.serve(what.poll).await
+    pool.serve(&Rhythm { poll: what.poll, wait: what.wait, idle_after: what.idle_after }).await
 }
 
 fn signals() -> Result<watch::Receiver<Phase>, CliError> {
@@ -98,41 +111,50 @@ fn signals() -> Result<watch::Receiver<Phase>, CliError> {
 /// What this process knows of a trigger that is open.
 #[derive(Clone, Copy)]
 enum Known {
-    Running,
+    Taken,
     Done,
     NotBefore(Instant),
 }
 
-/// Triggers found, and whether these are all that are open.
+/// Triggers found, oldest first, and whether these are all that are open.
 struct Found {
-    fresh: Vec<(String, keelway_domain::event::CloudEvent)>,
+    fresh: Vec<Taken>,
     open: Option<HashSet<String>>,
+    fingerprint: Option<String>,
+}
+
+/// When to ask.
+struct Rhythm {
+    poll: Duration,
+    wait: Duration,
+    idle_after: Duration,
 }
 
 struct Pool {
     worker: Arc<Worker>,
     phase: watch::Receiver<Phase>,
-    size: usize,
+    places: Places,
+    /// The most jobs: those that run, and those that wait for a place.
+    room: usize,
     jobs: JoinSet<(String, Outcome)>,
     known: HashMap<String, Known>,
     /// What was open at the first look; `None` before it.
     inherited: Option<HashSet<String>>,
+    /// Of everything that is open, if all of it is known.
+    fingerprint: Option<String>,
 }
 
 impl Pool {
-    async fn serve(mut self, poll: Duration) -> Result<ExitCode, CliError> {
+    async fn serve(mut self, rhythm: &Rhythm) -> Result<ExitCode, CliError> {
         let mut failing: Option<(String, Pauses)> = None;
+        let mut news = Instant::now();
         let mut phase = self.phase.clone();
         while *phase.borrow() == Phase::Serve {
-            if self.jobs.len() >= self.size {
-                tokio::select! {
-                    done = self.jobs.join_next() => self.note(done),
-                    _ = phase.wait_for(|phase| *phase > Phase::Serve) => (),
-                }
-                continue;
-            }
+            self.note_what_is_done();
+            let idle = news.elapsed() >= rhythm.idle_after;
+            let (wait, poll) = if idle { (Duration::ZERO, rhythm.poll.max(IDLE_POLL)) } else { (rhythm.wait, rhythm.poll) };
             let looked = tokio::select! {
-                looked = self.look() => looked,
+                looked = self.look(wait) => looked,
                 _ = phase.wait_for(|phase| *phase > Phase::Serve) => break,
             };
             match looked {
@@ -140,7 +162,10 @@ impl Pool {
                     if failing.take().is_some() {
                         log("the API answers again");
                     }
-                    self.take(found);
+                    if let Some(found) = found {
+                        news = Instant::now();
+                        self.take(found).await;
+                    }
                 }
                 Err(error) if self.inherited.is_none() && matches!(error.status(), Some(400 | 401 | 403)) => {
                     return Err(error.into());
@@ -158,7 +183,6 @@ impl Pool {
             }
             tokio::select! {
                 () = tokio::time::sleep(jittered(poll)) => (),
-                done = self.jobs.join_next(), if !self.jobs.is_empty() => self.note(done),
                 _ = phase.wait_for(|phase| *phase > Phase::Serve) => (),
             }
         }
@@ -166,8 +190,11 @@ impl Pool {
     }
 
     async fn finish(mut self) -> ExitCode {
-        if !self.jobs.is_empty() {
-            log(&format!("stopping: {} still running; a second signal kills", self.jobs.len()));
+        self.note_what_is_done();
+        // What waits for a place ends by itself now; what runs is finished.
+        let running = self.jobs.len().min(self.places.taken());
+        if running > 0 {
+            log(&format!("stopping: {running} still running; a second signal kills"));
         }
         while let Some(done) = self.jobs.join_next().await {
             self.note(Some(done));
@@ -176,11 +203,17 @@ impl Pool {
         if *self.phase.borrow() == Phase::Drop { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
+    fn note_what_is_done(&mut self) {
+        while let Some(done) = self.jobs.try_join_next() {
+            self.note(Some(done));
+        }
+    }
+
     fn note(&mut self, done: Option<Result<(String, Outcome), tokio::task::JoinError>>) {
         match done {
             Some(Ok((id, Outcome::Done))) => self.know(id, Known::Done),
             Some(Ok((id, Outcome::Later(when)))) => self.know(id, Known::NotBefore(when)),
-            Some(Ok((id, Outcome::Dropped))) => self.known.retain(|known, _| *known != id),
+            Some(Ok((id, Outcome::Dropped))) => drop(self.known.remove(&id)),
             // A job does not panic; should it, its trigger stays known as running and is not tried again by this process.
             Some(Err(error)) => log(&format!("a job broke off: {error}")),
             None => (),
@@ -194,72 +227,105 @@ impl Pool {
     fn is_free(&self, id: &str) -> bool {
         match self.known.get(id) {
             None => true,
-            Some(Known::Running | Known::Done) => false,
+            Some(Known::Taken | Known::Done) => false,
             Some(Known::NotBefore(when)) => *when <= Instant::now(),
         }
     }
 
-    /// Reads open triggers until there is enough for every free place, or all are read.
-    async fn look(&self) -> Result<Found, ApiError> {
-        let free = self.size - self.jobs.len();
-        let (mut fresh, mut open) = (vec![], HashSet::new());
-        for task in &self.worker.tasks {
-            let mut key = String::new();
-            for _ in 0..PAGES {
-                let page = self.worker.page(task, &key).await?;
-                for event in page.events {
-                    match cloudevent::parse(&event, Origin::Client, now()) {
-                        Ok(trigger) => {
-                            if open.insert(trigger.id.clone()) && self.is_free(&trigger.id) {
-                                fresh.push((task.clone(), trigger));
-                            }
-                        }
-                        Err(error) => log(&format!("a trigger of {task} is not understood and left alone: {error}")),
-                    }
-                }
-                key = page.next_page_key;
-                if key.is_empty() || key == "0" {
-                    break;
-                }
-                // The first look reads everything: what is open now counts as inherited.
-                if fresh.len() >= free && self.inherited.is_some() {
-                    return Ok(Found { fresh, open: None });
-                }
-            }
-        }
-        Ok(Found { fresh, open: Some(open) })
+    /// Until the next known trigger may be looked at again, `wait` at most; `None`: one may be by now.
+    fn until_due(&self, wait: Duration) -> Option<Duration> {
+        let now = Instant::now();
+        let due = self.known.values().filter_map(|known| match known {
+            Known::NotBefore(when) => Some(*when),
+            Known::Taken | Known::Done => None,
+        });
+        let left = due.min().map_or(Some(wait), |due| due.checked_duration_since(now).filter(|left| !left.is_zero()));
+        left.map(|left| left.min(wait))
     }
 
-    fn take(&mut self, found: Found) {
+    /// Reads open triggers until there is enough for all room, or all are read. If everything that was open is known, waits for
+    /// something else; `None`: there is nothing else.
+    async fn look(&self, wait: Duration) -> Result<Option<Found>, ApiError> {
+        let news = self.fingerprint.as_deref().zip(self.until_due(wait));
+        let room = self.room.saturating_sub(self.jobs.len());
+        let (mut fresh, mut open) = (vec![], HashSet::new());
+        let (mut key, mut fingerprint) = (String::new(), None);
+        for n in 0..PAGES {
+            let page = self.worker.page(&key, news.filter(|_| n == 0)).await?;
+            if n == 0 {
+                if page.events.is_empty() && news.is_some_and(|(known, _)| page.fingerprint.as_deref() == Some(known)) {
+                    return Ok(None);
+                }
+                fingerprint = page.fingerprint;
+            }
+            for event in page.events {
+                match cloudevent::parse(&event, Origin::Client, now()) {
+                    Ok(trigger) => {
+                        if open.insert(trigger.id.clone()) && self.is_free(&trigger.id) {
+                            fresh.extend(self.taken(trigger));
+                        }
+                    }
+                    Err(error) => log(&format!("a trigger is not understood and left alone: {error}")),
+                }
+            }
+            key = page.next_page_key;
+            if key.is_empty() || key == "0" {
+                // What does not fit is looked at again.
+                let fingerprint = fingerprint.filter(|_| fresh.len() <= room);
+                return Ok(Some(Found { fresh, open: Some(open), fingerprint }));
+            }
+            // The first look reads everything: what is open now counts as inherited.
+            if fresh.len() >= room && self.inherited.is_some() {
+                break;
+            }
+        }
+        let open = self.inherited.is_none().then_some(open);
+        Ok(Some(Found { fresh, open, fingerprint: None }))
+    }
+
+    fn taken(&self, trigger: CloudEvent) -> Option<Taken> {
+        match EventType::parse(&trigger.ty) {
+            EventType::Task(task, Kind::Triggered) => Some(Taken { task: task.to_string(), trigger, inherited: false }),
+            _ => None,
+        }
+    }
+
+    async fn take(&mut self, found: Found) {
         if let Some(open) = found.open {
             let inherited = self.inherited.get_or_insert_with(|| open.clone());
             inherited.retain(|id| open.contains(id));
-            self.known.retain(|id, known| matches!(known, Known::Running) || open.contains(id));
+            self.known.retain(|id, known| matches!(known, Known::Taken) || open.contains(id));
         }
-        for (task, trigger) in found.fresh {
-            if self.jobs.len() >= self.size {
+        self.fingerprint = found.fingerprint;
+        for taken in found.fresh {
+            if self.jobs.len() >= self.room {
                 break;
             }
-            let id = trigger.id.clone();
+            let id = taken.trigger.id.clone();
             let inherited = self.inherited.as_ref().is_some_and(|inherited| inherited.contains(&id));
-            self.know(id.clone(), Known::Running);
+            self.know(id.clone(), Known::Taken);
             let (worker, phase) = (Arc::clone(&self.worker), self.phase.clone());
-            let taken = Taken { task, trigger, inherited };
-            self.jobs.spawn(async move { (id, job::answer(&worker, &taken, phase).await) });
+            let (taken, turn) = (Taken { inherited, ..taken }, self.places.ask().await);
+            self.jobs.spawn(async move { (id, job::answer(&worker, &taken, turn, phase).await) });
         }
     }
 }
 
 impl Worker {
-    async fn page(&self, task: &str, key: &str) -> Result<EventPage, ApiError> {
+    /// A page of open triggers of all tasks. `news`: what is known, and for how long to wait for something else.
+    async fn page(&self, key: &str, news: Option<(&str, Duration)>) -> Result<EventPage, ApiError> {
+        let (known, wait) = news.unwrap_or_default();
+        let wait = if wait.is_zero() { String::new() } else { wait.as_secs().max(1).to_string() };
         let query = [
             ("project", self.scope.project.as_ref().map_or("", ProjectName::as_str)),
             ("stage", self.scope.stage.as_ref().map_or("", StageName::as_str)),
             ("service", self.scope.service.as_ref().map_or("", ServiceName::as_str)),
             ("pageSize", "100"),
             ("nextPageKey", key),
+            ("unless", known),
+            ("wait", &wait),
         ];
-        self.api.get(&["event", "triggered", task], &query).await
+        self.api.get(&["event", "triggered", &self.tasks.join(",")], &query).await
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Asked {
     /// `POST /v1/apply?project=shop`
     pub line: String,
     pub body: String,
+    /// The header If-Match.
+    pub if_match: Option<String>,
 }
 
 /// What the API knows.
@@ -238,12 +240,27 @@ pub fn write(path: &Path, text: &str) {
 type Shared = State<Arc<Mutex<World>>>;
 
 async fn handle(State(world): Shared, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let first = handled(&mut world.lock().unwrap(), &method, &uri, &headers, &body);
+    let query: HashMap<String, String> = uri.query().map(pairs).unwrap_or_default();
+    let wait = query.get("wait").map(|wait| Duration::from_secs(wait.parse().unwrap()));
+    let Some((wait, known)) = wait.zip(query.get("unless")) else { return first };
+    // Waits until something else is open, as the API does.
+    let began = Instant::now();
+    while fingerprint(&world.lock().unwrap().open) == *known && began.elapsed() < wait {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let mut world = world.lock().unwrap();
+    world.asked.pop();
+    handled(&mut world, &method, &uri, &headers, &body)
+}
+
+fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Response {
     let path = uri.path().strip_prefix("/_aws/lambda-url/abc").unwrap_or("outside the base");
     let query: HashMap<String, String> = uri.query().map(pairs).unwrap_or_default();
     let line = format!("{method} {path}");
     let whole = uri.query().map_or_else(|| line.clone(), |query| format!("{line}?{query}"));
-    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(&body).into_owned() });
+    let if_match = headers.get("if-match").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(body).into_owned(), if_match });
     if headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
         return answer(401, json!({"title": "token not accepted", "status": 401, "detail": "header x-token holds no known token"}));
     }
@@ -251,21 +268,26 @@ async fn handle(State(world): Shared, method: Method, uri: Uri, headers: HeaderM
         return answer(*status, value.clone());
     }
     match (method.as_str(), path) {
-        ("POST", "/v1/event") => post(&mut world, &body),
+        ("POST", "/v1/event") => post(world, body),
         ("GET", "/v1/event") => {
             let fits = |event: &&Value| {
                 let same = |name: &str, field: &str| query.get(name).is_none_or(|value| event[field] == value.as_str());
                 same("keptnContext", "shkeptncontext") && same("source", "source") && same("type", "type")
             };
-            page(world.events.iter().filter(fits).cloned().collect(), &query)
+            page(world.events.iter().filter(fits).cloned().collect(), &query, None)
         }
         ("GET", path) if path.starts_with("/v1/event/triggered/") => {
-            let ty = format!("sh.keptn.event.{}.triggered", &path["/v1/event/triggered/".len()..]);
+            let tasks = path["/v1/event/triggered/".len()..].split(',');
+            let types: Vec<String> = tasks.map(|task| format!("sh.keptn.event.{task}.triggered")).collect();
             let fits = |event: &&Value| {
                 let same = |name: &str| query.get(name).is_none_or(|value| event["data"][name] == value.as_str());
-                event["type"] == ty.as_str() && same("project") && same("stage") && same("service")
+                let id = query.get("eventID").is_none_or(|id| event["id"] == id.as_str());
+                types.iter().any(|ty| event["type"] == ty.as_str()) && id && same("project") && same("stage") && same("service")
             };
-            page(world.open.iter().filter(fits).cloned().collect(), &query)
+            let events: Vec<Value> = world.open.iter().filter(fits).cloned().collect();
+            let fingerprint = fingerprint(&events);
+            let known = query.get("unless") == Some(&fingerprint);
+            page(if known { vec![] } else { events }, &query, Some(&fingerprint))
         }
         ("GET", "/v1/project") => answer(200, json!({"projects": [{"projectName": "shop"}], "nextPageKey": "0"})),
         ("GET", "/v1/sequence/shop") => answer(200, json!({"states": [], "now": NOW})),
@@ -292,11 +314,21 @@ fn post(world: &mut World, body: &Bytes) -> Response {
 }
 
 /// Pages of two, so that every list of a test has several.
-fn page(events: Vec<Value>, query: &HashMap<String, String>) -> Response {
+fn page(events: Vec<Value>, query: &HashMap<String, String>, fingerprint: Option<&str>) -> Response {
     let from: usize = query.get("nextPageKey").and_then(|key| key.parse().ok()).unwrap_or(0);
     let next = if from + 2 < events.len() { from + 2 } else { 0 };
     let events: Vec<Value> = events.into_iter().skip(from).take(2).collect();
-    answer(200, json!({"totalCount": events.len(), "events": events, "nextPageKey": next.to_string(), "pageSize": 2, "now": NOW}))
+    let mut page =
+        json!({"totalCount": events.len(), "events": events, "nextPageKey": next.to_string(), "pageSize": 2, "now": NOW});
+    if let Some(fingerprint) = fingerprint {
+        page["fingerprint"] = json!(fingerprint);
+    }
+    answer(200, page)
+}
+
+/// Stands for these open triggers.
+fn fingerprint(events: &[Value]) -> String {
+    events.iter().fold("open".to_owned(), |all, event| all + "-" + event["id"].as_str().unwrap_or_default())
 }
 
 fn answer(status: u16, value: Value) -> Response {

@@ -4,11 +4,11 @@ use crate::Api;
 use crate::input::{Params, Text, given};
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::Sequences;
-use keelway_engine::sequences::definitions::{ProjectSettings, Refusal, blob_id};
+use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_wire::http::{Applied, AppliedDocument};
 use keelway_wire::manifest::{self, Document, ProjectManifest, ShipyardManifest};
 use serde::Deserialize;
@@ -34,8 +34,10 @@ enum Planned {
 pub async fn apply<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
+    headers: HeaderMap,
     Text(text): Text,
 ) -> Answer<axum::Json<Applied>> {
+    let replaces = if_match(&headers)?;
     let parsed = manifest::parse(&text, FILE);
     if parsed.refused() {
         let mut refused =
@@ -47,10 +49,30 @@ pub async fn apply<P: Ports + 'static>(
         let n = parsed.documents.len();
         return Err(Refused::too_large(format!("the body has {n} documents: at most {MAX_DOCUMENTS} are applied at once")));
     }
+    let shipyards = parsed.documents.iter().filter(|document| matches!(document, Document::Shipyard(_))).count();
+    if replaces.is_some() && shipyards != 1 {
+        let message = format!("names the revision that one shipyard replaces, but the body has {shipyards}: send one");
+        return Err(Refused::field("If-Match", message));
+    }
     let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
-    check(api.engine(), &planned).await?;
-    let applied = store(api.engine(), &planned).await?;
+    check(api.engine(), &planned, replaces.as_deref()).await?;
+    let applied = store(api.engine(), &planned, replaces.as_deref()).await?;
     Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
+}
+
+/// The revision that must be in force, as the shipyard's `ETag` or bare.
+fn if_match(headers: &HeaderMap) -> Answer<Option<String>> {
+    let mut given = headers.get_all(header::IF_MATCH).iter();
+    let (Some(value), rest) = (given.next(), given.next()) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    let revision = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    match rest.is_none() && revision.len() == 40 && revision.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')) {
+        true => Ok(Some(revision.to_owned())),
+        false => Err(Refused::field(
+            "If-Match",
+            "is no revision: send the ETag of GET /v1/project/{project}/shipyard, which is 40 hexadecimal digits in quotes",
+        )),
+    }
 }
 
 /// Which project each document is for.
@@ -118,7 +140,7 @@ async fn project_of<P: Ports>(
 }
 
 /// Everything that would be refused, before anything is written.
-async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<()> {
+async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<()> {
     let mut seen: Vec<(&str, &str)> = vec![];
     for document in planned {
         let one = match document {
@@ -138,7 +160,9 @@ async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<(
             Planned::Project(settings) => Sequences::<P>::check_project(settings)?,
             Planned::Shipyard { project, revision, manifest } => {
                 let declared = seen.contains(&("Project", project.as_str()));
-                engine.check_shipyard((project, declared), revision, &manifest.source, &manifest.shipyard).await?;
+                let ShipyardManifest { source, shipyard, .. } = manifest;
+                let new = NewShipyard { revision, source, shipyard, replaces };
+                engine.check_shipyard((project, declared), new).await?;
             }
         }
     }
@@ -146,7 +170,7 @@ async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<(
 }
 
 /// Projects first, since shipyards need them; the answer is in the order of the text.
-async fn store<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<Vec<AppliedDocument>> {
+async fn store<P: Ports>(engine: &Sequences<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<Vec<AppliedDocument>> {
     let mut applied: Vec<(usize, AppliedDocument)> = vec![];
     for (i, document) in planned.iter().enumerate() {
         if let Planned::Project(settings) = document {
@@ -158,7 +182,8 @@ async fn store<P: Ports>(engine: &Sequences<P>, planned: &[Planned]) -> Answer<V
     }
     for (i, document) in planned.iter().enumerate() {
         if let Planned::Shipyard { project, revision, manifest } = document {
-            let changed = engine.apply_shipyard(project, revision, &manifest.source, &manifest.shipyard).await?;
+            let ShipyardManifest { source, shipyard, .. } = manifest;
+            let changed = engine.apply_shipyard(project, NewShipyard { revision, source, shipyard, replaces }).await?;
             let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
             let revision = Some(revision.clone());
             applied.push((i, AppliedDocument { kind: "Shipyard".into(), name, project: project.to_string(), revision, changed }));

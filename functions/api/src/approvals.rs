@@ -2,13 +2,14 @@
 
 use crate::Api;
 use crate::hand_in;
-use crate::input::{Json, context, note};
+use crate::input::{Json, Path, note};
 use crate::problem::{Answer, Refused};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{CloudEvent, TaskResult};
 use keelway_domain::ids::RecordId;
+use keelway_domain::names::Context;
 use keelway_domain::sequences::Execution;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::Address;
@@ -43,7 +44,7 @@ pub async fn decide<P: Ports + 'static>(
     let verdict =
         Verdict { approve, message: note("message", decision.message.as_ref(), 2000)?, by: note("by", decision.by.as_ref(), 100)? };
     let project = api.engine().find_project(&project).await?.settings.name;
-    let of = context("context", &of)?;
+    let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let (to, trigger) = approval_address(&project, &of, &trigger)?;
     let wanted = if approve { TaskResult::Pass } else { TaskResult::Fail };

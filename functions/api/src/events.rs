@@ -2,31 +2,37 @@
 
 use crate::Api;
 use crate::approvals;
-use crate::input::{Json, Params, context, given, no_page_key, page_size, position, project, window};
+use crate::binding;
+use crate::hand_in;
+use crate::input::{Params, Path, given, no_page_key, page_size, position, window};
 use crate::problem::{Answer, Refused};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
-use keelway_domain::names::{ProjectName, TaskName};
+use keelway_domain::names::{Context, TaskName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
 use keelway_engine::sequences::MAX_DECISION_BYTES;
-use keelway_engine::sequences::commands::Preflight;
-use keelway_engine::sequences::views::{EventFilter, WorkFilter, WorkPage};
+use keelway_engine::sequences::preflight::Preflight;
+use keelway_engine::sequences::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 use keelway_engine::table;
 use keelway_wire::cloudevent::{self, Origin};
 use keelway_wire::http::{Accepted, EventPage};
 use serde::Deserialize;
 use serde_json::Value;
+use std::time::Duration;
 use uuid::Uuid;
 
+/// The longest `wait`, in seconds. The function's time limit is longer, and clients' usual limit of 30 s, too.
+const MAX_WAIT: u64 = 20;
+
 /// `POST /v1/event`
-pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, Json(body): Json<Value>) -> Answer<Response> {
-    let mut json = body;
+pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, event: binding::Event) -> Answer<Response> {
+    let mut json = event.0;
     cloudevent::fill_id(&mut json, || Uuid::now_v7().to_string());
     let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
     tracing::Span::current().record("context", event.context.as_str());
@@ -78,7 +84,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
     };
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
-    let of = given(wanted.keptn_context.as_ref()).map(|text| context("keptnContext", text)).transpose()?;
+    let of = given(wanted.keptn_context.as_ref()).map(Context::of);
     let named = match given(wanted.project.as_ref()) {
         Some(name) => Some(api.engine().find_project(name).await?.settings.name),
         None => None,
@@ -96,14 +102,8 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
 }
 
 fn event_page(events: Vec<Value>, size: usize, next: Option<String>, now: Timestamp) -> axum::Json<EventPage> {
-    let n = events.len() as u64;
-    axum::Json(EventPage {
-        events,
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: size as u64,
-        total_count: n,
-        now: now.rfc3339(),
-    })
+    let (n, next_page_key) = (events.len() as u64, next.unwrap_or_else(|| "0".into()));
+    axum::Json(EventPage { events, next_page_key, page_size: size as u64, total_count: n, fingerprint: None, now: now.rfc3339() })
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -116,6 +116,8 @@ pub struct WantedWork {
     event_id: Option<String>,
     page_size: Option<String>,
     next_page_key: Option<String>,
+    wait: Option<String>,
+    unless: Option<String>,
 }
 
 /// `GET /v1/event/triggered/{type}`
@@ -124,13 +126,11 @@ pub async fn triggered<P: Ports + 'static>(
     Path(ty): Path<String>,
     Params(wanted): Params<WantedWork>,
 ) -> Answer<axum::Json<EventPage>> {
-    let task = task_of(&ty)?;
+    let tasks = tasks_of(&ty)?;
     let size = page_size(wanted.page_size.as_ref())?;
-    let project: Option<ProjectName> = match given(wanted.project.as_ref()) {
-        Some(name) => match project(name) {
-            Some(name) => Some(name),
-            None => Some(api.engine().find_project(name).await?.settings.name),
-        },
+    let wait = waiting(wanted.wait.as_ref())?;
+    let project = match given(wanted.project.as_ref()) {
+        Some(name) => Some(api.engine().find_project(name).await?.settings.name),
         None => None,
     };
     let id = match given(wanted.event_id.as_ref()).map(RecordId::from_uuid) {
@@ -144,13 +144,50 @@ pub async fn triggered<P: Ports + 'static>(
     if let Some(after) = after.filter(|after| !is_work_key(after)) {
         return Err(no_page_key(after));
     }
-    let WorkPage { events, next } = api.engine().open_triggers(&task, &filter, size, after).await?;
-    Ok(event_page(events, size, next, api.engine().now()))
+    if let (Some(after), Some(_)) = (after, wait) {
+        return Err(Refused::field("wait", format!("does not go with nextPageKey {after:?}: wait on the first page only")));
+    }
+    let none_open = OpenWork::default().fingerprint();
+    let known = own(&wanted.unless).or_else(|| none_open.filter(|_| wait.is_some()));
+    let look = || async {
+        let open = api.engine().open_work(&tasks, &filter, after).await?;
+        Ok::<_, Refused>((open.fingerprint().is_none() || open.fingerprint() != known).then_some(open))
+    };
+    // What is known is not read again: an answer without news costs queries of the index only.
+    let Some(open) = hand_in::outcome(wait.unwrap_or_default(), look).await? else {
+        let mut page = event_page(vec![], size, None, api.engine().now());
+        page.0.fingerprint = known;
+        return Ok(page);
+    };
+    let WorkPage { events, next } = api.engine().work_page(&open, size).await?;
+    let mut page = event_page(events, size, next, api.engine().now());
+    page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
+    Ok(page)
 }
 
-/// Whether a page of open triggers may have ended with it: a project, and a position in the index.
+/// `wait`: whole seconds.
+fn waiting(text: Option<&String>) -> Answer<Option<Duration>> {
+    let Some(text) = given(text) else { return Ok(None) };
+    let seconds = text.parse().ok().filter(|seconds| *seconds <= MAX_WAIT);
+    let refused = || Refused::field("wait", format!("{text:?} is not a number of seconds from 0 to {MAX_WAIT}"));
+    seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(refused)
+}
+
+/// Whether a page of open triggers may have ended with it: a time, then names.
 fn is_work_key(key: &str) -> bool {
-    key.split_once('~').is_some_and(|(of, sort)| project(of).is_some() && sort.len() <= MAX_SORT_BYTES)
+    let time = key.split_once('~').map(|(time, _)| time).unwrap_or_default();
+    time.len() == 13 && time.bytes().all(|b| b.is_ascii_digit()) && key.len() <= MAX_SORT_BYTES
+}
+
+/// The tasks that full types or tasks' names, with commas between, mean.
+fn tasks_of(types: &str) -> Answer<Vec<TaskName>> {
+    let mut tasks = types.split(',').map(task_of).collect::<Answer<Vec<TaskName>>>()?;
+    tasks.sort();
+    tasks.dedup();
+    if tasks.len() > MAX_TASKS {
+        return Err(Refused::field("type", format!("names {} tasks: at most {MAX_TASKS} are looked for together", tasks.len())));
+    }
+    Ok(tasks)
 }
 
 /// The task that a full type or a task's name means.

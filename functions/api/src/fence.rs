@@ -6,7 +6,7 @@ use crate::problem::Refused;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{StatusCode, Uri, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use keelway_wire::http::Problem;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,15 +15,23 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tracing::Instrument;
 
+/// Why a request has no URI that could be routed; an extension of the request.
+#[derive(Debug, Clone)]
+pub struct NoUri(pub String);
+
 /// Logs, renders refusals, and stops panics.
-pub async fn fence(request: Request, next: Next) -> Response {
+pub async fn fence(mut request: Request, next: Next) -> Response {
+    let no_uri = request.extensions_mut().remove::<NoUri>();
     let started = Instant::now();
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", project = tracing::field::Empty, context = tracing::field::Empty);
     async move {
-        let mut response = Caught(Box::pin(next.run(request))).await;
+        let mut response = match no_uri {
+            Some(NoUri(detail)) => Refused::new(StatusCode::BAD_REQUEST, "invalid address", detail).into_response(),
+            None => Caught(Box::pin(next.run(request))).await,
+        };
         let status = response.status();
         if let Some(refused) = response.extensions_mut().remove::<Refused>() {
             response = with_headers(refused.render(&path), &response);
@@ -85,7 +93,7 @@ impl<F: Future<Output = Response>> Future for Caught<F> {
             Ok(poll) => poll,
             Err(_) => {
                 tracing::error!("a request ended in a panic");
-                Poll::Ready(axum::response::IntoResponse::into_response(Refused::internal()))
+                Poll::Ready(Refused::internal().into_response())
             }
         }
     }

@@ -6,7 +6,6 @@ use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::sequences::views::{MAX_PAGE, Position, Window};
 use serde::de::DeserializeOwned;
@@ -23,17 +22,30 @@ pub struct Json<T>(pub T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     type Rejection = Refused;
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
-        if let Some(other) = not_json(request.headers()) {
-            let detail = format!("content-type: {other:?} is not taken here: send JSON as application/json");
-            return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type", detail));
-        }
-        let bytes = body(request).await?;
-        let refused = |error: String| {
-            Refused::new(StatusCode::BAD_REQUEST, "invalid body", format!("the body is not what is expected here: {error}"))
-        };
-        let value: Value = strict::parse(&bytes).map_err(refused)?;
-        serde_json::from_value(value).map(Json).map_err(|error| refused(error.to_string()))
+        let value = json(&json_body(request).await?)?;
+        serde_json::from_value(value).map(Json).map_err(|error| not_expected(error.to_string()))
     }
+}
+
+/// The bytes of a body that is JSON by its content type.
+pub async fn json_body(request: Request) -> Answer<Vec<u8>> {
+    let kind = media_type(request.headers());
+    let json = kind.is_empty() || kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    if !json {
+        let kind: String = kind.chars().take(100).collect();
+        let detail = format!("content-type: {kind:?} is not taken here: send JSON as application/json");
+        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type", detail));
+    }
+    body(request).await
+}
+
+/// Reads JSON.
+pub fn json(bytes: &[u8]) -> Answer<Value> {
+    strict::parse(bytes).map_err(not_expected)
+}
+
+fn not_expected(error: String) -> Refused {
+    Refused::new(StatusCode::BAD_REQUEST, "invalid body", format!("the body is not what is expected here: {error}"))
 }
 
 /// A body as text.
@@ -65,12 +77,26 @@ async fn body(request: Request) -> Answer<Vec<u8>> {
     to_bytes(request.into_body(), MAX_BODY).await.map(|bytes| bytes.to_vec()).map_err(|_| too_large())
 }
 
-/// The content type, if it is not JSON. A missing content type is accepted.
-fn not_json(headers: &HeaderMap) -> Option<String> {
-    let given = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes()).into_owned();
-    let kind = given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let json = kind.is_empty() || kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
-    (!json).then(|| given.chars().take(100).collect())
+/// The content type in lower case, without its parameters; empty if there is none.
+pub fn media_type(headers: &HeaderMap) -> String {
+    let given = headers.get(header::CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    given.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// The names in the path.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match axum::extract::Path::<T>::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(names)) => Ok(Self(names)),
+            Err(error) => {
+                let detail = format!("the path cannot be read: {}; percent-encode its names as UTF-8", error.body_text());
+                Err(Refused::new(StatusCode::BAD_REQUEST, "invalid path", detail))
+            }
+        }
+    }
 }
 
 /// The query string.
@@ -127,16 +153,6 @@ pub fn window(from: Option<&String>, before: Option<&String>) -> Answer<Window> 
         },
     };
     Ok(Window { after: time("fromTime", from)?, before: time("beforeTime", before)? })
-}
-
-/// A context.
-pub fn context(field: &str, text: &str) -> Answer<Context> {
-    Context::new(text).map_err(|error| Refused::field(field, error))
-}
-
-/// A project's name; one that breaks the rule for names names no project.
-pub fn project(text: &str) -> Option<ProjectName> {
-    ProjectName::new(text).ok()
 }
 
 /// A text that people wrote: not too long, no control characters.

@@ -7,6 +7,7 @@
 mod apply;
 mod approvals;
 mod auth;
+mod binding;
 mod environments;
 mod events;
 mod fence;
@@ -15,11 +16,12 @@ mod input;
 mod metadata;
 mod problem;
 mod projects;
+mod raw;
 mod sequences;
 mod strict;
 
 pub use auth::Tokens;
-pub use fence::without_prefix;
+pub use raw::answer;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};

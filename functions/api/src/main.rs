@@ -1,11 +1,12 @@
 //! The function behind the API's URL. Wires; the routes are in the library.
 
-use keelway_api::{Api, Settings, Tokens, router, without_prefix};
+use keelway_api::{Api, Settings, Tokens, answer, router};
 use keelway_engine::sequences::Sequences;
 use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
 use lambda_http::http::StatusCode;
-use lambda_http::{Error, Request, run, service_fn};
+use lambda_http::request::LambdaRequest;
+use lambda_http::{Error, LambdaEvent, Request, lambda_runtime, service_fn};
 use std::time::Duration;
 use tower::ServiceExt;
 
@@ -20,19 +21,25 @@ async fn main() -> Result<(), Error> {
     if config.token_sha256.is_none() {
         tracing::error!("KEELWAY_TOKEN_SHA256 is not set: nobody has a token that is accepted");
     }
+    // The template calls this function by the stack's name and `-api`.
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let settings = Settings {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
-        stack: std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default(),
+        stack: function.strip_suffix("-api").unwrap_or(&function).to_owned(),
     };
     let api = Api::new(Sequences::new(ports, config.limits), settings);
     let app = router(api);
-    run(service_fn(move |request: Request| {
-        let answer = app.clone().oneshot(without_prefix(request));
-        async move {
-            let about = About { kind: "http", project: None, context: None, subject: None };
-            aws::accounted(&about, |response| outcome(response.status()).to_owned(), answer).await
-        }
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
+        let app = app.clone();
+        let service = service_fn(move |request: Request| {
+            let response = app.clone().oneshot(request);
+            async move {
+                let about = About { kind: "http", project: None, context: None, subject: None };
+                aws::accounted(&about, |response| outcome(response.status()).to_owned(), response).await
+            }
+        });
+        answer(service, event)
     }))
     .await
 }

@@ -68,7 +68,7 @@ impl IntoResponse for Refused {
 impl From<PortError> for Refused {
     fn from(error: PortError) -> Self {
         match &error {
-            PortError::Retry { .. } => {
+            PortError::Retry { .. } | PortError::Contended { .. } => {
                 tracing::warn!(%error, "a request could not be served for now");
                 let detail = "a service behind the API is busy or away: send the same again in a moment, it counts once";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "try again", detail)
@@ -89,6 +89,7 @@ impl From<Refusal> for Refused {
             Refusal::Unknown { kind, .. } => Self::new(StatusCode::NOT_FOUND, &format!("unknown {kind}"), detail),
             Refusal::Invalid { .. } => Self::new(StatusCode::BAD_REQUEST, "invalid request", detail),
             Refusal::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            Refusal::NotInForce(_) => Self::new(StatusCode::PRECONDITION_FAILED, "precondition failed", detail),
             Refusal::TooLarge(_) => Self::too_large(detail),
         }
     }

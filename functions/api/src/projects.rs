@@ -1,10 +1,10 @@
 //! Projects, their stages and services, in Keptn's shapes.
 
 use crate::Api;
-use crate::input::{Params, given, no_page_key, page_size};
+use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::names::{ProjectName, ServiceName};
@@ -53,14 +53,24 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging):
 }
 
 /// `GET /v1/project/{project}`
-pub async fn one<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<Json<ProjectState>> {
+pub async fn one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ProjectState>> {
+    paging.size()?;
     let project = api.engine().find_project(&name).await?;
     let source = source(&api, &project).await?;
     Ok(Json(state(&api, &project, source).await?))
 }
 
 /// `GET /v1/project/{project}/shipyard`
-pub async fn shipyard<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<Response> {
+pub async fn shipyard<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Response> {
+    paging.size()?;
     let project = api.engine().find_project(&name).await?;
     match source(&api, &project).await? {
         Some(text) => {
@@ -79,8 +89,9 @@ pub async fn shipyard<P: Ports + 'static>(State(api): State<Api<P>>, Path(name):
 pub async fn stages<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(_): Params<Paging>,
+    Params(paging): Params<Paging>,
 ) -> Answer<Json<StagePage>> {
+    paging.size()?;
     let project = api.engine().find_project(&name).await?;
     let stages = state(&api, &project, None).await?.stages;
     let n = stages.len() as u64;
@@ -91,7 +102,9 @@ pub async fn stages<P: Ports + 'static>(
 pub async fn stage<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, stage)): Path<(String, String)>,
+    Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectStage>> {
+    paging.size()?;
     let project = api.engine().find_project(&name).await?;
     check_stage(&project, &stage)?;
     Ok(Json(ProjectStage { stage_name: stage, services: shown_services(&api, &project).await? }))
@@ -122,7 +135,9 @@ pub async fn stage_services<P: Ports + 'static>(
 pub async fn service<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, stage, service)): Path<(String, String, String)>,
+    Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectService>> {
+    paging.size()?;
     let project = api.engine().find_project(&name).await?;
     check_stage(&project, &stage)?;
     // A text that breaks the rule for names names no service, and may be longer than any key of the table.

@@ -1,9 +1,10 @@
 //! Sequences: the list, and their control.
 
 use crate::Api;
-use crate::input::{Json, Params, context, given, page_size, position, window};
+use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::problem::{Answer, Refused};
-use axum::extract::{Path, State};
+use axum::extract::State;
+use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::views::{MAX_PAGE, SequenceFilter};
@@ -32,8 +33,8 @@ pub struct Wanted {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Command {
-    state: String,
-    stage: String,
+    state: Option<String>,
+    stage: Option<String>,
 }
 
 /// `GET /v1/sequence/{project}`
@@ -56,7 +57,7 @@ pub async fn list<P: Ports + 'static>(
         state,
         window: window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?,
         prefix: prefix(wanted.context_prefix.as_ref())?,
-        contexts: contexts.into_iter().map(|text| context("keptnContext", text)).collect::<Answer<_>>()?,
+        contexts: contexts.into_iter().map(Context::of).collect(),
     };
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
@@ -73,7 +74,8 @@ fn prefix(text: Option<&String>) -> Answer<Option<String>> {
     if text.chars().count() < SHORTEST {
         return Err(Refused::field("contextPrefix", format!("{text:?} is too short: give at least {SHORTEST} characters")));
     }
-    context("contextPrefix", text).map(|prefix| Some(prefix.to_string()))
+    let prefix = Context::new(text).map_err(|error| Refused::field("contextPrefix", error))?;
+    Ok(Some(prefix.to_string()))
 }
 
 /// `POST /v1/sequence/{project}/{context}/control`
@@ -82,19 +84,31 @@ pub async fn control<P: Ports + 'static>(
     Path((project, of)): Path<(String, String)>,
     Json(body): Json<Command>,
 ) -> Answer<axum::Json<Value>> {
-    let what = match Control::parse(&body.state) {
-        Some(what) => what,
-        None if body.state.is_empty() => {
-            return Err(Refused::field("state", "is missing: send \"pause\", \"resume\" or \"abort\""));
-        }
-        None => {
-            let state: String = body.state.chars().take(50).collect();
-            return Err(Refused::field("state", format!("{state:?} is none: send \"pause\", \"resume\" or \"abort\"")));
-        }
+    let Some(state) = given(body.state.as_ref()) else {
+        return Err(Refused::field("state", "is missing: send \"pause\", \"resume\" or \"abort\""));
+    };
+    let Some(what) = Control::parse(state) else {
+        let state: String = state.chars().take(50).collect();
+        return Err(Refused::field("state", format!("{state:?} is none: send \"pause\", \"resume\" or \"abort\"")));
     };
     let project = api.engine().find_project(&project).await?.settings.name;
-    let of = context("context", &of)?;
+    let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
-    api.engine().control(&project, &of, given(Some(&body.stage)), what).await?;
-    Ok(axum::Json(json!({})))
+    let stage = given(body.stage.as_ref());
+    let open = api.engine().control(&project, &of, stage, what).await?;
+    let detail = done(what, open, &stage.map_or_else(|| format!("context {of}"), |stage| format!("stage {stage} of context {of}")));
+    Ok(axum::Json(json!({"keptnContext": of.as_str(), "open": open, "detail": detail})))
+}
+
+/// What a control request did.
+fn done(what: Control, open: usize, place: &str) -> String {
+    let sequences = if open == 1 { "1 open sequence".to_owned() } else { format!("{open} open sequences") };
+    match (what, open) {
+        (Control::Abort, 0) => format!("nothing was aborted: no sequence of {place} is open"),
+        (Control::Abort, _) => format!("{sequences} of {place} will end as aborted"),
+        (Control::Pause, 0) => format!("no sequence of {place} is open: those that start later are paused until it is resumed"),
+        (Control::Pause, _) => format!("{sequences} of {place} will be paused, and so will those that start before it is resumed"),
+        (Control::Resume, 0) => format!("no sequence of {place} is open: those that start later are not paused"),
+        (Control::Resume, _) => format!("{sequences} of {place} will go on"),
+    }
 }

@@ -46,7 +46,11 @@ where
         }
         (None, _) => DisplayErrorContext(&error).to_string(),
     };
-    if passes(&error) { PortError::Retry { request, reason } } else { PortError::Refused { request, reason } }
+    match error.code() {
+        Some(CONTENTION) => PortError::Contended { request, reason },
+        _ if passes(&error) => PortError::Retry { request, reason },
+        _ => PortError::Refused { request, reason },
+    }
 }
 
 /// Whether the same request may succeed later.

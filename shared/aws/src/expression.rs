@@ -79,6 +79,15 @@ impl Expressions {
         expressions
     }
 
+    /// A condition and a number to add to.
+    pub fn add(condition: &Condition, name: &Name, by: i64) -> Self {
+        let mut expressions = Self::when(condition);
+        expressions.names.insert("#n".into(), name.to_string());
+        expressions.values.insert(":n".into(), value(&Attr::N(by)));
+        expressions.update = Some("ADD #n :n".into());
+        expressions
+    }
+
     /// `ExpressionAttributeNames`: DynamoDB refuses an empty map.
     pub fn names(&self) -> Option<HashMap<String, String>> {
         (!self.names.is_empty()).then(|| self.names.clone())
@@ -171,6 +180,10 @@ mod tests {
         let only_remove = Expressions::update(&Condition::Always, &Attrs::new(), &remove, false);
         assert_eq!(only_remove.update.as_deref(), Some("REMOVE #r0, #r1"));
         assert_eq!(only_remove.values(), None);
+        let added = Expressions::add(&Condition::Version(7), &"n".into(), 3);
+        assert_eq!(added.update.as_deref(), Some("ADD #n :n"));
+        assert_eq!((added.condition.as_deref(), &added.names["#n"]), (Some("#v = :v"), &"n".to_owned()));
+        assert_eq!(added.values[":n"], AttributeValue::N("3".into()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use aws_config::retry::RetryConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::ports::{Clock, Store};
 use std::collections::BTreeMap;
@@ -128,6 +128,9 @@ impl Clock for Aws {
     fn now(&self) -> Timestamp {
         let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
         Timestamp(i64::try_from(millis).unwrap_or(i64::MAX))
+    }
+    async fn pause(&self, length: Span) {
+        tokio::time::sleep(Duration::from_millis(length.0.unsigned_abs())).await;
     }
 }
 

@@ -134,8 +134,8 @@ impl Store for Aws {
                     },
                 )
             }
-            Write::Update { key, condition, set, remove, raise } => {
-                let update = Expressions::update(condition, set, remove, *raise);
+            Write::Update { key, .. } | Write::Add { key, .. } => {
+                let update = update(write);
                 let request = client.update_item().table_name(self.table()).set_key(Some(codec::raw_key(key)));
                 let request =
                     request.set_condition_expression(update.condition.clone()).set_update_expression(update.update.clone());
@@ -225,8 +225,8 @@ impl Aws {
                 let put = put.set_expression_attribute_names(when.names()).set_expression_attribute_values(when.values());
                 builder.put(put.build().map_err(bad)?)
             }
-            Write::Update { key, condition, set, remove, raise } => {
-                let expressions = Expressions::update(condition, set, remove, *raise);
+            Write::Update { key, .. } | Write::Add { key, .. } => {
+                let expressions = update(write);
                 let update = Update::builder().table_name(table).set_key(Some(codec::raw_key(key)));
                 let update = update.set_condition_expression(expressions.condition.clone());
                 let update = update.set_update_expression(expressions.update.clone());
@@ -253,6 +253,15 @@ impl Aws {
             }
         };
         Ok(item.build())
+    }
+}
+
+/// The expressions of a write that is an update.
+fn update(write: &Write) -> Expressions {
+    match write {
+        Write::Update { condition, set, remove, raise, .. } => Expressions::update(condition, set, remove, *raise),
+        Write::Add { condition, name, by, .. } => Expressions::add(condition, name, *by),
+        Write::Put(_, condition) | Write::Delete(_, condition) | Write::Check(_, condition) => Expressions::when(condition),
     }
 }
 
@@ -287,7 +296,7 @@ where
 fn name(write: &Write) -> &'static str {
     match write {
         Write::Put(..) => PUT,
-        Write::Update { .. } | Write::Check(..) => UPDATE,
+        Write::Update { .. } | Write::Add { .. } | Write::Check(..) => UPDATE,
         Write::Delete(..) => DELETE,
     }
 }

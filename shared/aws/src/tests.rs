@@ -69,7 +69,6 @@ async fn errors_that_pass_and_errors_that_stay() {
         (400, "ProvisionedThroughputExceededException"),
         (400, "ThrottlingException"),
         (400, "RequestLimitExceeded"),
-        (400, "TransactionConflictException"),
         (400, "ExpiredTokenException"),
         (429, "SomethingNew"),
         (500, "InternalServerError"),
@@ -78,6 +77,8 @@ async fn errors_that_pass_and_errors_that_stay() {
         let error = got(status, code).await;
         assert!(matches!(error, PortError::Retry { request: "dynamodb.GetItem", .. }), "{code}: {error:?}");
     }
+    let met = got(400, "TransactionConflictException").await;
+    assert!(matches!(met, PortError::Contended { request: "dynamodb.GetItem", .. }), "{met:?}");
     for code in
         ["ValidationException", "AccessDeniedException", "ResourceNotFoundException", "ItemCollectionSizeLimitExceededException"]
     {
@@ -189,7 +190,7 @@ async fn writers_that_meet_are_tried_again_at_once() {
 async fn writers_that_keep_meeting_come_back_later() {
     let body = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"ongoing"}"#;
     let rule = mock!(aws_sdk_dynamodb::Client::update_item).sequence().http_status(400, Some(body.into())).repeatedly().build();
-    let Err(PortError::Retry { reason, .. }) = aws(&rule).write(&bump()).await else { panic!("no error that passes") };
+    let Err(PortError::Contended { reason, .. }) = aws(&rule).write(&bump()).await else { panic!("no contention") };
     assert!(reason.starts_with("TransactionConflict"), "{reason}");
     assert_eq!(rule.num_calls(), 3);
 }

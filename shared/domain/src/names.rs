@@ -79,9 +79,17 @@ name!(
 );
 name!(
     /// The id that groups everything that one outside event caused (`shkeptncontext`): usually a UUID; at most 64 characters of
-    /// letters, digits, `-`, `_`, `.` and `:`.
-    Context, "shkeptncontext", context_rule
+    /// letters, digits, `-`, `_` and `.`. [`Context::of`] makes one of any text.
+    Context, "context", context_rule
 );
+
+impl Context {
+    /// The context that a text from outside means: the text itself if it follows the rule, otherwise the UUIDv5 of the text in
+    /// the OID namespace. The same text always means the same context.
+    pub fn of(text: &str) -> Self {
+        Self::new(text).unwrap_or_else(|_| Self(uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).to_string()))
+    }
+}
 
 impl SequenceName {
     /// Of [`crate::shipyard::Sequence::none`].
@@ -148,11 +156,8 @@ fn service_rule(name: &str) -> Result<(), String> {
 
 fn context_rule(name: &str) -> Result<(), String> {
     length(name, 64)?;
-    only(
-        name,
-        |c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.' || c == ':',
-        "use a UUID, or letters, digits, `-`, `_`, `.` and `:`",
-    )
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.';
+    only(name, allowed, "use a UUID, or letters, digits, `-`, `_` and `.`")
 }
 
 #[cfg(test)]
@@ -166,6 +171,20 @@ mod tests {
         }
         for bad in ["", "Dev", "-dev", "dev-", "a_b", "a.b", "a/b", &"s".repeat(44)] {
             assert!(StageName::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn any_text_means_a_context() {
+        let long = "x".repeat(65);
+        for kept in ["0b9e7a44-1f7e-4abc-8123-5d2a5ef11ecf", "build_17.2", &long[1..]] {
+            assert_eq!(Context::of(kept).as_str(), kept);
+        }
+        // python3 -c 'import uuid; print(uuid.uuid5(uuid.NAMESPACE_OID, "build 17"))'
+        assert_eq!(Context::of("build 17").as_str(), "47bfb6cb-3701-59a9-a713-f74ceeb601be");
+        for derived in ["a:b", "", "ü", "a\0", &long] {
+            let context = Context::of(derived);
+            assert!(uuid::Uuid::parse_str(context.as_str()).is_ok() && context == Context::of(derived), "{derived:?}");
         }
     }
 

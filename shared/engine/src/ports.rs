@@ -3,7 +3,7 @@
 //! are in [`crate::table`].
 
 use crate::item::{Attrs, Item, Key, Name};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
 /// Why a request failed.
@@ -17,6 +17,14 @@ pub enum PortError {
         /// What the service said.
         reason: String,
     },
+    /// Other writers keep changing the item: the message should be retried within seconds, since nothing is out of order.
+    #[error("{request} met other writers: {reason}")]
+    Contended {
+        /// Which request.
+        request: &'static str,
+        /// Who and what, as far as is known.
+        reason: String,
+    },
     /// The request can never succeed as it is: too large, malformed, not allowed.
     #[error("{request} was refused: {reason}")]
     Refused {
@@ -25,6 +33,13 @@ pub enum PortError {
         /// What the service said.
         reason: String,
     },
+}
+
+impl PortError {
+    /// Whether the same message may succeed later.
+    pub fn passes(&self) -> bool {
+        !matches!(self, Self::Refused { .. })
+    }
 }
 
 /// When a write may happen.
@@ -65,6 +80,18 @@ pub enum Write {
         /// may name it then.
         raise: bool,
     },
+    /// Adds to a number; one that is absent counts as 0. The version stays as it is, so those who count do not get in each other's
+    /// way. The condition must not hold for an absent item.
+    Add {
+        /// Which item.
+        key: Key,
+        /// When.
+        condition: Condition,
+        /// Which attribute.
+        name: Name,
+        /// How much.
+        by: i64,
+    },
     /// Deletes the item.
     Delete(Key, Condition),
     /// Changes nothing; in a transaction, makes the others depend on the condition.
@@ -76,13 +103,13 @@ impl Write {
     pub fn key(&self) -> &Key {
         match self {
             Write::Put(item, _) => &item.key,
-            Write::Update { key, .. } | Write::Delete(key, _) | Write::Check(key, _) => key,
+            Write::Update { key, .. } | Write::Add { key, .. } | Write::Delete(key, _) | Write::Check(key, _) => key,
         }
     }
     /// When it may happen.
     pub fn condition(&self) -> &Condition {
         match self {
-            Write::Put(_, condition) | Write::Update { condition, .. } => condition,
+            Write::Put(_, condition) | Write::Update { condition, .. } | Write::Add { condition, .. } => condition,
             Write::Delete(_, condition) | Write::Check(_, condition) => condition,
         }
     }
@@ -92,6 +119,12 @@ impl Write {
             Write::Put(item, _) => Some(item.clone()),
             Write::Delete(..) => None,
             Write::Check(..) => present.cloned(),
+            Write::Add { key, name, by, .. } => {
+                let mut item = present.cloned().unwrap_or_else(|| Item::new(key.clone()));
+                let sum = item.number(name).unwrap_or(0) + by;
+                item.attrs.insert(name.clone(), sum.into());
+                Some(item)
+            }
             Write::Update { key, set, remove, raise, .. } => {
                 let mut item = present.cloned().unwrap_or_else(|| Item::new(key.clone()));
                 if *raise {
@@ -271,6 +304,8 @@ pub trait Queue: Send + Sync {
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Timestamp;
+    /// Lets this much time go by, so that other writers come through. Nothing may depend on how long it really is.
+    fn pause(&self, length: Span) -> impl Future<Output = ()> + Send;
 }
 
 /// All ports in one value.

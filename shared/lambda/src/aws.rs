@@ -32,8 +32,8 @@ pub async fn connect_table(config: &TableConfig) -> Aws {
 
 /// Makes failed messages visible again soon, instead of after the queue's visibility timeout. If that fails, the timeout applies.
 pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDone)]) {
-    for (record, _) in not_done {
-        let seconds = record.comes_back_in();
+    for (record, why) in not_done {
+        let seconds = record.comes_back_in(why);
         if let Err(error) = aws.come_back_in(engine, &record.receipt, seconds).await {
             tracing::warn!(message.id = record.id, %error, "a message that failed comes back only after the visibility timeout");
         }

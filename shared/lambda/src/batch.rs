@@ -18,6 +18,8 @@ const AT_LEAST: Duration = Duration::from_secs(2);
 /// A failed message is delivered again after at most this many seconds: soon at first, and over a total time long enough that an
 /// outage of a few minutes makes few dead letters.
 const MOST_SECONDS: u64 = 300;
+/// A message that met other writers is delivered again after at most this many seconds.
+const CONTENDED_SECONDS: u64 = 3;
 
 /// One message as the queue delivers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +65,14 @@ impl From<SqsMessage> for Record {
 }
 
 impl Record {
-    /// After how many seconds a failed message should be delivered again: soon at first, later and more scattered each time, and
-    /// never the same for all that failed together. 1 to 300.
-    pub fn comes_back_in(&self) -> i32 {
-        let most = 2u64.saturating_pow(self.receives).min(MOST_SECONDS);
+    /// After how many seconds a message that was not done should be delivered again: never the same for all that failed together. After
+    /// a failure, soon at first, later and more scattered each time: 1 to 300. After contention, always soon: nothing is out of order,
+    /// and the others will be done.
+    pub fn comes_back_in(&self, why: &NotDone) -> i32 {
+        let most = match why {
+            NotDone::Contended(_) => CONTENDED_SECONDS,
+            _ => 2u64.saturating_pow(self.receives).min(MOST_SECONDS),
+        };
         let scattered = hash64(&[self.id.as_bytes(), &self.receives.to_be_bytes()]) % most;
         i32::try_from(1 + scattered).unwrap_or(1)
     }
@@ -89,6 +95,9 @@ pub enum NotDone {
     /// The handler returned an error.
     #[error("{0}")]
     Failed(String),
+    /// Other writers kept changing what the message is about.
+    #[error("{0}")]
+    Contended(String),
     /// The handler panicked.
     #[error("its handler panicked")]
     Panicked,
@@ -277,7 +286,9 @@ mod tests {
 
     #[test]
     fn failures_come_back_soon_and_scattered() {
-        let seconds = |id: usize, receives: u32| Record { receives, ..record(&id.to_string()) }.comes_back_in();
+        let message = |id: usize, receives: u32| Record { receives, ..record(&id.to_string()) };
+        let failed = NotDone::Failed("throttled".into());
+        let seconds = |id: usize, receives: u32| message(id, receives).comes_back_in(&failed);
         assert!((0..100).all(|id| (1..=2).contains(&seconds(id, 1))));
         assert!((1..100).all(|receives| (1..=300).contains(&seconds(7, receives))));
         let late: std::collections::BTreeSet<i32> = (0..200).map(|id| seconds(id, 9)).collect();
@@ -285,6 +296,9 @@ mod tests {
         let patience: i32 = (1..10).map(|receives| seconds(11, receives)).sum();
         assert!(patience > 120, "ten receives outlast an outage of two minutes: {patience} s");
         assert_eq!(seconds(3, 4), seconds(3, 4));
+        let contended = NotDone::Contended("changed by others".into());
+        let soon = |receives: u32| (0..100).all(|id| (1..=3).contains(&message(id, receives).comes_back_in(&contended)));
+        assert!((1..100).all(soon), "soon after contention, however often");
     }
 
     #[test]

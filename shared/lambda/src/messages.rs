@@ -64,6 +64,7 @@ async fn one<E: Engine<Ports = Aws>>(engine: Arc<E>, record: Record, work: Work<
     match handled.instrument(about.span(&record.id)).await {
         Ok(_) => Ok(()),
         Err(error @ PortError::Retry { .. }) => Err(NotDone::Failed(error.to_string())),
+        Err(error @ PortError::Contended { .. }) => Err(NotDone::Contended(error.to_string())),
         // An error of ours or of the configuration loses no message: it is delivered again, and ends as a dead letter.
         Err(error @ PortError::Refused { .. }) => {
             tracing::error!(message.id = record.id, context = about.context, %error, "a request can never succeed as it is");

@@ -102,7 +102,16 @@ fn what_the_template_takes_the_functions_start_with() {
         seen.push(name);
     }
     seen.sort();
-    let expected = ["ApiTokenSha256", "LogLevel", "MaxEventBytes", "MaxReceives", "RetentionDays", "StartDeadline", "TaskTimeout"];
+    let expected = [
+        "ApiTokenSha256",
+        "LogLevel",
+        "MaxEventBytes",
+        "MaxExecutions",
+        "MaxReceives",
+        "RetentionDays",
+        "StartDeadline",
+        "TaskTimeout",
+    ];
     assert_eq!(seen, expected, "the parameters that the functions read");
 }
 

@@ -3,6 +3,8 @@
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, DEFAULT_SOURCE, EventType, Kind, Object, PREFIX, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::names::{Context, SequenceName, StageName};
+use keelway_domain::sequences::check_decision;
+use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -10,6 +12,9 @@ use serde_json::{Map, Value};
 pub const MAX_TYPE: usize = 128;
 /// Its source and its ids are at most this long, in characters.
 pub const MAX_NAME: usize = 256;
+
+/// A client's time before this is none: Keptn's clients send the year 1 for an event without a time.
+const YEAR_2000: Timestamp = Timestamp(946_684_800_000);
 
 /// Where an event comes from: what may be absent differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +39,11 @@ fn refused<T>(field: impl Into<String>, message: impl Into<String>) -> Result<T,
     Err(CloudEventError { field: field.into(), message: message.into() })
 }
 
-/// Reads an event from structured JSON. `now` stands for a `time` that is absent or unreadable.
+/// Reads an event from structured JSON. `now` stands for a `time` that is absent, unreadable or before 2000.
 ///
-/// An absent `source` is Keptn's default, an absent `shkeptncontext` follows from `source` and `id`. An `id` is required from
-/// both origins, because the context may follow from it: the API calls [`fill_id`] first.
+/// An absent `source` is Keptn's default, an absent `shkeptncontext` follows from `source` and `id`; any other text is a context
+/// ([`Context::of`]). An `id` is required from both origins, because the context may follow from it: the API calls [`fill_id`]
+/// first.
 ///
 /// # Errors
 /// The first attribute that breaks a rule, by name, and what to send instead.
@@ -54,17 +60,14 @@ pub fn parse(json: &Value, origin: Origin, now: Timestamp) -> Result<CloudEvent,
             "is missing: give every event an id of its own, for example a UUID; the same again is the same event",
         );
     };
-    let context = match name(attributes, "shkeptncontext")? {
-        Some(context) => context,
-        None => context_of(&source, &id).to_string(),
+    let context = match string(attributes, "shkeptncontext")? {
+        Some(text) => Context::of(text),
+        None => Context::of(&context_of(&source, &id).to_string()),
     };
-    let context = Context::new(context).map_err(|error| CloudEventError {
-        field: "shkeptncontext".into(),
-        message: format!("{error}; leave it out to get one"),
-    })?;
     let triggered_id = name(attributes, "triggeredid")?;
     let git_commit_id = name(attributes, "gitcommitid")?;
-    let time = attributes.get("time").and_then(Value::as_str).and_then(Timestamp::parse).unwrap_or(now);
+    let time = attributes.get("time").and_then(Value::as_str).and_then(Timestamp::parse);
+    let time = time.filter(|time| *time >= YEAR_2000).unwrap_or(now);
     let data = data(attributes, &ty)?;
     envelope(attributes)?;
     Ok(CloudEvent { id, source, ty, time, context, triggered_id, git_commit_id, data })
@@ -132,24 +135,56 @@ fn event_type(attributes: &Map<String, Value>) -> Result<String, CloudEventError
 
 fn source(attributes: &Map<String, Value>) -> Result<String, CloudEventError> {
     let source = name(attributes, "source")?.unwrap_or_else(|| DEFAULT_SOURCE.into());
-    if source.starts_with("aws.") {
-        return refused("source", format!("{source:?} begins with `aws.`, which the bus keeps for AWS: choose another"));
-    }
+    check_source(&source)?;
     Ok(source)
 }
 
+/// Whether an event may have this source, if it is not one of the engine's own.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_source(source: &str) -> Result<(), CloudEventError> {
+    if source.starts_with("aws.") {
+        return refused("source", format!("{source:?} begins with `aws.`, which the bus keeps for AWS: choose another"));
+    }
+    // A source is compared by its bytes, in permissions, too: two that people read as the same must not be different ones.
+    if let Some(odd) = source.chars().find(|c| !c.is_ascii()) {
+        return refused("source", format!("{source:?} contains {odd:?}: send a URI reference, in ASCII; percent-encode the rest"));
+    }
+    if source.trim() != source {
+        return refused("source", format!("{source:?} begins or ends with a blank: leave it out"));
+    }
+    match OWN_SOURCES.iter().find(|own| source != **own && letters(source) == letters(own)) {
+        Some(own) => {
+            refused("source", format!("{source:?} looks like {own:?}, which is the engine's own: send the name of your tool"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The engine's own sources.
+const OWN_SOURCES: [&str; 2] = [SOURCE, APPROVAL_SOURCE];
+
+fn letters(source: &str) -> String {
+    source.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// A string attribute; absent, null and empty are the same.
-fn name(attributes: &Map<String, Value>, field: &str) -> Result<Option<String>, CloudEventError> {
+fn string<'a>(attributes: &'a Map<String, Value>, field: &str) -> Result<Option<&'a str>, CloudEventError> {
     match attributes.get(field) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => {
-            characters(text, || field.to_owned())?;
-            match text.chars().count() {
-                n if n > MAX_NAME => refused(field, format!("has {n} characters: at most {MAX_NAME} are allowed")),
-                _ => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-            }
-        }
+        Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
         Some(other) => refused(field, format!("is {}, not a string", what(other))),
+    }
+}
+
+/// A string attribute of limited length.
+fn name(attributes: &Map<String, Value>, field: &str) -> Result<Option<String>, CloudEventError> {
+    let Some(text) = string(attributes, field)? else { return Ok(None) };
+    characters(text, || field.to_owned())?;
+    match text.chars().count() {
+        n if n > MAX_NAME => refused(field, format!("has {n} characters: at most {MAX_NAME} are allowed")),
+        _ => Ok(Some(text.to_owned())),
     }
 }
 
@@ -218,7 +253,7 @@ fn characters(text: &str, field: impl Fn() -> String) -> Result<(), CloudEventEr
 /// The remaining attributes by the CloudEvents SDK: types of extensions, `subject`, `dataschema`.
 fn envelope(attributes: &Map<String, Value>) -> Result<(), CloudEventError> {
     // Checked above, or members of Keptn's own model that are no CloudEvents attributes.
-    const ELSEWHERE: [&str; 6] = ["data", "data_base64", "time", "extensions", "contenttype", "specversion"];
+    const ELSEWHERE: [&str; 7] = ["data", "data_base64", "time", "extensions", "contenttype", "specversion", "shkeptncontext"];
     let rest = attributes.iter().filter(|(key, _)| !ELSEWHERE.contains(&key.as_str()));
     let mut rest: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
     for (field, value) in [("specversion", "1.0"), ("type", "x"), ("source", "x"), ("id", "x")] {
@@ -259,10 +294,13 @@ fn what(value: &Value) -> &'static str {
 /// The attribute that keeps it out, and what a client sends instead.
 pub fn check_client_event(event: &CloudEvent) -> Result<(), CloudEventError> {
     // The bus's rule keeps the engine's own sources out of its queue: such an event would be answered and then lost.
-    if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) {
+    if OWN_SOURCES.contains(&event.source.as_str()) {
         return refused("source", format!("{:?} is the engine's own: send the name of your tool", event.source));
     }
     let ty = event.ty.as_str();
+    if ty.ends_with(".invalidated") && !ty.starts_with("sh.keptn.") {
+        return without_prefix(ty);
+    }
     if ty.ends_with(".invalidated") || ty == "sh.keptn.log.error" || ty == "sh.keptn.events.problem" {
         return Ok(());
     }
@@ -297,17 +335,18 @@ pub fn check_client_event(event: &CloudEvent) -> Result<(), CloudEventError> {
             );
             refused("type", message)
         }
-        EventType::Task(_, kind) => reaction(event, kind),
+        EventType::Task(task, kind) => reaction(event, task.as_str(), kind),
         EventType::Other(name) => domain_event(event, &name),
     }
 }
 
-fn reaction(event: &CloudEvent, kind: Kind) -> Result<(), CloudEventError> {
+fn reaction(event: &CloudEvent, task: &str, kind: Kind) -> Result<(), CloudEventError> {
     required(event, &["project", "stage", "service"])?;
     if event.triggered_id.is_none() {
         return refused("triggeredid", "is missing: send the id of the `.triggered` event this answers");
     }
     match kind {
+        Kind::Finished if task == APPROVAL => check_decision(event).or_else(|(field, message)| refused(field, message)),
         Kind::Finished => required(event, &["result", "status"]),
         _ => Ok(()),
     }
@@ -335,11 +374,12 @@ fn domain_event(event: &CloudEvent, name: &str) -> Result<(), CloudEventError> {
         );
         return refused("type", message);
     }
-    // The bus's rule feeds the engine by this prefix: anything else would be answered and never arrive.
-    if !ty.starts_with(PREFIX) {
-        return refused("type", format!("{ty:?} is an unknown event type: types begin with `{PREFIX}`; send `{PREFIX}{ty}`"));
-    }
-    Ok(())
+    if ty.starts_with(PREFIX) { Ok(()) } else { without_prefix(ty) }
+}
+
+/// The bus's rule feeds the engine by the prefix: anything else would be answered and never arrive.
+fn without_prefix(ty: &str) -> Result<(), CloudEventError> {
+    refused("type", format!("{ty:?} is an unknown event type: types begin with `{PREFIX}`; send `{PREFIX}{ty}`"))
 }
 
 fn required(event: &CloudEvent, fields: &[&str]) -> Result<(), CloudEventError> {

@@ -73,6 +73,9 @@ pub struct EventPage {
     pub total_count: u64,
     /// The server's clock, RFC 3339.
     pub now: String,
+    /// Open triggers only: what stands for all that are open. Sent back as `unless`, the next answer waits until others are open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 /// A page of sequence states, newest first: `GET /v1/sequence/{project}`.

@@ -61,6 +61,25 @@ fn what_is_absent_follows_from_the_rest() {
 }
 
 #[test]
+fn any_text_is_a_context() {
+    let read = |text: &str| read(&with("/shkeptncontext", json!(text))).unwrap();
+    assert_eq!(read("a.b_c-1").context.as_str(), "a.b_c-1");
+    assert_eq!(read("build 17").context.as_str(), "47bfb6cb-3701-59a9-a713-f74ceeb601be");
+    for text in ["a:b", "\0", &"x".repeat(300)] {
+        let event = read(text);
+        assert_eq!(event.context.as_str().len(), 36, "{text:?}");
+        assert_eq!(parse(&event.to_json(), Origin::Bus, NOW), Ok(event));
+    }
+}
+
+#[test]
+fn a_time_before_2000_is_none() {
+    let time = |text: &str| read(&with("/time", json!(text))).unwrap().time;
+    assert_eq!((time("0001-01-01T00:00:00Z"), time("1999-12-31T23:59:59Z")), (NOW, NOW));
+    assert_eq!(time("2000-01-01T00:00:00Z").rfc3339(), "2000-01-01T00:00:00.000Z");
+}
+
+#[test]
 fn a_client_may_leave_out_more() {
     assert!(parse(&with("/specversion", Value::Null), Origin::Client, NOW).is_ok());
     assert_eq!(refusal(&with("/specversion", Value::Null)), r#"specversion: is missing: send `"specversion": "1.0"`"#);
@@ -100,10 +119,17 @@ fn each_refusal_names_the_attribute_and_the_way_out() {
         ),
         ("/id", json!(1), "id: is a number, not a string"),
         ("/id", json!("x".repeat(257)), "id: has 257 characters: at most 256 are allowed"),
+        ("/shkeptncontext", json!(7), "shkeptncontext: is a number, not a string"),
+        ("/source", json!("ci "), "source: \"ci \" begins or ends with a blank: leave it out"),
         (
-            "/shkeptncontext",
-            json!("a b"),
-            "shkeptncontext: shkeptncontext name \"a b\" contains ' ': use a UUID, or letters, digits, `-`, `_`, `.` and `:`; leave it out to get one",
+            "/source",
+            json!("b\u{fc}"),
+            "source: \"b\u{fc}\" contains '\u{fc}': send a URI reference, in ASCII; percent-encode the rest",
+        ),
+        (
+            "/source",
+            json!("Shipyard.Controller"),
+            "source: \"Shipyard.Controller\" looks like \"shipyard-controller\", which is the engine's own: send the name of your tool",
         ),
         ("/data", Value::Null, "data: is missing: send an object, with `project`, `stage` and `service` for a sequence or task"),
         ("/data", json!(-1), "data: is a number: send a JSON object"),
@@ -243,6 +269,19 @@ fn what_it_keeps_out() {
         refusal("sh.keptn.event.monitoring.configure", None, json!({"project": "shop"})),
         "data.type: is missing: send it as a string that is not empty"
     );
+    assert_eq!(
+        refusal("evil.invalidated", None, scope()),
+        r#"type: "evil.invalidated" is an unknown event type: types begin with `sh.keptn.event.`; send `sh.keptn.event.evil.invalidated`"#
+    );
+    let decision = |result: &str, status: Value| {
+        let data = json!({"project": "shop", "stage": "dev", "service": "carts", "result": result, "status": status});
+        gateway("sh.keptn.event.approval.finished", Some("t"), data)
+    };
+    for status in [Value::Null, json!(""), json!("succeeded")] {
+        assert_eq!((decision("pass", status.clone()), decision("fail", status)), (Ok(()), Ok(())));
+    }
+    assert!(decision("warning", json!("succeeded")).unwrap_err().starts_with("data.result: is \"warning\""));
+    assert!(decision("pass", json!("errored")).unwrap_err().starts_with("data.status: is \"errored\""));
     assert!(refusal("garbage", None, json!({})).starts_with(r#"type: unknown event type "garbage": send "#));
     assert_eq!(
         refusal("com.acme.built", None, scope()),

@@ -50,19 +50,45 @@ fn every_example_is_accepted() {
     ");
 }
 
+/// The YAML blocks of a page.
+fn blocks(page: &str) -> impl Iterator<Item = &str> {
+    page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next())
+}
+
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            found.push(path);
+        }
+    }
+}
+
 #[test]
-fn the_manuals_manifests_are_accepted() {
+fn every_manifest_of_the_documentation_is_accepted_without_a_finding() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = vec![root.join("README.md")];
+    pages(&root.join("docs"), &mut found);
+    pages(&root.join("examples"), &mut found);
+    let mut checked = 0;
+    for page in found {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in blocks(&text) {
+            assert_eq!(manifest::parse(block, "block").findings, [], "{}:\n{block}", page.display());
+            checked += 1;
+        }
+    }
+    assert!(checked >= 2, "the shipyard and the project of docs/shipyard.md, at least");
+}
+
+#[test]
+fn the_finding_the_manual_shows_is_the_one_its_author_would_see() {
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/shipyard.md");
     let manual = std::fs::read_to_string(manual).unwrap();
-    let blocks: Vec<&str> = manual.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(blocks.len(), 2);
-    for block in blocks {
-        assert_eq!(manifest::parse(block, "docs/shipyard.md").findings, [], "{block}");
-    }
-    // The finding it shows is the one its author would see.
     let mistyped =
         manual.replace("          triggeredOn:\n            - event: dev", "          triggers:\n            - event: dev");
-    let block = mistyped.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let told = manifest::parse(block, "shipyard.yaml").findings[0].to_string();
+    let told = manifest::parse(blocks(&mistyped).next().unwrap(), "shipyard.yaml").findings[0].to_string();
     assert!(manual.contains(&told.replace('\n', "\n    ")), "{told}");
 }

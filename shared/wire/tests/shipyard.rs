@@ -5,58 +5,6 @@ mod common;
 use common::{findings, read, sequence, shipyard};
 
 #[test]
-fn versions_from_0_2_on_are_read_with_or_without_prefix_under_either_name() {
-    for version in ["apiVersion: spec.keptn.sh/0.2.0", "version: 0.2.0", "apiVersion: 0.2", "version: 'spec.keptn.sh/0.2.4'"] {
-        let text = sequence("").replace("apiVersion: spec.keptn.sh/0.2.3", version);
-        assert_eq!(findings(&text), "", "{version}");
-    }
-    insta::assert_snapshot!(findings(&sequence("").replace("0.2.3", "1.2.0")), @r"
-    warning: shipyard.yaml:1:13: apiVersion: 1.2 is a version not known here and is read like 0.2: write `apiVersion: spec.keptn.sh/0.2.3`
-      1 | apiVersion: spec.keptn.sh/1.2.0
-        |             ^
-    ");
-    insta::assert_snapshot!(findings(&sequence("").replace("spec.keptn.sh/0.2.3", "latest")), @r#"
-    error: shipyard.yaml:1:13: apiVersion: "latest" is not a shipyard's version: write `apiVersion: spec.keptn.sh/0.2.3`
-      1 | apiVersion: latest
-        |             ^
-    "#);
-    insta::assert_snapshot!(findings(&sequence("").replace("apiVersion: spec.keptn.sh/0.2.3\n", "")), @r"
-    error: shipyard.yaml:1:1: apiVersion: is missing: write `apiVersion: spec.keptn.sh/0.2.3`
-      1 | kind: Shipyard
-        | ^
-    ");
-    insta::assert_snapshot!(findings(&sequence("").replace("kind:", "version: 0.2.0\nkind:")), @r"
-    warning: shipyard.yaml:2:10: version: is ignored beside `apiVersion`: leave it out
-      2 | version: 0.2.0
-        |          ^
-    ");
-}
-
-#[test]
-fn the_older_form_is_refused_with_the_way_to_the_newer() {
-    insta::assert_snapshot!(findings("stages:\n- name: dev\n  deployment_strategy: direct\n"), @r#"
-    error: shipyard.yaml:2:3: stages: `stages` at the top is a shipyard's older form (0.1), which is not taken: write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under "From 0.1"
-      2 | - name: dev
-        |   ^
-    "#);
-    insta::assert_snapshot!(findings("apiVersion: spec.keptn.sh/0.1.7\nkind: Shipyard\nspec: {stages: [{name: dev}]}\n"), @r#"
-    error: shipyard.yaml:1:13: apiVersion: "spec.keptn.sh/0.1.7" is the older version, which is not taken: write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under "From 0.1"
-      1 | apiVersion: spec.keptn.sh/0.1.7
-        |             ^
-    "#);
-    insta::assert_snapshot!(findings(&sequence("").replace("0.2.3", "0.1.0")), @r#"
-    error: shipyard.yaml:1:13: apiVersion: "spec.keptn.sh/0.1.0" is the older version, but the stages have sequences as from 0.2 on: write `apiVersion: spec.keptn.sh/0.2.3`; a shipyard really of 0.1: write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under "From 0.1"
-      1 | apiVersion: spec.keptn.sh/0.1.0
-        |             ^
-    "#);
-    insta::assert_snapshot!(findings(&shipyard("  - name: dev\n    test_strategy: functional\n    sequences: []\n")), @r"
-    error: shipyard.yaml:6:5: spec.stages[0].test_strategy: is a field of the older form (0.1) and does nothing here: leave it out, and write what it says under the `properties` of a task
-      6 |     test_strategy: functional
-        |     ^
-    ");
-}
-
-#[test]
 fn a_missing_or_unknown_kind() {
     insta::assert_snapshot!(findings(&sequence("").replace("kind: Shipyard\n", "")), @r"
     warning: shipyard.yaml:1:1: kind: is missing: write `kind: Shipyard`
@@ -432,54 +380,4 @@ fn an_event_nothing_sends_is_a_warning_with_near_names() {
       12 |       triggeredOn: [{event: dev.delivery.finished, selector: {match: {release.result: fail}}}]
          |                                                                       ^
     "#);
-}
-
-#[test]
-fn a_loop_without_a_selector_is_a_warning() {
-    let loops = |selector: &str| {
-        shipyard(&format!(
-            "  - name: a\n    sequences:\n    - name: x\n      triggeredOn: [b.y.finished]\n      tasks: [{{name: t}}]\n  - name: b\n    sequences:\n    - name: y\n      triggeredOn:\n      - event: a.x.finished\n{selector}      tasks: [{{name: t}}]\n"
-        ))
-    };
-    insta::assert_snapshot!(findings(&loops("")), @r#"
-    warning: shipyard.yaml:8:21: spec.stages[0].sequences[0].triggeredOn[0]: closes a loop: "a.x" starts itself again each time all passes; give one entry of the loop a selector, for example `result: fail`
-      8 |       triggeredOn: [b.y.finished]
-        |                     ^
-    "#);
-    assert_eq!(findings(&loops("        selector: {match: {result: fail}}\n")), "");
-    insta::assert_snapshot!(findings(&sequence("      triggeredOn: [dev.deployment.finished]\n")), @r#"
-    warning: shipyard.yaml:10:21: spec.stages[0].sequences[0].triggeredOn[0]: closes a loop: "dev.delivery" starts itself again each time all passes; give one entry of the loop a selector, for example `result: fail`
-      10 |       triggeredOn: [dev.deployment.finished]
-         |                     ^
-    "#);
-}
-
-#[test]
-fn approval_and_evaluation_have_rules_of_their_own() {
-    insta::assert_snapshot!(findings(&sequence("      - name: approval\n        properties: {pass: manually, warning: 1}\n")), @r#"
-    error: shipyard.yaml:11:28: spec.stages[0].sequences[0].tasks[1].properties.pass: "manually" is not an approval strategy: write `manual`
-      11 |         properties: {pass: manually, warning: 1}
-         |                            ^
-    error: shipyard.yaml:11:47: spec.stages[0].sequences[0].tasks[1].properties.warning: "1" is not an approval strategy: write `automatic` or `manual`
-      11 |         properties: {pass: manually, warning: 1}
-         |                                               ^
-    "#);
-    insta::assert_snapshot!(findings(&sequence("      - name: approval\n")), @r"
-    warning: shipyard.yaml:10:9: spec.stages[0].sequences[0].tasks[1]: has no strategy, so nobody is asked (Keptn asked): write `pass: manual` and `warning: manual` under `properties`, or `automatic` to say so
-      10 |       - name: approval
-         |         ^
-    ");
-    insta::assert_snapshot!(findings(&sequence("      - name: evaluation\n")), @r"
-    warning: shipyard.yaml:10:9: spec.stages[0].sequences[0].tasks[1]: names no timeframe: unless the trigger or an earlier task gives one, the last 5 minutes are evaluated; write `timeframe: 5m` under `properties`
-      10 |       - name: evaluation
-         |         ^
-    ");
-    insta::assert_snapshot!(findings(&sequence("      - name: evaluation\n        properties: {timeframe: invalid}\n")), @r#"
-    error: shipyard.yaml:11:33: spec.stages[0].sequences[0].tasks[1].properties.timeframe: duration "invalid" is not understood: write it like 90s, 5m or 1h30m, from 0s to 365 days
-      11 |         properties: {timeframe: invalid}
-         |                                 ^
-    "#);
-    for good in ["approval\n        properties: {pass: manual}", "evaluation\n        properties: {timeframe: 5m}"] {
-        assert_eq!(findings(&sequence(&format!("      - name: {good}\n"))), "", "{good}");
-    }
 }

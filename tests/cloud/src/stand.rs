@@ -173,7 +173,7 @@ impl<'a> CloudStand<'a> {
         let open = self.stack.wait(api.open(project, "approval"))?.iter().any(|open| open["id"] == *approval);
         let before = self.known(context, Root::Decision);
         let mut reply = self.stack.wait(ask(api))?;
-        if open {
+        if open && reply.status < 400 {
             self.handled(context, Root::Decision, &before)?;
         }
         // 202: it was not in the state in time. Now it is, and the same decision again is told how it went.

@@ -1,7 +1,7 @@
 //! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one grows.
 
 use keelway_conformance::stand::{Stand, shipyard};
-use keelway_domain::event::{EventType, Kind};
+use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_engine::sequences::{Body, Message};
 use serde_json::{Value, json};
 
@@ -50,6 +50,27 @@ fn one_more_task_costs_five_requests_and_eight_write_units() {
     let (requests, units) = handled(&stand);
     println!("one more task: 1 + {requests} requests, 1 + {units} write units");
     assert!(requests <= 4 && units <= 7.0, "a `.finished` took {requests} requests and {units} write units");
+}
+
+#[test]
+fn counting_the_executions_of_a_context_takes_no_request() {
+    let stand = Stand::new(&shipyard(&["build"], "release"));
+    let triggered = |context: &str, id: &str| {
+        stand.emit(CloudEvent { id: id.into(), ..stand.trigger_event(context) });
+        handled(&stand)
+    };
+    // The first of all also registers the service.
+    stand.trigger("before");
+    stand.answer("before", "build");
+    let (requests, units) = triggered("c1", "first");
+    let waiting = triggered("c2", "waits");
+    stand.answer("c1", "build");
+    stand.answer("c2", "build");
+    let again = triggered("c1", "second");
+    let waiting_again = triggered("c1", "waits too");
+    println!("a start: {requests} requests, {units} units; again {again:?}; waiting {waiting:?}, again {waiting_again:?}");
+    assert!(again.0 <= requests && again.1 <= units, "in a context that exists, a start costs no more than in a new one");
+    assert!(waiting_again.0 <= waiting.0 && waiting_again.1 <= waiting.1, "and neither does one that waits");
 }
 
 #[test]

@@ -243,7 +243,8 @@ fn a_context_whose_executions_have_expired_is_finished() {
 
 #[test]
 fn an_abort_reaches_every_execution_of_a_context_however_many_it_had() {
-    let stand = Stand::new(&shipyard(&["build"], "release"));
+    let limits = Limits { max_executions: 2_000, ..Limits::default() };
+    let stand = Stand::with(&shipyard(&["build"], "release"), limits);
     stand.world.core().table.metered = false;
     for n in 0..2_500 {
         // Half of them end at once, by name.

@@ -4,7 +4,7 @@ use crate::bus::BusTwin;
 use crate::queue::QueueTwin;
 use crate::rng::Rng;
 use crate::table::Table;
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 
 /// A port's method: one request each.
@@ -91,6 +91,8 @@ pub struct Core {
     pub requests: [u64; Method::ALL.len()],
     /// The method of the last request.
     pub last: Option<Method>,
+    /// The worker that pauses since the last step, and for how long it means to.
+    pub pausing: Option<(usize, Span)>,
     /// What goes wrong; nothing when absent.
     pub faults: Option<Faults>,
     /// A line per request while it is `Some`.

@@ -141,7 +141,7 @@ impl<E: Tested<Ports = Worker>> Story<E> {
                 self.late.remove(&id);
                 self.world.core().queue.acknowledge(id);
             }
-            Some(Err(PortError::Retry { .. })) => self.world.core().queue.give_back(id, now),
+            Some(Err(e)) if e.passes() => self.world.core().queue.give_back(id, now),
             Some(Err(e)) => {
                 self.broken.push(e.to_string());
                 self.world.core().queue.acknowledge(id);

@@ -30,7 +30,9 @@ struct GiveWay(bool);
 
 impl Future for GiveWay {
     type Output = ();
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // Several requests at once are polled again only if they say so.
+        context.waker().wake_by_ref();
         if std::mem::replace(&mut self.0, true) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
@@ -70,6 +72,7 @@ fn describe(write: &Write) -> String {
         Write::Update { key, set, remove, raise, .. } => {
             format!("update {key} if {condition:?} set {set:?} remove {remove:?}{}", if *raise { " raise v" } else { "" })
         }
+        Write::Add { key, name, by, .. } => format!("add {by} to {name} of {key} if {condition:?}"),
         Write::Delete(key, _) => format!("delete {key} if {condition:?}"),
         Write::Check(key, _) => format!("check {key} if {condition:?}"),
     }
@@ -130,5 +133,10 @@ impl Queue for Worker {
 impl Clock for Worker {
     fn now(&self) -> Timestamp {
         lock(&self.core).now + self.skew
+    }
+    /// One step of the scheduler; how much time goes by is up to it.
+    async fn pause(&self, length: Span) {
+        lock(&self.core).pausing = Some((self.id, length));
+        GiveWay::default().await;
     }
 }

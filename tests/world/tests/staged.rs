@@ -97,10 +97,10 @@ fn writers_that_meet_it_are_told_and_change_nothing() {
     let other = world.worker(2);
     // What is only checked must not change either before all is decided everywhere.
     for sk in ["a", "b", "c"] {
-        let Err(PortError::Retry { reason, .. }) = block_on(other.write(&bump(sk, 1))) else { panic!("{sk}: no conflict") };
+        let Err(PortError::Contended { reason, .. }) = block_on(other.write(&bump(sk, 1))) else { panic!("{sk}: no conflict") };
         assert_eq!(reason, "TransactionConflict");
         let delete = Write::Delete(key(sk), Condition::Always);
-        assert!(matches!(block_on(other.write(&delete)), Err(PortError::Retry { .. })));
+        assert!(matches!(block_on(other.write(&delete)), Err(PortError::Contended { .. })));
         let writes = [Write::Put(item("d", 1), Condition::Absent), bump(sk, 1)];
         assert_eq!(block_on(other.transact(&writes)), Ok(Transacted::Cancelled(vec![false, true])));
     }
@@ -123,7 +123,7 @@ fn an_item_that_is_visible_is_free_while_others_are_pending() {
     let (free, held) = if versions(&world.worker(2)).0 == 2 { ("a", "b") } else { ("b", "a") };
     assert_eq!(world.core().pending_transactions(), 1);
     assert_eq!(block_on(world.worker(2).write(&bump(free, 2))), Ok(Written::Done));
-    assert!(matches!(block_on(world.worker(2).write(&bump(held, 1))), Err(PortError::Retry { .. })));
+    assert!(matches!(block_on(world.worker(2).write(&bump(held, 1))), Err(PortError::Contended { .. })));
 }
 
 #[test]

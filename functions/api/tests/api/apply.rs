@@ -1,6 +1,8 @@
 //! `POST /v1/apply`, and projects as they are read back.
 
-use crate::stand::Stand;
+use crate::stand::{Stand, TOKEN};
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 
 const ONE: &str = "
@@ -137,4 +139,41 @@ async fn projects_and_services_page_by_page() {
     assert_eq!(stand.get("/v1/project/a/stage/dev/service/web").await.status, 200);
     let unknown = stand.get("/v1/project/a/stage/dev/service/carts").await;
     assert!(unknown.status == 404 && unknown.problem().contains("did you mean \"cart\"?"), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn a_shipyard_replaces_the_one_that_its_author_saw() {
+    let stand = Stand::new();
+    let seen = stand.apply("shop", ONE).await.json()["applied"][1]["revision"].as_str().unwrap().to_owned();
+    let apply = async |revision: &str, text: String| {
+        let request = Request::post("/v1/apply?project=shop").header("x-token", TOKEN).header("if-match", revision);
+        stand.request(request.body(Body::from(text)).unwrap()).await
+    };
+    let etag = stand.get("/v1/project/shop/shipyard").await.headers["etag"].to_str().unwrap().to_owned();
+    assert_eq!(etag, format!("\"{seen}\""));
+    let first = apply(&etag, shipyard("s", TWO)).await;
+    assert_eq!((first.status, &first.json()["applied"][0]["changed"]), (200, &json!(true)), "{first:?}");
+    let in_force = first.json()["applied"][0]["revision"].as_str().unwrap().to_owned();
+    // The same request again: it has done its work.
+    let again = apply(&etag, shipyard("s", TWO)).await;
+    assert_eq!((again.status, &again.json()["applied"][0]["changed"]), (200, &json!(false)), "{again:?}");
+    // Somebody else saw the same one.
+    let late = apply(&seen, shipyard("t", TWO)).await;
+    assert_eq!(late.status, 412, "{late:?}");
+    assert!(late.problem().contains(&seen) && late.problem().contains(&in_force), "{late:?}");
+    assert_eq!(stand.get("/v1/project/shop").await.json()["shipyardVersion"], json!(in_force));
+
+    for wrong in ["*", "W/\"1\"", "\"7f3a\"", ""] {
+        let answer = apply(wrong, shipyard("t", TWO)).await;
+        assert_eq!(answer.status, 400, "{wrong}");
+        assert!(answer.problem().starts_with("If-Match: is no revision: send the ETag"), "{wrong}: {answer:?}");
+    }
+    let none = apply(&seen, "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: shop}\n".into()).await;
+    assert_eq!((none.status, none.problem().contains("the body has 0")), (400, true), "{none:?}");
+    stand
+        .post_text("/v1/apply", "application/yaml", "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: empty}\n".into())
+        .await;
+    let request = Request::post("/v1/apply?project=empty").header("x-token", TOKEN).header("if-match", &seen);
+    let empty = stand.request(request.body(Body::from(shipyard("s", ONE))).unwrap()).await;
+    assert_eq!((empty.status, empty.problem().contains("no shipyard in force")), (412, true), "{empty:?}");
 }

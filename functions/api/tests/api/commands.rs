@@ -48,7 +48,8 @@ async fn an_approval_is_decided_once() {
         stand.get(&format!("/v1/event?project=shop&keptnContext={context}&type=sh.keptn.event.approval.finished")).await.json();
     let data = &events["events"][0]["data"];
     assert_eq!((&data["result"], &data["message"], &data["approval"]["by"]), (&json!("pass"), &json!("looks good"), &json!("ann")));
-    assert_eq!(stand.open("release").await["data"]["labels"], Value::Null);
+    let release = stand.open("release").await;
+    assert_eq!((&release["data"]["labels"], &release["data"]["approval"]), (&Value::Null, &Value::Null), "who decided stays there");
     assert_eq!(state(&stand, &context).await["state"], "started");
 }
 
@@ -143,8 +144,9 @@ async fn pause_resume_abort() {
     assert_eq!(stand.post("/v1/sequence/shop/none/control", &json!({"state": "pause"})).await.status, 404);
 
     for (what, expected) in [("pause", "paused"), ("pause", "paused"), ("resume", "waitingForApproval")] {
-        let answer = stand.post(&path, &json!({"state": what, "stage": ""})).await;
-        assert_eq!((answer.status, answer.json()), (200, json!({})));
+        let stage = if what == "resume" { Value::Null } else { json!("") };
+        let answer = stand.post(&path, &json!({"state": what, "stage": stage})).await;
+        assert_eq!((answer.status, &answer.json()["open"]), (200, &json!(1)), "{answer:?}");
         stand.work().await;
         assert_eq!(state(&stand, &context).await["state"], expected);
     }
@@ -157,4 +159,51 @@ async fn pause_resume_abort() {
     let late = stand.post(&approval, &json!({"decision": "approve"})).await;
     assert_eq!(late.status, 409);
     assert!(late.problem().contains("the sequence was aborted"));
+}
+
+#[tokio::test]
+async fn control_says_what_it_did() {
+    let mut stand = Stand::new();
+    let (context, ..) = waiting(&mut stand).await;
+    let path = format!("/v1/sequence/shop/{context}/control");
+    let place = format!("context {context}");
+    let ask = async |stand: &mut Stand, state: &str, stage: &str| {
+        let answer = stand.post(&path, &json!({"state": state, "stage": stage})).await;
+        assert_eq!((answer.status, &answer.json()["keptnContext"]), (200, &json!(context)), "{state}: {answer:?}");
+        stand.work().await;
+        (answer.json()["open"].as_u64().unwrap(), answer.json()["detail"].as_str().unwrap().to_owned())
+    };
+    let open = format!("1 open sequence of {place}");
+    assert_eq!(
+        ask(&mut stand, "pause", "").await,
+        (1, format!("{open} will be paused, and so will those that start before it is resumed"))
+    );
+    assert_eq!(ask(&mut stand, "abort", "").await, (1, format!("{open} will end as aborted")));
+    assert_eq!(state(&stand, &context).await["state"], "aborted");
+    // Nothing is open any more, and every answer says so.
+    assert_eq!(ask(&mut stand, "abort", "").await, (0, format!("nothing was aborted: no sequence of {place} is open")));
+    let none = format!("no sequence of {place} is open: those that start later");
+    assert_eq!(ask(&mut stand, "resume", "").await, (0, format!("{none} are not paused")));
+    assert_eq!(ask(&mut stand, "pause", "").await, (0, format!("{none} are paused until it is resumed")));
+    let of_stage = ask(&mut stand, "abort", "prod").await;
+    assert_eq!(of_stage, (0, format!("nothing was aborted: no sequence of stage prod of {place} is open")));
+}
+
+#[tokio::test]
+async fn an_abort_ends_a_pause() {
+    let mut stand = Stand::new();
+    let (context, ..) = waiting(&mut stand).await;
+    let path = format!("/v1/sequence/shop/{context}/control");
+    let trigger = json!({"type": "sh.keptn.event.prod.delivery.triggered", "source": "again", "shkeptncontext": context,
+        "data": {"project": "shop", "stage": "prod", "service": "cart"}});
+    for stage in ["", "prod"] {
+        for state in ["pause", "abort"] {
+            assert_eq!(stand.post(&path, &json!({"state": state, "stage": stage})).await.status, 200);
+            stand.work().await;
+        }
+        assert_eq!(state(&stand, &context).await["state"], "aborted");
+        assert_eq!(stand.post("/v1/event", &trigger).await.status, 200);
+        stand.work().await;
+        assert_eq!(state(&stand, &context).await["state"], "waitingForApproval", "a later trigger runs");
+    }
 }

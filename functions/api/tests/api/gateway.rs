@@ -33,9 +33,11 @@ fn event(ty: &str, attributes: Value, more: Value) -> Value {
 
 #[tokio::test]
 async fn the_table_of_the_gateway() {
-    let stand = Stand::new();
+    let mut stand = Stand::new();
     stand.apply("p", STAGES).await;
-    let id = json!({"triggeredid": "0b7d3f3e-0000-4000-8000-000000000000"});
+    stand.trigger("p", "dev", "delivery", "svc").await;
+    let open = stand.open("deployment").await;
+    let id = json!({"triggeredid": open["id"], "shkeptncontext": open["shkeptncontext"]});
     let finished = json!({"result": "anything", "status": "whatever"});
     let none = || json!({});
     let trigger = "sh.keptn.event.dev.delivery.triggered";
@@ -83,7 +85,6 @@ async fn the_table_of_the_gateway() {
         ("evaluation is everywhere", event("sh.keptn.event.dev.evaluation.triggered", none(), none()), 200, ""),
         ("new service", event(trigger, none(), json!({"service": "never-seen"})), 200, ""),
         ("bad service", event(trigger, none(), json!({"service": "no such"})), 400, "data.service"),
-        ("approval started", event("sh.keptn.event.approval.started", id, none()), 400, "sent by the engine"),
         ("a NUL", event(trigger, none(), json!({"note": "a\u{0}b"})), 400, "U+0000"),
     ];
     for (case, event, status, says) in cases {
@@ -239,4 +240,51 @@ async fn a_busy_service_is_said_so() {
     assert_eq!(answer.status, 503);
     assert_eq!(answer.headers["retry-after"], "1");
     assert!(answer.problem().contains("counts once"));
+}
+
+#[tokio::test]
+async fn an_event_in_binary_mode_is_taken_and_a_batch_is_not() {
+    let mut stand = Stand::new();
+    stand.apply("p", STAGES).await;
+    let data = json!({"project": "p", "stage": "dev", "service": "svc"}).to_string();
+    let ask = async |stand: &Stand, headers: &[(&str, &str)], body: &str| {
+        let mut request = Request::post("/v1/event").header("x-token", TOKEN);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        stand.request(request.body(Body::from(body.to_owned())).unwrap()).await
+    };
+    let binary = [
+        ("ce-specversion", "1.0"),
+        ("ce-type", "sh.keptn.event.dev.delivery.triggered"),
+        ("ce-source", "ci"),
+        ("ce-id", "a%20b"),
+        ("ce-shkeptncontext", "c1"),
+        ("content-type", "application/json"),
+    ];
+    let answer = ask(&stand, &binary, &data).await;
+    assert_eq!((answer.status, &answer.json()["keptnContext"]), (200, &json!("c1")), "{answer:?}");
+    stand.work().await;
+    let open = stand.open("deployment").await;
+    assert_eq!((&open["shkeptncontext"], &open["data"]["service"]), (&json!("c1"), &json!("svc")));
+    let sent = stand.get("/v1/event?project=p&keptnContext=c1&source=ci").await.json();
+    assert_eq!(sent["events"][0]["id"], "a b");
+
+    for (headers, body, status, says) in [
+        (&binary[..], "", 400, "data: is missing"),
+        (&binary[1..5], &data, 200, ""),
+        (&[("ce-type", "%ff")], &data, 400, "ce-type: is not UTF-8"),
+        (&[("ce-type", "a"), ("ce-type", "b")], &data, 400, "ce-type: is there more than once"),
+        (&[("ce-type", "a"), ("content-type", "text/plain")], &data, 415, "application/json"),
+        (&[("content-type", "application/cloudevents-batch+json")], "[]", 415, "send each event in a request of its own"),
+        (&[("content-type", "application/json")], "[]", 400, "event: is an array, not a JSON object"),
+    ] {
+        let answer = ask(&stand, headers, body).await;
+        assert_eq!(answer.status, status, "{headers:?}: {answer:?}");
+        assert!(status == 200 || answer.problem().contains(says), "{headers:?}: {answer:?}");
+    }
+    // A structured event by its content type, whatever the headers say.
+    let structured = event("sh.keptn.event.dev.delivery.triggered", json!({}), json!({})).to_string();
+    let headers = [("content-type", "application/cloudevents+json"), ("ce-type", "another")];
+    assert_eq!(ask(&stand, &headers, &structured).await.status, 200);
 }

@@ -177,47 +177,6 @@ async fn contexts_newest_first_page_by_page() {
 }
 
 #[tokio::test]
-async fn open_triggers_for_executors_that_poll() {
-    let mut stand = Stand::new();
-    stand.apply("shop", STAGES).await;
-    stand.apply("blog", STAGES).await;
-    for (project, service) in [("shop", "cart"), ("shop", "api"), ("blog", "web"), ("shop", "pay")] {
-        stand.trigger(project, "dev", "delivery", service).await;
-    }
-    let services = |page: &Value| {
-        let of = |event: &Value| event["data"]["service"].as_str().unwrap().to_owned();
-        page["events"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
-    };
-    let all = stand.get("/v1/event/triggered/sh.keptn.event.deployment.triggered?project=shop").await.json();
-    assert_eq!((services(&all), &all["nextPageKey"]), (vec!["api".into(), "cart".into(), "pay".into()], &json!("0")));
-    let (mut seen, mut key) = (vec![], "0".to_owned());
-    while seen.len() < 10 {
-        let page = stand.get(&format!("/v1/event/triggered/deployment?pageSize=1&nextPageKey={key}")).await.json();
-        seen.extend(services(&page));
-        key = page["nextPageKey"].as_str().unwrap().to_owned();
-        if key == "0" {
-            break;
-        }
-    }
-    assert_eq!(seen, ["web", "api", "cart", "pay"], "all projects, each once");
-    assert_eq!(services(&stand.get("/v1/event/triggered/deployment?project=shop&service=cart").await.json()), ["cart"]);
-    assert_eq!(services(&stand.get("/v1/event/triggered/deployment?project=shop&stage=dev&service=pay").await.json()), ["pay"]);
-    assert_eq!(stand.get("/v1/event/triggered/deployment?project=shop&stage=prod").await.json()["totalCount"], 0);
-    let id = all["events"][1]["id"].as_str().unwrap();
-    assert_eq!(services(&stand.get(&format!("/v1/event/triggered/deployment?project=shop&eventID={id}")).await.json()), ["cart"]);
-    assert_eq!(stand.get("/v1/event/triggered/deployment?project=shop&eventID=x").await.json()["events"], json!([]));
-    assert_eq!(stand.get("/v1/event/triggered/test?project=shop").await.json()["events"], json!([]));
-    assert_eq!(stand.get("/v1/event/triggered/deployment?project=none").await.status, 404);
-    assert_eq!(stand.get("/v1/event/triggered/sh.keptn.event.dev.delivery.triggered").await.status, 400);
-    assert_eq!(stand.get("/v1/event/triggered/deployment?nextPageKey=17").await.status, 400);
-
-    // An index that lags shows nothing that is over.
-    stand.world.core().table.stale_indexes = true;
-    stand.execute("deployment", "fail").await;
-    assert_eq!(stand.get("/v1/event/triggered/deployment?project=blog").await.json()["events"], json!([]));
-}
-
-#[tokio::test]
 async fn between_two_stages_nothing_looks_finished() {
     let mut stand = Stand::new();
     stand.apply("shop", STAGES).await;

@@ -65,6 +65,9 @@ impl Clock for AtOnce {
     fn now(&self) -> Timestamp {
         self.0.now()
     }
+    async fn pause(&self, length: Span) {
+        block_on(self.0.pause(length));
+    }
 }
 
 /// What the API said.
@@ -114,6 +117,11 @@ impl Stand {
         Self { world, app, engine, bus_seen: 0 }
     }
 
+    /// The routes.
+    pub fn app(&self) -> Router {
+        self.app.clone()
+    }
+
     pub async fn request(&self, request: Request<Body>) -> Answer {
         Self::answer(self.app.clone(), request).await
     }
@@ -136,6 +144,10 @@ impl Stand {
         let content_type = parts.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Answer { status: parts.status.as_u16(), content_type, headers: parts.headers, text }
+    }
+
+    pub async fn get_from(app: Router, path: &str) -> Answer {
+        Self::answer(app, Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -223,6 +235,15 @@ impl Stand {
     /// The same, with further data in the `.finished`.
     pub async fn execute_with(&mut self, task: &str, result: &str, data: &Value) {
         let open = self.open(task).await;
+        self.answer_with(&open, task, result, data).await;
+    }
+
+    /// Answers a trigger, through the API.
+    pub async fn answer_to(&mut self, open: &Value, task: &str, result: &str) {
+        self.answer_with(open, task, result, &json!({})).await;
+    }
+
+    async fn answer_with(&mut self, open: &Value, task: &str, result: &str, data: &Value) {
         for kind in ["started", "finished"] {
             let mut event = json!({
                 "type": format!("sh.keptn.event.{task}.{kind}"), "source": "executor", "id": format!("{kind}-{}", open["id"].as_str().unwrap()),

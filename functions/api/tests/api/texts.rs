@@ -53,8 +53,8 @@ async fn keys_that_no_page_ended_with_are_refused() {
     let stand = stand().await;
     let long = long();
     let wrong = [
-        format!("/v1/event/triggered/deployment?nextPageKey=shop~{long}"),
-        format!("/v1/event/triggered/deployment?stage=dev&nextPageKey=shop~dev~{long}"),
+        format!("/v1/event/triggered/deployment?nextPageKey=1795000000000~{long}"),
+        format!("/v1/event/triggered/deployment?stage=dev&nextPageKey=1795000000000~dev~{long}"),
         format!("/v1/event/triggered/deployment?nextPageKey={long}~"),
         format!("/v1/project/shop/service?nextPageKey={long}"),
         format!("/v1/project/shop/stage/dev/service?nextPageKey={long}"),
@@ -68,6 +68,40 @@ async fn keys_that_no_page_ended_with_are_refused() {
         assert_eq!(answer.status, 400, "{path}: {answer:?}");
         assert!(answer.problem().starts_with("nextPageKey: ") && answer.problem().len() < 300, "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn a_page_size_is_a_number_everywhere() {
+    let stand = stand().await;
+    for path in [
+        "/v1/project",
+        "/v1/project/shop",
+        "/v1/project/shop/shipyard",
+        "/v1/project/shop/service",
+        "/v1/project/shop/stage",
+        "/v1/project/shop/stage/dev",
+        "/v1/project/shop/stage/dev/service",
+        "/v1/project/shop/stage/dev/service/cart",
+        "/v1/sequence/shop",
+        "/v1/event",
+        "/v1/event/triggered/deployment",
+    ] {
+        let answer = stand.get(&format!("{path}?pageSize=abc")).await;
+        assert_eq!(answer.status, 400, "{path}: {answer:?}");
+        assert_eq!(answer.problem(), "pageSize: \"abc\" is not a number from 1 to 100", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_is_utf_8() {
+    let stand = stand().await;
+    for path in ["/v1/project/%ff", "/v1/project/shop/stage/%ff", "/v1/sequence/%ff", "/v1/event/triggered/%ff"] {
+        let answer = stand.get(path).await;
+        assert_eq!(answer.status, 400, "{path}");
+        assert!(answer.problem().contains("percent-encode its names as UTF-8"), "{path}: {answer:?}");
+    }
+    let answer = stand.post("/v1/sequence/shop/%ff/control", &json!({"state": "pause"})).await;
+    assert_eq!((answer.status, answer.problem().is_empty()), (400, false));
 }
 
 #[tokio::test]
@@ -110,9 +144,11 @@ async fn whatever_a_client_writes_is_no_error_of_ours() {
         "/v1/event/triggered/deployment?stage=@&service=@",
         "/v1/event/triggered/deployment?eventID=@",
         "/v1/event/triggered/deployment?nextPageKey=@",
-        "/v1/event/triggered/deployment?nextPageKey=shop~@",
+        "/v1/event/triggered/deployment?nextPageKey=1795000000000~@",
         "/v1/event/triggered/deployment?nextPageKey=@~@",
-        "/v1/event/triggered/deployment?project=shop&stage=dev&nextPageKey=shop~@",
+        "/v1/event/triggered/deployment?project=shop&stage=dev&nextPageKey=1795000000000~@",
+        "/v1/event/triggered/deployment?unless=@",
+        "/v1/event/triggered/deployment?wait=@",
     ];
     for text in &texts {
         for path in reads {

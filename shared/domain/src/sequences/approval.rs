@@ -1,6 +1,6 @@
 //! Who decides an approval: this depends on the payload's result and the task's strategy.
 
-use crate::event::{Object, TaskResult};
+use crate::event::{CloudEvent, Object, TaskResult};
 use crate::shipyard::APPROVAL;
 use serde_json::Value;
 
@@ -27,6 +27,22 @@ pub(super) fn strategy(base: &Object, properties: &Object) -> Strategy {
     };
     let chosen = text(properties, field).or_else(|| nested(APPROVAL, field));
     if chosen.as_deref() == Some("manual") { Strategy::Manual(result) } else { Strategy::Automatic(result) }
+}
+
+/// Whether an `approval.finished` is a decision: `result` is `pass` or `fail`, and `status` is `succeeded` or absent.
+///
+/// # Errors
+/// The member of `data` at fault, and what to send instead.
+pub fn check_decision(event: &CloudEvent) -> Result<(), (&'static str, String)> {
+    let result = event.data.get("result").unwrap_or(&Value::Null);
+    if !["pass", "fail"].iter().any(|known| result == known) {
+        return Err(("data.result", format!("is {result}: an approval is decided by \"pass\" or \"fail\"")));
+    }
+    match event.data.get("status") {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::String(status)) if status.is_empty() || status == "succeeded" => Ok(()),
+        Some(other) => Err(("data.status", format!("is {other}: leave it out, or send \"succeeded\" with an approval's decision"))),
+    }
 }
 
 #[cfg(test)]

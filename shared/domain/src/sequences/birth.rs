@@ -38,8 +38,6 @@ pub struct Birth {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
-    /// How many executions are between it and the outside event at the root.
-    pub depth: u16,
     /// What caused it.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when its root was accepted.
@@ -55,7 +53,6 @@ pub struct Birth {
 /// The first payload: the trigger's data with the scope of the execution.
 pub fn first_payload(data: &Object, x: &Execution) -> Object {
     let mut base = data.clone();
-    base.remove("temporaryData");
     base.extend(scope(x));
     if base.contains_key("message") {
         base.insert("message".into(), json!(""));
@@ -123,7 +120,6 @@ fn fresh(birth: &Birth) -> Execution {
         accepted: birth.accepted,
         caused: birth.caused,
         class: birth.class,
-        depth: birth.depth,
         parent: birth.parent,
         epoch: birth.epoch,
         payload: birth.payload.clone(),

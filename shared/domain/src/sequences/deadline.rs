@@ -16,15 +16,13 @@ pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<T
     }
     let of_task = match (x.is_open(), x.sent) {
         (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
-        (true, Some(sent)) if !x.waits_for_approval() => {
-            match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
-                None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
-                Some(started) => {
-                    Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span)
-                }
-            }
-        }
-        (true, _) => None,
+        // A person has as long as the task says, otherwise for ever: the defaults are about executors.
+        (true, Some(sent)) if x.waits_for_approval() => task.timeout.filter(|span| span.0 > 0).map(|span| sent + span),
+        (true, Some(sent)) => match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
+            None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
+            Some(started) => Some(task.timeout.unwrap_or(policy.task_timeout)).filter(|span| span.0 > 0).map(|span| started + span),
+        },
+        (true, None) => None,
     };
     let of_sequence = match (sequence.timeout, x.began) {
         (Some(timeout), Some(began)) if timeout.0 > 0 && !x.paused => Some(began + timeout),

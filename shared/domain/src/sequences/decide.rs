@@ -143,6 +143,8 @@ fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
         step.next_task();
         step.arm();
         return step.commit();
+    } else if x.waits_for_approval() {
+        return react::nobody_decided(step, task);
     } else if x.count(ReactionKind::Started) > 0 {
         let timeout = task.timeout.unwrap_or(facts.policy.task_timeout);
         format!("sequence timed out: task {trigger} was started but not finished within {timeout}")

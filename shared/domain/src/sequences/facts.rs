@@ -69,6 +69,8 @@ pub enum Decision {
     Duplicate,
     /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, otherwise stale.
     Late,
+    /// It is kept in the history and counts for nothing.
+    Noted,
     /// It cannot be used, for this reason.
     Invalid(String),
     /// The next state.

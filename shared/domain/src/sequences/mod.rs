@@ -19,6 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use approval::check_decision;
 pub use bare::{Bare, First};
 pub use birth::{Birth, born, first_payload, never_started};
 pub use deadline::deadline;
@@ -26,10 +27,10 @@ pub use decide::{UNANSWERED, decide};
 pub use duties::{Duty, fresh, owed};
 pub use facts::{Decision, Facts, Input, Policy, Transition};
 pub use follow::{FollowUp, domain_event_starts, same_lane, unreached};
-pub use react::events_needed;
+pub use react::{Standing, events_needed, mismatch, standing};
 pub use state::{
-    Class, Deployed, End, EventRef, Execution, Flags, Gathered, Lane, MAX_DEPTH, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase,
-    Reaction, ReactionKind, TaskTimes, View, content, identity,
+    Class, Deployed, End, EventRef, Execution, Flags, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
+    ReactionKind, TaskTimes, View, content, identity,
 };
 
 /// A transition record of an execution; it causes follow-ups.

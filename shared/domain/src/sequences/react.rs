@@ -1,25 +1,27 @@
 //! Answers to the open task: which of them count, when the task is complete, and how the answers are aggregated.
 
 use super::Bare;
-use super::advance::Step;
+use super::advance::{Step, scope};
+use super::approval::check_decision;
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
 use super::show;
-use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind};
+use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind, content};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
-use crate::shipyard::Task;
+use crate::shipyard::{APPROVAL, Task};
+use crate::time::Timestamp;
 use serde_json::{Value, json};
 
 /// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
-const NOT_MERGED: [&str; 7] = ["project", "stage", "service", "status", "result", "message", "temporaryData"];
+const NOT_MERGED: [&str; 6] = ["project", "stage", "service", "status", "result", "message"];
 
-type Answer<'a> = (ReactionKind, &'a CloudEvent, crate::time::Timestamp);
+type Answer<'a> = (ReactionKind, &'a CloudEvent, Timestamp);
 
 /// Earlier reactions whose events must be loaded to decide this one, as (accepted at, content hash): none
 /// unless it completes the task.
-pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(crate::time::Timestamp, u64)> {
+pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(Timestamp, u64)> {
     let more = |k: ReactionKind| x.count(k) + usize::from(kind == k);
     if !complete_with(more(ReactionKind::Started), more(ReactionKind::Finished)) {
         return vec![];
@@ -36,13 +38,18 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     if let Some(decided) = not_open(x, trigger) {
         return decided;
     }
-    if x.waits_for_approval() {
-        return Decision::Invalid("an approval is answered through the API: keelway approve, keelway decline".into());
-    }
     let Some(task) = task(x, facts) else { return Decision::Settle };
     let (kind, event, at) = answer;
-    if let Some(reason) = mismatch(x, task, kind, event) {
-        return Decision::Invalid(reason);
+    if let Some((field, message)) = mismatch(x, kind.into(), event) {
+        return Decision::Invalid(format!("{field}: {message}"));
+    }
+    match kind {
+        _ if !x.waits_for_approval() => {}
+        // A person's tool may say that somebody has begun to look: the engine's own `.started` stands for all of them.
+        ReactionKind::Started => return Decision::Noted,
+        ReactionKind::Finished => {
+            return Decision::Invalid("an approval is decided through the API: keelway approve, keelway decline".into());
+        }
     }
     let reaction = Reaction::of(event, kind, task.name.as_str(), at);
     if let Some(present) = x.reactions.iter().find(|present| present.identity == reaction.identity) {
@@ -80,17 +87,50 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     if let Some(decided) = not_open(x, trigger) {
         return decided;
     }
-    let Some(task) = task(x, facts).filter(|_| x.waits_for_approval()) else {
+    if !x.waits_for_approval() {
         return Decision::Invalid("this task is answered by executors, not by a person".into());
-    };
+    }
     let (kind, event, at) = answer;
-    let reaction = Reaction::of(event, kind, task.name.as_str(), at);
+    let wrong = mismatch(x, kind.into(), event).or_else(|| check_decision(event).err());
+    if let Some((field, message)) = wrong {
+        return Decision::Invalid(format!("{field}: {message}"));
+    }
     let mut step = Step::new(x, facts);
-    step.record.absorbed.push(reaction.content);
-    see(&mut step.next, event, reaction.result, task.name.as_str(), kind);
-    // The decision becomes an event of the commit: it came in through the API and was not on the bus yet. Its source is the
-    // engine's, which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as
-    // answers.
+    step.record.absorbed.push(content(event));
+    decided(step, trigger, event, at)
+}
+
+/// The time for an approval is up: the clock declines it.
+pub(super) fn nobody_decided(step: Step<'_>, task: &Task) -> Decision {
+    let (x, facts) = (step.old, step.facts);
+    let Some(trigger) = x.record else { return Decision::Settle };
+    let mut data = scope(x);
+    let message = format!("declined by the clock: nobody decided within {}", task.timeout.unwrap_or_default());
+    for (member, value) in [("status", Status::Succeeded.as_str()), ("result", TaskResult::Fail.as_str()), ("message", &message)] {
+        data.insert(member.into(), json!(value));
+    }
+    data.insert(APPROVAL.into(), json!({"by": "the clock"}));
+    let event = CloudEvent {
+        id: step.approval_id("finished"),
+        source: APPROVAL_SOURCE.into(),
+        ty: EventType::task(task.name.as_str(), Kind::Finished),
+        time: facts.now,
+        context: x.context.clone(),
+        triggered_id: Some(trigger.uuid().to_string()),
+        git_commit_id: x.git_commit_id.clone(),
+        data,
+    };
+    decided(step, trigger, &event, facts.now)
+}
+
+/// An approval is decided. The decision becomes an event of the commit, because it was not on the bus yet. Its source is the engine's,
+/// which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as answers.
+fn decided(mut step: Step<'_>, trigger: RecordId, event: &CloudEvent, at: Timestamp) -> Decision {
+    let reaction = Reaction { status: Status::Succeeded, ..Reaction::of(event, ReactionKind::Finished, APPROVAL, at) };
+    see(&mut step.next, event, reaction.result, APPROVAL, ReactionKind::Finished);
+    show::decided(&mut step.next, event);
+    let mut data = event.data.clone();
+    data.insert("status".into(), json!(reaction.status.as_str()));
     step.recorded = true;
     step.record.events.push(crate::record::Draft {
         id: Some(step.approval_id("finished")),
@@ -98,35 +138,69 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
         source: APPROVAL_SOURCE.into(),
         time: event.time,
         answers: crate::record::Answers::Event(trigger.uuid().to_string()),
-        git_commit_id: x.git_commit_id.clone(),
+        git_commit_id: step.next.git_commit_id.clone(),
         with_base: false,
         with: vec![],
         without: vec![],
-        data: event.data.clone(),
+        data,
     });
     step.next.reactions.push(reaction);
-    step.last = Some(event.clone());
+    step.last = Some(without_decider(event));
     complete(step)
 }
 
-/// An answer to a task that is over, or that never existed.
-fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
-    if x.outcome.is_some() || trigger.number < x.task {
-        return Some(Decision::Late);
+/// A decision as it joins the payload: who decided stands in the event, and does not travel.
+fn without_decider(event: &CloudEvent) -> CloudEvent {
+    let mut event = event.clone();
+    if let Some(Value::Object(own)) = event.data.get_mut(APPROVAL) {
+        own.remove("by");
+        if own.is_empty() {
+            event.data.remove(APPROVAL);
+        }
     }
-    if !x.is_open() || x.record != Some(trigger) {
-        return Some(Decision::Invalid("triggeredid names no task trigger of this context".into()));
-    }
-    None
+    event
 }
 
-/// An answer must name the task, stage and service of its trigger: permissions on event types restrict executors to their tasks.
-fn mismatch(x: &Execution, task: &Task, kind: ReactionKind, event: &CloudEvent) -> Option<String> {
-    let ty = EventType::task(task.name.as_str(), if kind == ReactionKind::Started { Kind::Started } else { Kind::Finished });
+/// What a trigger's id means to the execution that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Its task is open.
+    Open,
+    /// Its task is over.
+    Late,
+    /// It has no such task trigger.
+    Unknown,
+}
+
+/// What a trigger's id means to this execution.
+pub fn standing(x: &Execution, trigger: RecordId) -> Standing {
+    if x.outcome.is_some() || trigger.number < x.task {
+        Standing::Late
+    } else if x.is_open() && x.record == Some(trigger) {
+        Standing::Open
+    } else {
+        Standing::Unknown
+    }
+}
+
+fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
+    match standing(x, trigger) {
+        Standing::Open => None,
+        Standing::Late => Some(Decision::Late),
+        Standing::Unknown => Some(Decision::Invalid("triggeredid names no task trigger of this context".into())),
+    }
+}
+
+/// Why an answer does not fit the open task: the field at fault, and what to send. It must name the task, stage and service of its
+/// trigger: permissions on event types restrict executors to their tasks.
+pub fn mismatch(x: &Execution, kind: Kind, event: &CloudEvent) -> Option<(&'static str, String)> {
+    let ty = EventType::task(x.open.as_ref()?.as_str(), kind);
     let expected = [("type", ty.as_str()), ("data.stage", x.stage.as_str()), ("data.service", x.service.as_str())];
     let given = [Some(event.ty.as_str()), event.text("stage"), event.text("service")];
-    let (field, value) = expected.into_iter().zip(given).find(|((_, value), given)| Some(*value) != *given)?.0;
-    Some(format!("{field} does not match the task that triggeredid names: it must be {value:?}"))
+    let ((field, _), given) = expected.into_iter().zip(given).find(|((_, value), given)| Some(*value) != *given)?;
+    let (given, stage, service) = (given.unwrap_or_default(), x.stage.as_str(), x.service.as_str());
+    let wanted = format!("answer it with type {ty:?}, data.stage {stage:?} and data.service {service:?}");
+    Some((field, format!("is {given:?}, which does not match the task that triggeredid names: {wanted}")))
 }
 
 /// What the views show of an answer.

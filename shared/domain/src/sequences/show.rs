@@ -13,21 +13,23 @@ const ROLLBACK: &str = "rollback";
 
 /// A task is complete; `told`: its last `.finished`.
 pub(super) fn task_done(step: &mut Step<'_>, task: &Task, result: TaskResult, told: Option<&CloudEvent>) {
-    let (now, number) = (step.facts.now, step.next.task);
+    let now = step.facts.now;
     let deployed = deployed(task, result, &step.record.base, &step.next).map(|image| Deployed { image, at: now });
     let next = &mut step.next;
     let sent = next.sent.unwrap_or(now);
     let started = next.reactions.iter().filter(|reaction| reaction.kind == ReactionKind::Started).map(|reaction| reaction.at).min();
     next.view.times.push(TaskTimes { sent, started: started.unwrap_or(sent), done: now });
     let Some(told) = told else { return };
-    if task.name.as_str() == APPROVAL {
-        let by = told.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str);
-        next.view.decided = by.map(|by| (number, by.to_owned()));
-    }
     if result != TaskResult::Pass {
         next.view.message = told.text("message").filter(|message| !message.is_empty()).map(str::to_owned);
     }
     next.view.deployed = deployed.or(next.view.deployed.take());
+}
+
+/// The present task, an approval, is decided by this event.
+pub(super) fn decided(next: &mut Execution, event: &CloudEvent) {
+    let by = event.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str);
+    next.view.decided = by.map(|by| (next.task, by.to_owned()));
 }
 
 /// The image that runs after this task; `Some(None)`: another one, but the task did not say which.

@@ -11,8 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// At most this many reactions (`.started` and `.finished`) to one task are kept: 64 executors, each with both.
 pub const MAX_REACTIONS: usize = 128;
-/// At most this many executions may lie between one and the outside event at its root: more means a loop of triggers.
-pub const MAX_DEPTH: u16 = 250;
 /// At most this many executors may answer one task.
 pub const MAX_EXECUTORS: usize = 64;
 
@@ -43,8 +41,6 @@ pub struct Execution {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
-    /// How many executions are between it and the outside event at the root.
-    pub depth: u16,
     /// The execution that caused it.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when the root was accepted.
@@ -144,6 +140,15 @@ pub enum ReactionKind {
     Started,
     /// `.finished`
     Finished,
+}
+
+impl From<ReactionKind> for Kind {
+    fn from(kind: ReactionKind) -> Self {
+        match kind {
+            ReactionKind::Started => Self::Started,
+            ReactionKind::Finished => Self::Finished,
+        }
+    }
 }
 
 impl Reaction {

@@ -102,7 +102,6 @@ fn birth() -> Birth {
         accepted: NOW,
         caused: NOW,
         class: Class::Outside,
-        depth: 0,
         parent: None,
         epoch: 0,
         payload: "E#1#2".into(),

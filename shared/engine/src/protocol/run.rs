@@ -9,11 +9,15 @@ use crate::ports::{Clock, PortError, Queue, Store, Transacted, Write, Written};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::{RecordId, hash64};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
 /// After this many lost conditional writes, the message goes back to the queue: other writers are busy with the item.
 pub const COMMIT_TRIES: usize = 8;
+/// How long a message waits after its first lost write, at most; twice as long after each further one, and never longer than
+/// [`LONGEST_PAUSE`]. All pauses of one delivery together are less than four seconds.
+const FIRST_PAUSE: Span = Span(50);
+const LONGEST_PAUSE: Span = Span(1000);
 
 /// One kind of input on its way through the protocol.
 pub trait Handler<E: Engine>: Sync {
@@ -76,7 +80,10 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
     let key = handler.key();
     let mut wanted = handler.reads();
     wanted.push(key.clone());
-    for _ in 0..COMMIT_TRIES {
+    for lost in 0..COMMIT_TRIES {
+        if lost > 0 {
+            engine.ports().pause(pause(cause, lost)).await;
+        }
         let items = table::read(engine.ports(), &wanted).await?;
         let found = items.get(&key).map(Loaded::read).transpose()?;
         match handler.decide(engine, found.as_ref(), &items).await? {
@@ -96,6 +103,14 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
         }
     }
     Err(contended(&key))
+}
+
+/// How long to wait after the n-th lost write: spread over the whole time, so that writers that met once do not meet again. Not random:
+/// every delivery of a message waits the same.
+fn pause(cause: Cause, lost: usize) -> Span {
+    let most = (1..lost).fold(FIRST_PAUSE, |most, _| LONGEST_PAUSE.min(Span(2 * most.0)));
+    let spread = hash64(&[&cause.id.to_be_bytes(), &lost.to_be_bytes()]) % most.0.unsigned_abs();
+    Span(1 + i64::try_from(spread).unwrap_or_default())
 }
 
 /// Records, commits, and performs what the commit owes. `false`: another writer changed the subject first.
@@ -181,5 +196,24 @@ pub async fn wake<E: Engine>(engine: &E, x: &E::State, at: Timestamp) -> Result<
 
 /// Other writers keep changing the subject: the message is retried.
 pub fn contended(what: impl std::fmt::Display) -> PortError {
-    PortError::Retry { request: "commit", reason: format!("{what} was changed by others {COMMIT_TRIES} times in a row") }
+    PortError::Contended { request: "commit", reason: format!("{what} was changed by others {COMMIT_TRIES} times in a row") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_differ_and_end_within_seconds() {
+        let of = |message: usize, lost| pause(Cause { id: hash64(&[&message.to_be_bytes()]), sent: Timestamp(0) }, lost).0;
+        let longest = |lost| (0..1000).map(|message| of(message, lost)).max().unwrap_or_default();
+        let longest: Vec<i64> = (1..COMMIT_TRIES).map(longest).collect();
+        for (longest, most) in longest.iter().zip([50, 100, 200, 400, 800, 1000, 1000]) {
+            assert!(*longest <= most && *longest > most - most / 10, "{longest} of {most}");
+        }
+        assert!((0..1000).all(|message| (1..COMMIT_TRIES).map(|lost| of(message, lost)).sum::<i64>() < 4000));
+        let different: std::collections::BTreeSet<i64> = (0..50).map(|message| of(message, 5)).collect();
+        assert!(different.len() > 40, "{different:?}");
+        assert_eq!(of(7, 3), of(7, 3), "the same for every delivery of a message");
+    }
 }

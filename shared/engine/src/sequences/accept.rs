@@ -6,7 +6,7 @@ use super::message::{Address, Message};
 use super::{Sequences, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
-use crate::protocol::{Handled, invalid, record, run};
+use crate::protocol::{Handled, record, run};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
@@ -57,18 +57,11 @@ impl<P: Ports> Sequences<P> {
 
     /// An event of neither a sequence nor a task: a sequence may be triggered on it.
     pub(super) async fn domain_event(&self, event: &CloudEvent, name: &str, sent: Timestamp) -> Result<Handled, PortError> {
-        let scope = self.scope(event);
         if Self::is_history(name) {
-            if let Ok((project, _)) = scope {
-                self.keep(&project, event, sent, Verdict::None).await?;
-            } else {
-                let (reason, text) = ("kept as history: it names no project", event.to_bytes());
-                invalid::record(&self.ports, self.limits.retention, sent, reason, &text).await?;
-            }
-            return Ok(Handled::Recorded);
+            return self.keep_history(event, sent).await;
         }
         let unknown = format!("unknown event type {:?}: no sequence is triggered on it", event.ty);
-        let (project, _) = match scope {
+        let (project, _) = match self.scope(event) {
             Ok(scope) => scope,
             Err(reason) => return self.refuse(event, sent, &format!("{unknown}, and {reason}")).await,
         };

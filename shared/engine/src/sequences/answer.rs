@@ -140,6 +140,10 @@ impl<P: Ports> Handler<Sequences<P>> for Answer<'_> {
             Decision::Settle => Ok(Verdict::Settle),
             Decision::Duplicate => Ok(Verdict::Done(Handled::Settled)),
             Decision::Late => self.late(engine, x).await.map(Verdict::Done),
+            Decision::Noted => {
+                engine.keep(&self.to.project, self.event, self.at, Recorded::None).await?;
+                Ok(Verdict::Done(Handled::Recorded))
+            }
             Decision::Invalid(reason) => engine.refuse(self.event, self.at, &reason).await.map(Verdict::Done),
         }
     }

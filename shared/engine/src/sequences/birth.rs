@@ -15,8 +15,8 @@ use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
-    Birth, Class, Decision, Duty, Execution, Facts, FollowUp, Input, Lane, MAX_DEPTH, Record, Transition, born, decide,
-    first_payload, never_started,
+    Birth, Class, Decision, Duty, End, Execution, Facts, FollowUp, Input, Lane, Record, Transition, born, decide, first_payload,
+    never_started,
 };
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
@@ -113,11 +113,11 @@ impl Start<'_> {
         let now = engine.ports.now();
         // The execution's fixed revision, which may differ from the one in force.
         let shipyard = engine.shipyard(&birth.project, &birth.revision).await?;
-        let (transition, sequence) = match find(ground, &shipyard, &birth) {
+        let (transition, sequence) = match find(ground, &shipyard, &birth, engine.limits.max_executions) {
             Ok(sequence) => (born(&birth, &ground.context.flags, &sequence, now), sequence),
             Err(message) => (never_started(&birth, &message, now), Sequence::none()),
         };
-        let flags_hold = context_write(ground, &transition.next, now, engine.limits.retention);
+        let counted = context_write(ground, &transition.next, now, engine.limits.retention);
         let wants = transition.next.lane == Lane::Wants;
         let lane = if wants { engine.find_lane(&transition.next).await? } else { Found::Unclear };
         if let Found::Free(lock) = &lane
@@ -126,25 +126,23 @@ impl Start<'_> {
             let mut change = Change::new(None, started.next, started.record);
             change.items = recorded;
             change.with.extend((change.next.lane == Lane::Holds).then(|| lock.clone()));
-            change.with.push(flags_hold);
+            change.with.extend(counted);
             return Ok(Verdict::Commit(Box::new(change)));
         }
         let look = match lane {
             Found::Held(look) => Some(look),
             Found::Free(_) | Found::Unclear => None,
         };
-        Ok(Verdict::Commit(Box::new(self.wait(transition, recorded, flags_hold, look))))
+        Ok(Verdict::Commit(Box::new(self.wait(transition, recorded, counted, look))))
     }
 
     /// The execution without a start. If it wants its lane, it enters the queue in the same transaction; `look`: what to do then,
     /// if the lane's holder is known. The flags may change in the meantime: the execution checks them again when it is granted the
     /// lane.
-    fn wait(&self, transition: Transition, recorded: Vec<Item>, context: Write, look: Option<Duty>) -> Change<Execution> {
+    fn wait(&self, transition: Transition, recorded: Vec<Item>, context: Option<Write>, look: Option<Duty>) -> Change<Execution> {
         let mut change = Change::new(None, transition.next, transition.record);
         change.items = recorded;
-        if !matches!(context, Write::Check(..)) {
-            change.with.push(context);
-        }
+        change.with.extend(context);
         if change.next.lane == Lane::Wants {
             change.with.push(Write::Put(entry_item(&change.next), Condition::Always));
             let asks = |effect: &mut Effect<Duty>| {
@@ -181,7 +179,6 @@ impl Start<'_> {
             accepted: self.accepted,
             caused: self.accepted,
             class: Class::Outside,
-            depth: 0,
             parent: None,
             epoch: ground.context.flags.epoch,
             payload,
@@ -206,7 +203,6 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
         accepted: parent.accepted,
         caused: record.at,
         class: Class::FollowUp,
-        depth: parent.depth.saturating_add(1),
         parent: Some(parent.id),
         epoch: parent.epoch,
         payload: keys::record_sort(id),
@@ -215,25 +211,28 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
     }
 }
 
-/// The context's item: created if necessary, kept from expiring too soon, or otherwise only checked. The flags that were read must
-/// still hold when an execution starts, so that a pause or an abort in between applies to it.
-fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Write {
+/// The write of the context's item: it is created if necessary, kept from expiring too soon, and counts the execution unless that was
+/// refused. The flags that were read must still hold, so that a pause or an abort in between applies to the execution.
+fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Option<Write> {
     let expires = now + retention;
     let key = keys::context(&x.project, &x.context);
-    match &ground.context {
+    let refused = x.outcome.is_some_and(|outcome| outcome.end == End::NeverStarted);
+    Some(match &ground.context {
         LoadedContext { version: 0, .. } => {
             let item = codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted);
+            let item = item.with_some("n", (!refused).then_some(1i64));
             Write::Put(item.with("ttl", expires.0 / 1000), Condition::Absent)
         }
         context if context.expires.is_none_or(|at| at < now + Span(retention.0 / 2)) => {
-            codec::prolong_context(key, context, expires)
+            codec::prolong_context(key, context, u32::from(!refused), expires)
         }
-        context => Write::Check(key, Condition::Version(context.version)),
-    }
+        _ if refused => return None,
+        context => codec::count_executions(key, context, 1),
+    })
 }
 
 /// The sequence to run, or why there is none, in Keptn's words where clients know them.
-fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence, String> {
+fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth, max_executions: u32) -> Result<Sequence, String> {
     let because = |why: String| format!("Unable to start sequence {}: {why}", birth.sequence);
     if !ground.project.exists {
         return Err(because(format!("no project named {} exists", birth.project)));
@@ -241,10 +240,11 @@ fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth) -> Result<Sequence,
     if birth.revision.is_empty() {
         return Err(because(format!("project {} has no shipyard", birth.project)));
     }
-    if birth.depth > MAX_DEPTH {
+    if ground.context.executions >= max_executions {
         return Err(because(format!(
-            "it would be follow-up number {} in a row, {MAX_DEPTH} are allowed: triggeredOn forms a loop",
-            birth.depth
+            "its context has {} executions already, {max_executions} are allowed (parameter MaxExecutions): sequences may be triggering \
+             each other in a loop",
+            ground.context.executions
         )));
     }
     let stage = shipyard.stage(&birth.stage);

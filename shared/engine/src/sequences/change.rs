@@ -1,6 +1,7 @@
 //! From a decision to a commit: what is written together with the execution.
 
 use super::birth::birth_of;
+use super::codec::LoadedContext;
 use super::keys::{self, LaneKey};
 use super::message::Address;
 use super::{Loaded, Sequences, codec, history, lane};
@@ -8,7 +9,7 @@ use crate::item::Item;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::{Change, Effect, create};
 use keelway_domain::ids::{ExecutionId, RecordId};
-use keelway_domain::sequences::{Duty, Execution, Flags, FollowUp, Lane, Record, Transition, born, same_lane};
+use keelway_domain::sequences::{Duty, Execution, FollowUp, Lane, Record, Transition, born, same_lane};
 
 /// The most follow-ups created in their parent's commit: a transaction has no room for more; the others start by message.
 const BORN_IN_COMMIT: usize = 45;
@@ -36,8 +37,11 @@ impl<P: Ports> Sequences<P> {
         let lane = LaneKey::of(&next);
         let of_context = keys::context(&next.project, &next.context);
         let items = self.read(&[of_context.clone(), lane.lock()]).await?;
-        let flags = codec::context(items.get(&of_context)).flags;
-        let children = self.children(&next, (&id, &record), here, &flags).await?;
+        let context = codec::context(items.get(&of_context));
+        let children = self.children(&next, (&id, &record), here, &context).await?;
+        if context.version > 0 && !children.is_empty() {
+            change.with.push(codec::count_executions(of_context, &context, children.len()));
+        }
         let holds = old.x.lane == Lane::Holds && next.lane == Lane::None;
         for (place, (n, child)) in children.iter().enumerate() {
             let expires = self.ports.now() + self.limits.retention;
@@ -58,22 +62,23 @@ impl<P: Ports> Sequences<P> {
         Ok(true)
     }
 
-    /// The follow-ups that can be created in the commit. A follow-up that ends before it begins, or is held back, is left to the
-    /// message, because its events must be published.
+    /// The follow-ups that can be created in the commit. A follow-up that ends before it begins, as one too many for its context does,
+    /// or is held back, is left to the message, because its events must be published.
     async fn children(
         &self,
         parent: &Execution,
         (id, record): (&RecordId, &Record),
         here: &[(usize, FollowUp)],
-        flags: &Flags,
+        context: &LoadedContext,
     ) -> Result<Vec<(usize, Execution)>, PortError> {
         let mut children = Vec::new();
-        for (n, follow_up) in here.iter().take(BORN_IN_COMMIT) {
+        let room = self.limits.max_executions.saturating_sub(context.executions) as usize;
+        for (n, follow_up) in here.iter().take(room.min(BORN_IN_COMMIT)) {
             let birth = birth_of(parent, (id, record), follow_up, Default::default());
             let shipyard = self.shipyard(&parent.project, &follow_up.revision).await?;
             let stage = shipyard.stage(follow_up.stage.as_str());
             let Some(sequence) = stage.and_then(|stage| stage.sequence(follow_up.sequence.as_str())) else { continue };
-            let child = born(&birth, flags, &sequence, self.ports.now()).next;
+            let child = born(&birth, &context.flags, &sequence, self.ports.now()).next;
             if child.lane == Lane::Wants {
                 children.push((*n, child));
             }

@@ -29,6 +29,8 @@ pub struct LoadedContext {
     pub version: i64,
     /// When it expires.
     pub expires: Option<Timestamp>,
+    /// How many executions it has had, without those that were refused.
+    pub executions: u32,
 }
 
 fn broken(item: &Item, what: &str) -> PortError {
@@ -67,7 +69,6 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         class: if item.number("cl") == Some(0) { Class::FollowUp } else { Class::Outside },
         parent: item.text("pr").and_then(ExecutionId::parse),
         epoch: small("ep"),
-        depth: u16::try_from(small("dp")).unwrap_or(u16::MAX),
         payload: text("pl").unwrap_or_default(),
         lane: match item.text("ky") {
             Some("h") => Lane::Holds,
@@ -127,7 +128,6 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with("ac", x.accepted.0)
         .with_some("bo", Some(x.caused.0).filter(|caused| *caused != x.accepted.0))
         .with("cl", if x.class == Class::FollowUp { 0 } else { 1 })
-        .with_some("dp", (x.depth > 0).then_some(i64::from(x.depth)))
         .with_some("pr", x.parent.map(|id| id.to_string()))
         .with("ep", i64::from(x.epoch))
         .with("pl", x.payload.as_str())
@@ -343,7 +343,8 @@ pub fn context(item: Option<&Item>) -> LoadedContext {
         paused: item.flag("pa"),
         paused_stages: paused.into_iter().collect(),
     };
-    LoadedContext { flags, version: item.version(), expires: item.number("ttl").map(|ttl| Timestamp(ttl * 1000)) }
+    let expires = item.number("ttl").map(|ttl| Timestamp(ttl * 1000));
+    LoadedContext { flags, version: item.version(), expires, executions: small("n") }
 }
 
 /// The item of a new context, with what the list of sequences shows.
@@ -358,10 +359,23 @@ pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, ser
         .with("gs2", keys::by_age(at, context))
 }
 
-/// The write that postpones the expiry of a context.
-pub fn prolong_context(key: Key, old: &LoadedContext, expires: Timestamp) -> Write {
-    let set = Attrs::from([("v", old.version + 1), ("ttl", expires.0 / 1000)].map(|(name, n)| (Name::Borrowed(name), Attr::N(n))));
-    Write::Update { key, condition: Condition::Version(old.version), set, remove: vec![], raise: false }
+/// The write that counts executions of a context, on condition that its flags are still those that were read. It leaves the version
+/// as it is, so executions that begin at the same moment do not hinder each other.
+pub fn count_executions(key: Key, old: &LoadedContext, more: usize) -> Write {
+    let by = i64::try_from(more).unwrap_or(i64::MAX);
+    Write::Add { key, condition: Condition::Version(old.version), name: Name::Borrowed("n"), by }
+}
+
+/// The write that postpones the expiry of a context and counts `more` executions. Counting does not raise the version, so the count
+/// that was read is part of the condition.
+pub fn prolong_context(key: Key, old: &LoadedContext, more: u32, expires: Timestamp) -> Write {
+    let number = |(name, n): (&'static str, i64)| (Name::Borrowed(name), Attr::N(n));
+    let counted = old.executions > 0;
+    let equal = [("v", old.version)].into_iter().chain(counted.then_some(("n", i64::from(old.executions)))).map(number).collect();
+    let absent = if counted { vec![] } else { vec![Name::Borrowed("n")] };
+    let executions = i64::from(old.executions + more);
+    let set = [("v", old.version + 1), ("ttl", expires.0 / 1000), ("n", executions)].map(number).into();
+    Write::Update { key, condition: Condition::Match { equal, absent }, set, remove: vec![], raise: false }
 }
 
 /// The write that changes a context's flags.

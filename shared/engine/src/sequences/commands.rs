@@ -1,21 +1,22 @@
-//! What people and their tools send to the engine through the API: events, decisions on approvals, control of a context.
+//! What people and their tools send to the engine through the API: decisions on approvals, control of a context. `preflight` checks
+//! their events.
 //!
-//! Events go to the bus and decisions to the queue; here they are only checked, so that a client learns at once what cannot
-//! work. Control is desired state: one conditional write, then a message to the executions concerned.
+//! Decisions go to the queue. Control is desired state: one conditional write, then a message to the executions concerned.
 
 use super::codec::{self, LoadedContext};
 use super::definitions::Refusal;
 use super::message::{Address, Message};
+use super::preflight::stage_of;
 use super::{Loaded, Sequences, keys};
-use crate::ports::{PortError, Ports, Written};
+use crate::ports::{PortError, Ports, Query, Written};
 use crate::protocol::{COMMIT_TRIES, contended, record};
 use crate::table;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
-use keelway_domain::ids::{ExecutionId, RecordId, event_id};
-use keelway_domain::names::{Context, ProjectName, ServiceName};
+use keelway_domain::ids::{RecordId, event_id};
+use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::record::Answers;
-use keelway_domain::sequences::{End, Execution, Flags, content, domain_event_starts, identity};
-use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
+use keelway_domain::sequences::{End, Execution, Flags};
+use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
@@ -24,17 +25,6 @@ pub(super) const VISIBLE: Span = Span::seconds(15);
 
 /// The `source` of decisions that come without an event of their own.
 pub const DECISION_SOURCE: &str = "https://keelway.dev/api";
-
-/// What to do with a client's event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Preflight {
-    /// Put it on the bus.
-    Publish,
-    /// The same event was accepted before: give the same answer, and do nothing.
-    Known,
-    /// It decides an approval: pass it to [`Sequences::decide`].
-    Decision(Address, RecordId),
-}
 
 /// The state of an approval.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,97 +79,6 @@ impl Control {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Checks a client's well-formed event: does what it names exist, and was the event accepted before?
-    ///
-    /// # Errors
-    /// Unknown project, stage or sequence, with similar names; an event that triggers nothing; the same source and id with other
-    /// content.
-    pub async fn preflight(&self, event: &CloudEvent) -> Result<Preflight, Refusal> {
-        let ty = EventType::parse(&event.ty);
-        if let EventType::Other(name) = &ty
-            && Self::is_history(name)
-        {
-            if let Some(project) = event.text("project") {
-                self.find_project(project).await?;
-            }
-            return Ok(Preflight::Publish);
-        }
-        let project = self.find_project(event.text("project").unwrap_or_default()).await?;
-        let name = &project.settings.name;
-        match &ty {
-            EventType::Sequence(stage, sequence, Kind::Triggered) => {
-                service(event)?;
-                if project.revision.is_none() {
-                    let hint = format!("project {name} has no shipyard yet: apply one");
-                    return Err(Refusal::Unknown { kind: "stage", name: stage.to_string(), hint });
-                }
-                sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?;
-                self.trigger_taken(name, event).await
-            }
-            EventType::Task(task, kind) => {
-                if let Some(stage) = event.text("stage").filter(|_| project.revision.is_some()) {
-                    stage_of(&project.shipyard, stage)?;
-                }
-                match (task.as_str(), kind, event.triggered_id.as_deref()) {
-                    (APPROVAL, Kind::Started, _) => Err(Refusal::Invalid {
-                        field: "type",
-                        message: "approval.started is sent by the engine: send approval.finished with result pass or fail".into(),
-                    }),
-                    (APPROVAL, Kind::Finished, Some(id)) => {
-                        let (to, trigger) = approval_address(name, &event.context, id)?;
-                        Ok(Preflight::Decision(to, trigger))
-                    }
-                    (_, _, id) => self.answer_taken(name, event, id.and_then(RecordId::from_uuid)).await,
-                }
-            }
-            EventType::Other(_) => {
-                service(event)?;
-                if domain_event_starts(&project.shipyard, &event.ty, &event.data).is_empty() {
-                    let message = format!(
-                        "unknown event type {:?}: no sequence of project {name} is triggered on it; name it in a sequence's triggeredOn, or \
-                         send sh.keptn.event.<stage>.<sequence>.triggered",
-                        event.ty
-                    );
-                    return Err(Refusal::Invalid { field: "type", message });
-                }
-                Ok(Preflight::Publish)
-            }
-            EventType::Sequence(..) => Ok(Preflight::Publish),
-        }
-    }
-
-    /// Whether this trigger has started its execution already.
-    async fn trigger_taken(&self, project: &ProjectName, event: &CloudEvent) -> Result<Preflight, Refusal> {
-        let id = ExecutionId::of_trigger(project, &event.context, &event.source, &event.id);
-        let to = Address { project: project.clone(), context: event.context.clone(), execution: id };
-        let (of_execution, of_tombstone) = (keys::execution(&to), keys::tombstone(project, id));
-        let items = self.read(&[of_execution.clone(), of_tombstone.clone()]).await?;
-        match items.get(&of_execution).map(Loaded::read).transpose()? {
-            Some(loaded) if !Self::started_by(&loaded.x, event) => Err(other_content(event)),
-            Some(_) => Ok(Preflight::Known),
-            None if items.contains_key(&of_tombstone) => Ok(Preflight::Known),
-            None => Ok(Preflight::Publish),
-        }
-    }
-
-    /// Whether this answer already counts for the open task.
-    async fn answer_taken(
-        &self,
-        project: &ProjectName,
-        event: &CloudEvent,
-        trigger: Option<RecordId>,
-    ) -> Result<Preflight, Refusal> {
-        let Some(trigger) = trigger else { return Ok(Preflight::Publish) };
-        let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.subject };
-        let Some(loaded) = self.execution(&to).await? else { return Ok(Preflight::Publish) };
-        let open = loaded.x.is_open() && loaded.x.record == Some(trigger);
-        match loaded.x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
-            Some(present) if present.content != content(event) => Err(other_content(event)),
-            Some(_) => Ok(Preflight::Known),
-            None => Ok(Preflight::Publish),
-        }
-    }
-
     /// The state of an approval, by the id of its `.triggered` event.
     ///
     /// # Errors
@@ -259,8 +158,8 @@ impl<P: Ports> Sequences<P> {
         event
     }
 
-    /// Pauses, resumes or aborts a context, or one stage of it. This is idempotent; an abort applies to what was accepted before
-    /// it.
+    /// Pauses, resumes or aborts a context, or one stage of it; returns how many executions were open there. This is idempotent; an
+    /// abort applies to what was accepted before it, and ends the pause of what it aborts.
     ///
     /// # Errors
     /// Unknown project, context or stage; resuming one stage of a context that is paused as a whole.
@@ -270,7 +169,7 @@ impl<P: Ports> Sequences<P> {
         context: &Context,
         stage: Option<&str>,
         what: Control,
-    ) -> Result<(), Refusal> {
+    ) -> Result<usize, Refusal> {
         let known = self.get_project(project).await?;
         if let Some(stage) = stage {
             stage_of(&known.shipyard, stage)?;
@@ -290,10 +189,19 @@ impl<P: Ports> Sequences<P> {
                 table::send_all(&self.ports, std::slice::from_ref(&letter)).await?;
                 // An execution whose start was committed before this may become visible after its context was checked.
                 let later = self.ports.now() + VISIBLE;
-                return Ok(self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?);
+                self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?;
+                return Ok(self.count_open(project, context, stage).await?);
             }
         }
         Err(contended(format_args!("context {context}")).into())
+    }
+
+    /// How many of a context's first 1,000 executions are open, in one stage or in all.
+    async fn count_open(&self, project: &ProjectName, context: &Context, stage: Option<&str>) -> Result<usize, PortError> {
+        let query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+        let (items, _) = table::all(&self.ports, query, 1000).await?;
+        let concerned = |x: &Execution| x.outcome.is_none() && stage.is_none_or(|stage| x.stage == stage);
+        Ok(items.iter().filter(|item| Loaded::read(item).is_ok_and(|loaded| concerned(&loaded.x))).count())
     }
 }
 
@@ -306,7 +214,7 @@ pub fn approval_address(project: &ProjectName, context: &Context, trigger: &str)
     Ok((Address { project: project.clone(), context: context.clone(), execution: id.subject }, id))
 }
 
-fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {
+pub(super) fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {
     let hint = format!("the open ones are listed by GET /v1/event/triggered/approval?project={project}");
     Refusal::Unknown { kind: "approval", name: trigger.chars().take(100).collect(), hint }
 }
@@ -318,35 +226,6 @@ fn decided_by(event: &CloudEvent) -> Option<&str> {
 fn scope(x: &Execution) -> keelway_domain::event::Object {
     let members = [("project", x.project.as_str()), ("stage", x.stage.as_str()), ("service", x.service.as_str())];
     members.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect()
-}
-
-fn service(event: &CloudEvent) -> Result<(), Refusal> {
-    let checked = ServiceName::new(event.text("service").unwrap_or_default());
-    checked.map(drop).map_err(|error| Refusal::Invalid { field: "data.service", message: error.to_string() })
-}
-
-fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s keelway_domain::shipyard::Stage, Refusal> {
-    let known = || shipyard.stages.iter().map(|stage| stage.name.as_str());
-    shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
-}
-
-fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refusal> {
-    let stage = stage_of(shipyard, stage)?;
-    if stage.sequence(name).is_some() {
-        return Ok(());
-    }
-    let mut known: Vec<&str> = stage.sequences.iter().map(|sequence| sequence.name.as_str()).collect();
-    if !known.contains(&EVALUATION) {
-        known.push(EVALUATION);
-    }
-    Err(Refusal::unknown("sequence", name, known))
-}
-
-fn other_content(event: &CloudEvent) -> Refusal {
-    Refusal::Conflict(format!(
-        "source {:?} has sent another event with id {:?}: the first one stands; give this one an id of its own",
-        event.source, event.id
-    ))
 }
 
 fn desired(flags: &Flags, stage: Option<&str>, what: Control) -> Result<Flags, Refusal> {
@@ -366,9 +245,17 @@ fn desired(flags: &Flags, stage: Option<&str>, what: Control) -> Result<Flags, R
         (Control::Resume, Some(stage)) => drop(flags.paused_stages.remove(stage)),
         (Control::Abort, stage) => {
             flags.epoch += 1;
+            // What is aborted is over, so its pause is, too: a later trigger of the same context runs.
             match stage {
-                Some(stage) => drop(flags.aborted_stages.insert(stage.to_owned(), flags.epoch)),
-                None => flags.aborted = flags.epoch,
+                Some(stage) => {
+                    flags.aborted_stages.insert(stage.to_owned(), flags.epoch);
+                    flags.paused_stages.remove(stage);
+                }
+                None => {
+                    flags.aborted = flags.epoch;
+                    flags.paused = false;
+                    flags.paused_stages.clear();
+                }
             }
         }
     }
@@ -393,6 +280,11 @@ mod tests {
 
         let aborted = desired(&none, None, Control::Abort).unwrap();
         assert!(aborted.aborts("dev", 0) && !aborted.aborts("dev", aborted.epoch));
+        for before in [&paused, &dev] {
+            assert!(!desired(before, None, Control::Abort).unwrap().pauses("dev"), "an abort ends a pause");
+        }
+        assert!(desired(&paused, Some("dev"), Control::Abort).unwrap().pauses("dev"), "that of the context stays");
+        assert!(!desired(&dev, Some("dev"), Control::Abort).unwrap().pauses("dev"));
         let again = desired(&aborted, Some("prod"), Control::Abort).unwrap();
         assert!(again.aborts("prod", 1) && !again.aborts("dev", 1) && !again.aborts("prod", 2));
     }

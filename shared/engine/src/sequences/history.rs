@@ -9,7 +9,7 @@ use crate::protocol::invalid::{self, short};
 use crate::table;
 use keelway_domain::event::{CloudEvent, Kind, MAX_LABELS_BYTES, Object};
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::content;
+use keelway_domain::sequences::{Standing, content, mismatch, standing};
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
@@ -90,6 +90,22 @@ impl<P: Ports> Sequences<P> {
         table::record(&self.ports, vec![self::event(&self.limits, project, event, at, verdict)], vec![]).await
     }
 
+    /// An event that is only kept: in its context's history if it names a project, otherwise among the inputs that cannot be used.
+    pub(super) async fn keep_history(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
+        if let Some(reason) = self.oversize(event) {
+            return self.refuse(event, at, &reason).await;
+        }
+        match event.text("project").map(ProjectName::new) {
+            Some(Ok(project)) => self.keep(&project, event, at, Verdict::None).await?,
+            Some(Err(error)) => return self.refuse(event, at, &format!("data.project: {error}")).await,
+            None => {
+                let reason = "kept here, because it has no data.project and so no place in the history of one";
+                invalid::record(&self.ports, self.limits.retention, at, reason, &event.to_bytes()).await?;
+            }
+        }
+        Ok(Handled::Recorded)
+    }
+
     /// `.status.changed`: shown in the timeline, decides nothing.
     pub(super) async fn status_changed(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
         if let Some(reason) = self.oversize(event) {
@@ -102,7 +118,14 @@ impl<P: Ports> Sequences<P> {
         let Some(loaded) = self.execution(&to).await? else {
             return self.refuse(event, at, super::answer::UNKNOWN_TRIGGER).await;
         };
-        let open = loaded.x.is_open() && loaded.x.record == Some(trigger);
+        let open = match standing(&loaded.x, trigger) {
+            Standing::Unknown => return self.refuse(event, at, super::answer::UNKNOWN_TRIGGER).await,
+            Standing::Late => false,
+            Standing::Open => true,
+        };
+        if let Some((field, message)) = mismatch(&loaded.x, Kind::StatusChanged, event).filter(|_| open) {
+            return self.refuse(event, at, &format!("{field}: {message}")).await;
+        }
         self.keep(&to.project, event, at, if open { Verdict::None } else { Verdict::Stale }).await?;
         Ok(if open { Handled::Recorded } else { Handled::Stale })
     }

@@ -92,14 +92,27 @@ pub fn service(project: &ProjectName, service: &str) -> Key {
     Key::new(project_partition(project), format!("V#{service}"))
 }
 
-/// Index partition: open tasks of a name.
-pub fn open_tasks(project: &ProjectName, task: &str) -> String {
-    format!("O#{project}#{task}")
+/// Number of index partitions over which the open tasks of a name are spread: what an executor asks for that serves every project.
+pub const TASK_SHARDS: u32 = 4;
+
+/// The shard that holds all open tasks of a project.
+pub fn task_shard(project: &ProjectName) -> u32 {
+    shard_of(project.as_str()) % TASK_SHARDS
 }
 
-/// Index sort key of an open task.
+/// Index partition: open tasks of a name. The name comes last.
+pub fn open_tasks(project: &ProjectName, task: &str) -> String {
+    open_tasks_in(task_shard(project), task)
+}
+
+/// Index partition: a shard of the open tasks of a name.
+pub fn open_tasks_in(shard: u32, task: &str) -> String {
+    format!("O#{shard}#{task}")
+}
+
+/// Index sort key of an open task: oldest first, whatever project it belongs to.
 pub fn open_task_sort(x: &Execution, sent: Timestamp, id: &RecordId) -> String {
-    format!("{}#{}#{}#{}#{:03}#{}", x.stage, x.service, ms(sent), id.subject, id.number, id.hash)
+    format!("{}#{}#{}#{}#{}#{:03}#{}", ms(sent), x.project, x.stage, x.service, id.subject, id.number, id.hash)
 }
 
 /// Index partition: a shard of the open executions; it holds all of a project.

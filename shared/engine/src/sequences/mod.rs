@@ -20,6 +20,7 @@ mod lane;
 mod load;
 mod look;
 pub mod message;
+pub mod preflight;
 pub mod standing;
 mod subject;
 mod turn;
@@ -53,6 +54,8 @@ pub struct Limits {
     pub retention: Span,
     /// The largest event, as EventBridge counts it, in bytes. Default 240 KB.
     pub max_event_bytes: usize,
+    /// The most executions of one context: triggers that start each other would otherwise go on for ever. Default 1,000.
+    pub max_executions: u32,
 }
 
 impl Default for Limits {
@@ -62,6 +65,7 @@ impl Default for Limits {
             task_timeout: Span::minutes(24 * 60),
             retention: Span::minutes(90 * 24 * 60),
             max_event_bytes: 240 * 1024,
+            max_executions: 1000,
         }
     }
 }

@@ -51,6 +51,21 @@ impl Level {
         }
     }
 
+    /// Whether it has a field of that name.
+    pub fn has(self, key: &str) -> bool {
+        self.fields().contains(&key)
+    }
+
+    /// The beginning of an entry, for levels that stand in lists.
+    pub fn example(self) -> &'static str {
+        match self {
+            Stage => "name: dev",
+            Sequence => "name: delivery",
+            Trigger => "event: dev.delivery.finished",
+            _ => "name: deployment",
+        }
+    }
+
     fn parent(self) -> Option<Level> {
         match self {
             Shipyard | Project => None,
@@ -112,6 +127,8 @@ impl Level {
             (Sequence, "trigger" | "triggers" | "triggered" | "triggeron" | "triggerson" | "on" | "events" | "dependson") => {
                 Some("triggeredOn")
             }
+            // What sequences were called before version 0.2 was released.
+            (Stage, "workflow" | "workflows") => Some("sequences"),
             (Sequence, "steps" | "jobs") => Some("tasks"),
             (Task, "props" | "property" | "parameters" | "params" | "config" | "with") => Some("properties"),
             (Task, "after" | "delay" | "wait" | "waittime" | "triggerafter") => Some("triggeredAfter"),
@@ -128,7 +145,7 @@ pub fn check(node: &Node, level: Level, path: &str, report: &mut Report) {
     for entry in node.entries().unwrap_or_default() {
         let key = entry.key.as_str();
         let old = level == Stage && OLD_STAGE_FIELDS.contains(&key);
-        if !old && !level.fields().contains(&key) {
+        if !old && !level.has(key) {
             unknown(entry, level, path, report);
         }
     }

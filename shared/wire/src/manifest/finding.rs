@@ -97,6 +97,24 @@ impl<'a> Report<'a> {
         self.add(Severity::Warning, at, path.into(), message);
     }
 
+    /// Adds the errors of another report about the same text that are not known yet.
+    pub fn add_errors(&mut self, other: Report) {
+        for finding in other.findings {
+            if finding.severity == Severity::Error && !self.findings.contains(&finding) {
+                self.errors += 1;
+                match self.is_full() {
+                    true => self.untold += 1,
+                    false => self.findings.push(finding),
+                }
+            }
+        }
+    }
+
+    /// How many lines the text has.
+    pub fn last_line(&self) -> u64 {
+        u64::try_from(self.lines.len()).unwrap_or(u64::MAX)
+    }
+
     /// The text of a line, counted from 1; empty outside the text.
     pub fn line(&self, number: u64) -> &'a str {
         number.checked_sub(1).and_then(|i| self.lines.get(usize::try_from(i).ok()?)).copied().unwrap_or_default()
@@ -139,7 +157,7 @@ impl<'a> Report<'a> {
         if self.untold > 0 {
             let (file, message) = (self.file.to_owned(), format!("{} more findings are not shown: mend these first", self.untold));
             let severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
-            let last = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
+            let last = self.last_line();
             self.findings.push(Finding { severity, file, line: last, column: 1, path: String::new(), message, snippet: None });
         }
         self.findings

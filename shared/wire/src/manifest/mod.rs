@@ -3,6 +3,7 @@
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`.
 
+mod chains;
 mod fields;
 mod finding;
 mod mark;
@@ -10,9 +11,12 @@ mod names;
 mod outline;
 mod project;
 mod shipyard;
+mod surprises;
 mod syntax;
+mod tasks;
 mod tree;
 mod triggers;
+mod twice;
 
 pub use finding::{Finding, Severity};
 pub use project::ProjectManifest;
@@ -65,7 +69,13 @@ pub fn parse(text: &str, file: &str) -> Parsed {
     }
     for tree in &trees {
         let before = report.errors();
-        let document = document(&tree.root, &text[tree.range.clone()], &mut report);
+        let source = &text[tree.range.clone()];
+        let document = document(&tree.root, source, &mut report);
+        for other in twice::alternatives(&tree.root) {
+            let mut more = Report::new(file, text);
+            self::document(&other, source, &mut more);
+            report.add_errors(more);
+        }
         if report.errors() == before && !tree.faulty {
             documents.extend(document);
         }

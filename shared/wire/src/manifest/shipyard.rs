@@ -2,13 +2,13 @@
 
 use super::fields::{self, Level};
 use super::finding::Report;
-use super::names::{nearest, repaired};
+use super::names::repaired;
 use super::outline::{Outline, items};
-use super::project::{duration, mapping, positive, text, timeout, with_example};
+use super::project::{mapping, positive, text, with_example};
 use super::tree::Node;
-use super::triggers;
-use keelway_domain::names::{NameError, RESERVED_TASK_NAMES, SequenceName, StageName, TaskName};
-use keelway_domain::shipyard::{APPROVAL, EVALUATION, MAX_STAGES, MAX_TASKS, Sequence, Shipyard, Stage, Task};
+use super::{chains, tasks, triggers};
+use keelway_domain::names::{NameError, RESERVED_TASK_NAMES, SequenceName, StageName};
+use keelway_domain::shipyard::{MAX_STAGES, Sequence, Shipyard, Stage};
 use std::collections::HashMap;
 
 /// The annotation that names the project a shipyard is for.
@@ -32,12 +32,17 @@ pub struct ShipyardManifest {
 }
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ShipyardManifest> {
-    if let Some((at, path, message)) = is_old_form(root) {
+    let old = is_old_form(root);
+    let refused = old.is_some();
+    if let Some((at, path, message)) = old {
         report.error(at, path, message);
-        return None;
+        // The bare form is another language. Under a version, the rest may be told as well.
+        root.get("spec")?;
     }
     fields::check(root, Level::Shipyard, "", report);
-    version(root, report);
+    if !refused {
+        version(root, report);
+    }
     let metadata = mapping(root, "metadata", "metadata", report);
     let (mut metadata_name, mut project_annotation) = (None, None);
     if let Some(metadata) = metadata {
@@ -77,14 +82,22 @@ fn has_sequences(stages: &Node) -> bool {
     stages.list().unwrap_or_default().iter().any(|stage| stage.get("sequences").is_some())
 }
 
-/// Major and minor of `spec.keptn.sh/0.2.3`, `0.2`, `v0.2.3`.
+/// Major and minor of `spec.keptn.sh/0.2.3`, `0.2`, `v0.2.x`, and of `1`: only below 1 is a major version too little.
 fn numbers(text: &str) -> Option<(u64, u64)> {
     let text = text.trim();
     let text = text.strip_prefix(API_PREFIX).unwrap_or(text);
     let mut parts = text.strip_prefix('v').unwrap_or(text).split(['.', '-', '+']);
     let major = parts.next()?.parse().ok()?;
-    let minor = parts.next()?.parse().ok()?;
-    Some((major, minor))
+    match parts.next() {
+        None => Some((major, 0)).filter(|_| major > 0),
+        Some(minor) => Some((major, minor.parse().ok()?)),
+    }
+}
+
+/// Whether a version is written as it should be: two or three numbers, with or without the prefix.
+fn is_plain(text: &str) -> bool {
+    let parts: Vec<&str> = text.strip_prefix(API_PREFIX).unwrap_or(text).split('.').collect();
+    (2..=3).contains(&parts.len()) && parts.iter().all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn version(root: &Node, report: &mut Report) {
@@ -96,9 +109,13 @@ fn version(root: &Node, report: &mut Report) {
     };
     let text = node.scalar().unwrap_or_default();
     match numbers(text) {
-        Some((0, 2)) => (),
-        Some((major, minor)) => {
-            let message = format!("{major}.{minor} is a version not known here and is read like 0.2: write `{field}: {NEWEST}`");
+        Some((0, 2)) if is_plain(text) => (),
+        Some((0, 2)) => {
+            report.warning(node, field, format!("{text:?} is no version, and is read like 0.2: write `{field}: {NEWEST}`"));
+        }
+        Some(_) => {
+            let number = text.trim().trim_start_matches(API_PREFIX);
+            let message = format!("{number} is a version not known here and is read like 0.2: write `{field}: {NEWEST}`");
             report.warning(node, field, message);
         }
         None => report.error(node, field, format!("{text:?} is not a shipyard's version: write `{field}: {NEWEST}`")),
@@ -130,7 +147,7 @@ fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
             return None;
         }
     };
-    let items = items(node, path, "name: dev", report)?;
+    let items = items(node, path, Level::Stage, report)?;
     if items.is_empty() {
         report.error(node, path, "has no stage: write at least one, `- name: dev`".into());
     }
@@ -139,12 +156,28 @@ fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
         return None;
     }
     let (mut stages, mut outlines, mut seen) = (vec![], vec![], HashMap::new());
-    for (i, item) in items.iter().enumerate() {
-        stages.extend(stage(item, &format!("{path}[{i}]"), &mut seen, &mut outlines, report));
+    let old = is_old_form(root).is_some();
+    for (i, item) in items.into_iter().enumerate() {
+        let path = format!("{path}[{i}]");
+        // A document refused as one of the older form does not need to hear it of every field.
+        if !old || item.get("sequences").is_some() {
+            old_fields(item, &path, report);
+        }
+        stages.extend(stage(item, &path, &mut seen, &mut outlines, report));
     }
     let names: Vec<String> = seen.into_keys().collect();
-    triggers::check(&names, &outlines, report);
+    chains::check(&names, &outlines, report);
     Some(stages)
+}
+
+fn old_fields(stage: &Node, path: &str, report: &mut Report) {
+    for old in stage.entries().unwrap_or_default().iter().filter(|entry| fields::OLD_STAGE_FIELDS.contains(&entry.key.as_str())) {
+        let message = match stage.get("sequences") {
+            None => format!("is a field of the older form (0.1): {MIGRATE}"),
+            Some(_) => "is a field of the older form (0.1) and does nothing here: leave it out, and write what it says under the `properties` of a task".into(),
+        };
+        report.error_at(old.at, format!("{path}.{}", old.key), message);
+    }
 }
 
 fn stage<'n>(
@@ -156,13 +189,6 @@ fn stage<'n>(
 ) -> Option<Stage> {
     entry(node, Level::Stage, path, report)?;
     fields::check(node, Level::Stage, path, report);
-    for old in node.entries().unwrap_or_default().iter().filter(|entry| fields::OLD_STAGE_FIELDS.contains(&entry.key.as_str())) {
-        let message = match node.get("sequences") {
-            None => format!("is a field of the older form (0.1): {MIGRATE}"),
-            Some(_) => "is a field of the older form (0.1) and does nothing here: leave it out, and write what it says under the `properties` of a task".into(),
-        };
-        report.error_at(old.at, format!("{path}.{}", old.key), message);
-    }
     let written = name_of(node, Level::Stage, path, report);
     let name = written.and_then(|name| checked(node, name, StageName::new, (true, "-"), path, report));
     if let Some(written) = written {
@@ -170,9 +196,11 @@ fn stage<'n>(
     }
     let mut sequences = vec![];
     let mut names = HashMap::new();
-    let path = format!("{path}.sequences");
-    if let Some(list) = node.get("sequences").filter(|list| !list.is_null()) {
-        for (i, item) in items(list, &path, "name: delivery", report)?.iter().enumerate() {
+    // `workflows` is refused; what stands below it is looked into all the same.
+    let written_as = ["sequences", "workflows"].into_iter().find(|field| node.get(field).is_some_and(|list| !list.is_null()));
+    if let Some((field, list)) = written_as.and_then(|field| Some((field, node.get(field)?))) {
+        let path = format!("{path}.{field}");
+        for (i, item) in items(list, &path, Level::Sequence, report)?.into_iter().enumerate() {
             sequences.extend(sequence(item, written.unwrap_or_default(), &format!("{path}[{i}]"), &mut names, outlines, report));
         }
     }
@@ -195,93 +223,14 @@ fn sequence<'n>(
         unique(node, written, "sequence", "its stage", path, seen, report);
     }
     let timeout = positive(node, "timeout", path, report);
-    let tasks = tasks(node, &format!("{path}.tasks"), report);
+    let tasks = tasks::read(node, &format!("{path}.tasks"), report);
     let triggered_on = triggers::read(node, &format!("{path}.triggeredOn"), report);
-    let names = |node: &Node| node.get("name").and_then(Node::scalar).map(str::to_owned);
-    let task_names = node.get("tasks").and_then(Node::list).unwrap_or_default().iter().filter_map(names).collect();
-    let sequence = written.unwrap_or_default().to_owned();
-    outlines.push(Outline { stage: stage.to_owned(), sequence, tasks: task_names, node, path: path.to_owned() });
+    outlines.push(Outline::of(stage, written.unwrap_or_default(), node, path));
     Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout })
 }
 
-fn tasks(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Task>> {
-    let Some(list) = sequence.get("tasks").filter(|list| !list.is_null()) else {
-        let at = sequence.get("tasks").unwrap_or(sequence);
-        report.error(
-            at,
-            path,
-            "is missing: a sequence needs at least one task, `- name: deployment` in a list under `tasks:`".into(),
-        );
-        return None;
-    };
-    let items = items(list, path, "name: deployment", report)?;
-    if items.is_empty() {
-        report.error(list, path, "is empty: a sequence needs at least one task, `- name: deployment`".into());
-        return None;
-    }
-    if items.len() > MAX_TASKS {
-        report.error(
-            list,
-            path,
-            format!("has {} tasks: at most {MAX_TASKS} are allowed, divide them among sequences", items.len()),
-        );
-        return None;
-    }
-    let tasks = items.iter().enumerate().map(|(i, item)| task(item, &format!("{path}[{i}]"), report));
-    // Every task is read before the first refused one decides.
-    tasks.collect::<Vec<_>>().into_iter().collect()
-}
-
-fn task(node: &Node, path: &str, report: &mut Report) -> Option<Task> {
-    entry(node, Level::Task, path, report)?;
-    fields::check(node, Level::Task, path, report);
-    let written = name_of(node, Level::Task, path, report);
-    let name = written.and_then(|name| checked(node, name, TaskName::new, (false, "-_"), path, report));
-    let properties = mapping(node, "properties", &format!("{path}.properties"), report);
-    match written {
-        Some(APPROVAL) => approval(node, properties, path, report),
-        Some(EVALUATION) => evaluation(node, properties, path, report),
-        _ => (),
-    }
-    Some(Task {
-        triggered_after: duration(node, "triggeredAfter", path, report),
-        properties: properties.map(Node::to_object).unwrap_or_default(),
-        start_deadline: positive(node, "startDeadline", path, report),
-        timeout: timeout(node, "timeout", path, report),
-        name: name?,
-    })
-}
-
-fn approval(task: &Node, properties: Option<&Node>, path: &str, report: &mut Report) {
-    let given = |key: &str| properties.and_then(|properties| properties.get(key));
-    for key in ["pass", "warning"] {
-        let Some(value) = given(key) else { continue };
-        let text = value.scalar().unwrap_or_default();
-        if !matches!(text, "automatic" | "manual") {
-            let meant = nearest(text, ["automatic", "manual"]).map_or("`automatic` or `manual`".into(), |near| format!("`{near}`"));
-            let message = format!("{text:?} is not an approval strategy: write {meant}");
-            report.error(value, format!("{path}.properties.{key}"), message);
-        }
-    }
-    if given("pass").is_none() && given("warning").is_none() {
-        let message = "has no strategy, so nobody is asked (Keptn asked): write `pass: manual` and `warning: manual` under `properties`, or `automatic` to say so";
-        report.warning(task, path, message.into());
-    }
-}
-
-fn evaluation(task: &Node, properties: Option<&Node>, path: &str, report: &mut Report) {
-    let given = |key: &str| properties.and_then(|properties| properties.get(key));
-    if let Some(properties) = properties {
-        positive(properties, "timeframe", &format!("{path}.properties"), report);
-    }
-    if ["timeframe", "start", "end"].iter().all(|key| given(key).is_none()) {
-        let message = "names no timeframe: unless the trigger or an earlier task gives one, the last 5 minutes are evaluated; write `timeframe: 5m` under `properties`";
-        report.warning(task, path, message.into());
-    }
-}
-
 /// An entry of a list must be a mapping.
-fn entry(node: &Node, level: Level, path: &str, report: &mut Report) -> Option<()> {
+pub fn entry(node: &Node, level: Level, path: &str, report: &mut Report) -> Option<()> {
     if node.entries().is_some() {
         return Some(());
     }
@@ -298,7 +247,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-fn name_of<'n>(node: &'n Node, level: Level, path: &str, report: &mut Report) -> Option<&'n str> {
+pub fn name_of<'n>(node: &'n Node, level: Level, path: &str, report: &mut Report) -> Option<&'n str> {
     let name = node.get("name");
     let text = name.and_then(Node::scalar);
     if text.is_none() {
@@ -312,7 +261,7 @@ fn name_of<'n>(node: &'n Node, level: Level, path: &str, report: &mut Report) ->
 }
 
 /// A name by its rule; the refusal suggests one that would do.
-fn checked<N>(
+pub fn checked<N>(
     node: &Node,
     name: &str,
     new: impl Fn(String) -> Result<N, NameError>,

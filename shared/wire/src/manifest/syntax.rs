@@ -16,6 +16,13 @@ pub fn explain(error: &ScanError, report: &mut Report) {
 /// The place to mend, often a line before the one the parser stopped at, and how.
 fn remedy(kind: &ErrorKind, at: Mark, report: &Report) -> (Mark, String) {
     let before = (1..at.line).rev().find(|n| !is_blank(report.line(*n)));
+    if *kind == ErrorKind::TabInPlainScalar {
+        // The parser names the line where the value begins; the tab is in the indentation of a line below it.
+        let below = (at.line + 1..=report.last_line()).filter(|n| !is_blank(report.line(*n)));
+        if let Some(fault) = below.filter_map(|n| Some((n, tab_in_indent(report.line(n))?))).next() {
+            return (Mark { line: fault.0, column: fault.1 }, INDENT.into());
+        }
+    }
     // The line itself first, then the one before: the parser notices late.
     for line in std::iter::once(at.line).chain(before) {
         if let Some((column, remedy)) = seen_in(report.line(line)) {
@@ -42,6 +49,14 @@ fn remedy(kind: &ErrorKind, at: Mark, report: &Report) -> (Mark, String) {
     (at, remedy)
 }
 
+const INDENT: &str = "indent with blanks, a tab does not count";
+
+/// The column of a tab in a line's indentation.
+fn tab_in_indent(line: &str) -> Option<u64> {
+    let place = line.chars().take_while(|c| c.is_whitespace()).position(|c| c == '\t')?;
+    Some(u64::try_from(place).unwrap_or(0) + 1)
+}
+
 fn is_blank(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line.starts_with('#')
@@ -54,8 +69,8 @@ fn seen_in(line: &str) -> Option<(u64, String)> {
     }
     let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     let column = |offset: usize| u64::try_from(line[..offset].chars().count()).unwrap_or(0) + 1;
-    if let Some(tab) = indent.find('\t') {
-        return Some((column(tab), "indent with blanks, a tab does not count".into()));
+    if let Some(tab) = tab_in_indent(line) {
+        return Some((tab, INDENT.into()));
     }
     let content = line[indent.len()..].trim_end();
     let start = column(indent.len());

@@ -5,7 +5,7 @@
 
 use super::finding::Report;
 pub use super::mark::{At, Mark, START};
-use super::syntax;
+use super::{syntax, twice};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span, StrInput, Tag};
 use std::borrow::Cow;
@@ -20,6 +20,8 @@ const DEEPEST: usize = 64;
 pub struct Node {
     pub at: Mark,
     pub value: Yaml,
+    /// Further values of a field that occurs several times.
+    pub others: Vec<(Mark, Yaml)>,
     /// How many levels it has, itself included.
     depth: usize,
     /// How many values it holds, itself included.
@@ -61,8 +63,12 @@ pub struct Tree {
 }
 
 impl Node {
+    fn new(at: Mark, value: Yaml, depth: usize, size: usize) -> Self {
+        Self { at, value, others: vec![], depth, size }
+    }
+
     fn leaf(at: Mark, value: Yaml) -> Self {
-        Self { at, value, depth: 1, size: 1 }
+        Self::new(at, value, 1, 1)
     }
 
     pub fn entries(&self) -> Option<&[Entry]> {
@@ -246,12 +252,12 @@ impl<'a> Reader<'a, '_, '_> {
             (depth, size) = (depth.max(item.depth), size + item.size);
             items.push(item);
         }
-        Ok(Node { at, value: Yaml::List(items), depth: depth + 1, size })
+        Ok(Node::new(at, Yaml::List(items), depth + 1, size))
     }
 
     fn mapping(&mut self, at: Mark, level: usize) -> Result<Node, Stopped> {
         let (mut entries, mut merges): (Vec<Entry>, Vec<Node>) = (vec![], vec![]);
-        let mut seen: HashMap<String, u64> = HashMap::new();
+        let mut seen: HashMap<String, usize> = HashMap::new();
         let (mut depth, mut size) = (0, 1);
         while let Some((event, span)) = self.next()? {
             if matches!(event, Event::MappingEnd) {
@@ -277,20 +283,22 @@ impl<'a> Reader<'a, '_, '_> {
             };
             if plain {
                 merges.push(value);
-            } else if let Some(line) = seen.get(name) {
+            } else if let Some(first) = seen.get(name).map(|place| &mut entries[*place]) {
+                let line = first.at.line;
                 let message = format!(
                     "`{name}` stands twice in the same mapping, first in line {line}: only one could count; join them into one"
                 );
                 self.report.error_at(key.at, self.path.concat() + &place, message);
+                twice::join(&mut first.value, value);
             } else {
-                seen.insert(name.to_owned(), key.at.line);
+                seen.insert(name.to_owned(), entries.len());
                 entries.push(Entry { key: name.to_owned(), at: key.at, value });
             }
         }
         for merged in merges {
             merge(&mut entries, &mut seen, merged, self.report);
         }
-        Ok(Node { at, value: Yaml::Map(entries), depth: depth + 1, size })
+        Ok(Node::new(at, Yaml::Map(entries), depth + 1, size))
     }
 
     fn alias(&mut self, id: usize, at: Mark, level: usize) -> Result<Node, Stopped> {
@@ -322,7 +330,7 @@ impl<'a> Reader<'a, '_, '_> {
     }
 }
 
-fn merge(entries: &mut Vec<Entry>, seen: &mut HashMap<String, u64>, merged: Node, report: &mut Report) {
+fn merge(entries: &mut Vec<Entry>, seen: &mut HashMap<String, usize>, merged: Node, report: &mut Report) {
     let at = merged.at;
     let sources = match merged.value {
         Yaml::List(items) => items,
@@ -335,7 +343,7 @@ fn merge(entries: &mut Vec<Entry>, seen: &mut HashMap<String, u64>, merged: Node
         };
         for entry in more {
             if !seen.contains_key(&entry.key) {
-                seen.insert(entry.key.clone(), entry.at.line);
+                seen.insert(entry.key.clone(), entries.len());
                 entries.push(entry);
             }
         }

@@ -90,7 +90,7 @@ pub enum Input<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// The next state, and its record if it has ended.
-    Commit(Box<Counter>, Option<Record>),
+    Commit(Box<Counter>, Option<Box<Record>>),
     /// Nothing changes; what the message began, if anything, is to be finished.
     Settle,
     /// The counter had ended before the input came.
@@ -137,7 +137,7 @@ pub fn decide(x: &Counter, input: Input<'_>, now: Timestamp, cause: Cause) -> De
     }
     let record = next.end.map(|end| ended(&next, end, now, cause));
     next.record = record.as_ref().map(|record| record.id(next.id(), RecordId::END));
-    Decision::Commit(Box::new(next), record)
+    Decision::Commit(Box::new(next), record.map(Box::new))
 }
 
 /// The record of an end: what is published, and who is nudged.

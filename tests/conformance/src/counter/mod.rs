@@ -149,7 +149,7 @@ impl<P: Ports> Handler<Counters<P>> for Turn<'_> {
             (None, Input::Wake(_)) => return Ok(Verdict::Done(Handled::Stale)),
         };
         Ok(match decide(&x, self.input, now, self.cause) {
-            Decision::Commit(next, record) => Verdict::Commit(Box::new(Change::new(old, *next, record))),
+            Decision::Commit(next, record) => Verdict::Commit(Box::new(Change::new(old, *next, record.map(|record| *record)))),
             Decision::Settle => Verdict::Settle,
             Decision::Late => {
                 engine.refuse(self.cause, "the counter has ended", &format!("{} {:?}", self.to, self.input)).await?;

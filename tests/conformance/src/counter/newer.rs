@@ -159,7 +159,7 @@ impl<P: Ports, const FORMAT: i64> Handler<NewerCounters<P, FORMAT>> for Turn<'_>
         Ok(match decide(&old.counter, self.input, now, self.cause) {
             Decision::Commit(counter, record) => {
                 let next = Raised { counter: *counter, ..old };
-                Verdict::Commit(Box::new(Change::new(found.map(|loaded| &loaded.x), next, record)))
+                Verdict::Commit(Box::new(Change::new(found.map(|loaded| &loaded.x), next, record.map(|record| *record))))
             }
             Decision::Settle => Verdict::Settle,
             Decision::Late => Verdict::Done(Handled::Stale),

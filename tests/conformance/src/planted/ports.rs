@@ -104,7 +104,11 @@ impl Store for Planted {
         }
         let mut writes: Vec<Write> = writes.iter().map(|write| self.bend(write)).collect();
         if self.has(Plant::CheckStripped) {
-            writes.retain(|write| !matches!(write, Write::Check(..)));
+            for write in &mut writes {
+                if let Write::Add { condition, .. } = write {
+                    *condition = Condition::Always;
+                }
+            }
         }
         let ends = matches!(writes.first(), Some(Write::Update { key, .. }) if is_execution(key));
         let done = if self.has(Plant::FollowUpSplit) && ends {
@@ -175,5 +179,8 @@ impl Queue for Planted {
 impl Clock for Planted {
     fn now(&self) -> Timestamp {
         self.inner.now() + Span(0)
+    }
+    async fn pause(&self, length: Span) {
+        self.inner.pause(length).await;
     }
 }

@@ -123,6 +123,13 @@ impl Shipyards {
     }
 
     pub(super) fn on_publication(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
+        for (what, words) in
+            [("declined by the clock", "declined by the clock"), ("one execution too many", "are allowed (parameter")]
+        {
+            if publication.entry.detail.contains(words) {
+                sim.stats.count(what);
+            }
+        }
         let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { return };
         let Ok(json) = serde_json::from_str::<Value>(&publication.entry.detail) else { return };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -290,6 +297,6 @@ async fn tell(engine: &Sequences<Planted>, context: &Context, order: Order, stag
     match engine.control(&project(), context, stage, what).await {
         Err(Refusal::Port(e)) => Err(e),
         // A context nothing has happened in yet, or a stage of one that is paused as a whole.
-        Ok(()) | Err(_) => Ok(None),
+        Ok(_) | Err(_) => Ok(None),
     }
 }

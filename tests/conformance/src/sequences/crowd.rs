@@ -48,7 +48,6 @@ fn waits(project: &str, n: u64) -> Option<Execution> {
         accepted: begin,
         caused: begin,
         class: Class::Outside,
-        depth: 0,
         parent: None,
         epoch: 0,
         payload: String::new(),

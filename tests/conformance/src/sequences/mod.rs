@@ -82,7 +82,8 @@ impl Scenario for Shipyards {
 
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
-        let limits = Limits { retention, ..Limits::default() };
+        let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
+        let limits = Limits { retention, max_executions, ..Limits::default() };
         Arc::new(Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits))
     }
     /// The project, as applying it would have left it.
@@ -106,6 +107,7 @@ impl Scenario for Shipyards {
     fn schedule(&mut self, sim: &mut Sim<Self>) {
         sim.note(&format!("{:?}", self.plan));
         self.watch.staged = sim.troubles.staged;
+        self.watch.most = self.plan.most;
         self.schedule_plan(sim);
     }
     fn act(&mut self, sim: &mut Sim<Self>, action: Action) {

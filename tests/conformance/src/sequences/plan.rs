@@ -49,6 +49,10 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         // The used wake-up of the delay must not stand in the way of the next task's (ADR 4).
         tasks[1].triggered_after = Some(Span::seconds(30));
     }
+    if name.as_str() == "gated" {
+        // Some people decide later than this.
+        tasks[0].timeout = Some(Span::seconds(100));
+    }
     Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout }
 }
 
@@ -133,6 +137,8 @@ pub struct Plan {
     pub expiry: bool,
     /// So much is open elsewhere that a sweep needs several pages.
     pub crowd: bool,
+    /// A context may have only so many executions.
+    pub most: Option<u32>,
 }
 
 impl Plan {
@@ -191,6 +197,7 @@ impl Plan {
             cut: rng.chance(20.0),
         };
         let (expiry, crowd) = (rng.chance(5.0), rng.chance(1.0));
-        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd }, troubles)
+        let most = rng.chance(5.0).then(|| 1 + rng.below(3) as u32);
+        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd, most }, troubles)
     }
 }

@@ -121,6 +121,7 @@ impl Shipyards {
         let core = world.core();
         let table = &core.table;
         let mut chains: HashMap<String, HashSet<u64>> = HashMap::new();
+        let mut executions: HashMap<String, i64> = HashMap::new();
         for key in &self.watch.executions {
             let x = table.peek(key).ok_or("an execution is gone").map(|item| decode(item))??;
             let Some(outcome) = x.outcome else { return Err(format!("{key} never ends: {x:?}")) };
@@ -140,6 +141,9 @@ impl Shipyards {
                     return Err(format!("follow-up {} of {key} was never born", child.execution));
                 }
             }
+            if outcome.end != End::NeverStarted {
+                *executions.entry(key.pk.clone()).or_default() += 1;
+            }
             let absorbed = chain.iter().flat_map(|(_, record)| record.absorbed.iter().copied());
             chains.entry(key.pk.clone()).or_default().extend(absorbed.chain(x.reactions.iter().map(|r| r.content)));
         }
@@ -151,7 +155,16 @@ impl Shipyards {
                 return Err(format!("lane {} is still held by {holder}", item.key));
             }
         }
-        if self.expired { Ok(()) } else { self.check_inputs(sim, table, &chains) }
+        if self.expired {
+            return Ok(());
+        }
+        for (context, executions) in executions {
+            let counted = table.peek(&Key::new(context.clone(), keys::MAIN)).and_then(|item| item.number("n"));
+            if counted != Some(executions) {
+                return Err(format!("{context} has had {executions} executions and counts {counted:?}"));
+            }
+        }
+        self.check_inputs(sim, table, &chains)
     }
 
     /// Exactly one `.finished`, at most one `.started`, and everything committed was published.

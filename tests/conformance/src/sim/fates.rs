@@ -3,7 +3,6 @@
 use super::scenario::Scenario;
 use super::scheduler::{Deed, Job, Outcome, Sim};
 use keelway_domain::time::Span;
-use keelway_engine::ports::PortError;
 
 impl<S: Scenario> Sim<S> {
     /// All workers stop, and half of what is in the queue is dead.
@@ -51,7 +50,7 @@ impl<S: Scenario> Sim<S> {
         let running = self.running.swap_remove(place);
         let id = match (running.job, &outcome) {
             (Job::Message(id), _) => id,
-            (Job::Deed(deed), Err(PortError::Retry { .. })) => {
+            (Job::Deed(deed), Err(e)) if e.passes() => {
                 let later = self.world.now() + Span::seconds(5);
                 self.agenda.push((later, deed));
                 return Ok(());
@@ -69,13 +68,13 @@ impl<S: Scenario> Sim<S> {
                 }
                 Ok(())
             }
-            Err(PortError::Retry { .. }) => {
+            Err(e) if e.passes() => {
                 let later = self.world.now() + Span(1000 + self.rng.below(19_000) as i64);
                 self.world.core().queue.give_back(id, later);
                 self.stats.count("given back");
                 if self.faults { Ok(()) } else { self.contention() }
             }
-            Err(e @ PortError::Refused { .. }) => Err(format!("a request can never succeed: {e}")),
+            Err(e) => Err(format!("a request can never succeed: {e}")),
         }
     }
 

@@ -51,7 +51,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &'static str, got: T, expected: T)
 }
 
 /// The properties' names, in the order of [`check`]'s numbers.
-pub const PROPERTIES: [&str; 16] = [
+pub const PROPERTIES: [&str; 17] = [
     "a failed condition returns the old item",
     "a version guards an item, and an item without one has none",
     "an update touches only what it names",
@@ -68,6 +68,7 @@ pub const PROPERTIES: [&str; 16] = [
     "a page of an index holds at most 1 MB",
     "a transaction holds at most 4 MB",
     "a whole item's size is refused before its condition is tested, an update's after it",
+    "a write may add to a number and leave the version as it is",
 ];
 
 /// Checks one property by its place in [`PROPERTIES`].
@@ -90,7 +91,8 @@ pub async fn check<S: Store>(store: &S, property: usize, prefix: &str) -> Result
         12 => limits::page(store, pk).await,
         13 => limits::index_page(store, pk).await,
         14 => limits::large_transaction(store, pk).await,
-        _ => limits::size_and_condition(store, at("a")).await,
+        15 => limits::size_and_condition(store, at("a")).await,
+        _ => writes::adding(store, pk).await,
     }
 }
 

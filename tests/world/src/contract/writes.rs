@@ -115,6 +115,25 @@ pub(super) async fn matching<S: Store>(store: &S, pk: &str) -> Result<(), Broken
     same("a delete when all are equal", store.write(&delete(3)).await?, Written::Done)
 }
 
+pub(super) async fn adding<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {
+    let key = Key::new(pk, "a");
+    let add = |by, version| Write::Add { key: key.clone(), condition: Condition::Version(version), name: "n".into(), by };
+    same("to an item that is absent", store.write(&add(1, 1)).await?, Written::Conflict(None))?;
+    let before = Item::new(key.clone()).with("v", 1i64).with("t", "a text");
+    store.write(&Write::Put(before.clone(), Condition::Absent)).await?;
+    same("to a number that is absent", store.write(&add(2, 1)).await?, Written::Done)?;
+    same("to a number", store.write(&add(3, 1)).await?, Written::Done)?;
+    let after = before.with("n", 5i64);
+    same("the sum; the version is the same", store.get(&key).await?, Some(after.clone()))?;
+    same("under another version", store.write(&add(1, 2)).await?, Written::Conflict(Some(after.clone())))?;
+    let two = |sk: &str| [add(10, 1), Write::Put(Item::new(Key::new(pk, sk)), Condition::Absent)];
+    same("in a transaction", store.transact(&two("b")).await?, Transacted::Done)?;
+    same("in a transaction that fails", store.transact(&two("b")).await?, Transacted::Cancelled(vec![false, true]))?;
+    same("only the first counted", store.get(&key).await?, Some(after.with("n", 15i64)))?;
+    let text = Write::Add { key: key.clone(), condition: Condition::Version(1), name: "t".into(), by: 1 };
+    refusal("to a text", store.write(&text).await)
+}
+
 pub(super) async fn named_twice<S: Store>(store: &S, key: Key) -> Result<(), Broken> {
     let before = Item::new(key.clone()).with("v", 1i64).with("t", "as it was");
     store.write(&Write::Put(before.clone(), Condition::Absent)).await?;

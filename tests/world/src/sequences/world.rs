@@ -13,8 +13,9 @@ use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
-use keelway_engine::sequences::commands::{self, Approval, Preflight, Verdict};
-use keelway_engine::sequences::definitions::{ProjectSettings, Refusal, blob_id};
+use keelway_engine::sequences::commands::{self, Approval, Verdict};
+use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
+use keelway_engine::sequences::preflight::Preflight;
 use keelway_engine::sequences::views::WorkFilter;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_wire::cloudevent::{Origin, check_client_event, fill_id, from_bus_envelope, parse};
@@ -46,6 +47,7 @@ impl SequencesWorld {
                 Refusal::Unknown { .. } => 404,
                 Refusal::Invalid { .. } => 400,
                 Refusal::Conflict(_) => 409,
+                Refusal::NotInForce(_) => 412,
                 Refusal::TooLarge(_) => 413,
             };
             Answer::status(status, refusal.to_string())
@@ -132,8 +134,9 @@ impl SequencesWorld {
                 let settings = ProjectSettings { name: name.clone(), description: None, start_deadline: None, task_timeout: None };
                 self.ask(block_on(self.api.apply_project(&settings)))?;
             }
-            let revision = blob_id(&manifest.source);
-            self.ask(block_on(self.api.apply_shipyard(&name, &revision, &manifest.source, &manifest.shipyard)))?;
+            let (revision, source, shipyard) = (&blob_id(&manifest.source), &manifest.source, &manifest.shipyard);
+            let new = NewShipyard { revision, source, shipyard, replaces: None };
+            self.ask(block_on(self.api.apply_shipyard(&name, new)))?;
         }
         Ok(Answer::status(200, ""))
     }
@@ -188,7 +191,7 @@ impl SequencesStand for SequencesWorld {
         };
         let told = self.ask(block_on(self.api.control(&project, &context, stage, what)));
         self.story.deliver_all();
-        either(told.map(|()| Answer::status(200, "")))
+        either(told.map(|_| Answer::status(200, "")))
     }
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else { return Some(None) };
@@ -202,7 +205,10 @@ impl SequencesStand for SequencesWorld {
         let mut events = vec![];
         for ty in types {
             let EventType::Task(task, _) = EventType::parse(ty) else { continue };
-            let page = block_on(self.api.open_triggers(&task, &filter, 100, None));
+            let page = block_on(async {
+                let open = self.api.open_work(&[task], &filter, None).await?;
+                self.api.work_page(&open, 100).await
+            });
             events.extend(page.map(|page| page.events).unwrap_or_default());
         }
         Some(events)

@@ -63,6 +63,10 @@ pub(super) fn write(write: &Write) -> Result<(), PortError> {
         Write::Delete(of, _) => key("DeleteItem", of),
         Write::Check(of, Condition::Always) => refused("ConditionCheck", format!("a check of {of} without a condition")),
         Write::Check(of, _) => key("ConditionCheck", of),
+        Write::Add { key: of, name, .. } if name == "pk" || name == "sk" => {
+            refused(UPDATE, format!("the primary key of {of} cannot be updated"))
+        }
+        Write::Add { key: of, .. } => key(UPDATE, of),
         Write::Update { key: of, set, remove, raise, .. } => {
             key(UPDATE, of)?;
             let version: Option<Name> = raise.then(|| "v".into());

@@ -8,7 +8,7 @@ pub use transaction::Begun;
 
 use crate::rng::Rng;
 use crate::units::{self, INDEXES, Units};
-use keelway_engine::item::{Item, Key, Name};
+use keelway_engine::item::{Attr, Item, Key, Name};
 use keelway_engine::ports::{Condition, Leftover, PortError, Write, Written};
 use limits::refused;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -161,7 +161,7 @@ impl Table {
         limits::write(write)?;
         if self.is_pending(write.key()) {
             // After the tries of the port on DynamoDB, which waits a little between them.
-            return Err(PortError::Retry { request: "write", reason: "TransactionConflict".into() });
+            return Err(PortError::Contended { request: "write", reason: "TransactionConflict".into() });
         }
         if !self.holds(write) {
             let present = self.items.get(write.key()).map(|item| (**item).clone());
@@ -197,8 +197,13 @@ impl Table {
         {
             return refused(REQUEST, format!("{key} has no version that could be raised"));
         }
+        if let (Write::Add { name, .. }, Some(item)) = (write, present)
+            && item.attrs.get(name).is_some_and(|value| !matches!(value, Attr::N(_)))
+        {
+            return refused(REQUEST, format!("{name} of {} is no number", item.key));
+        }
         let new = write.result(present);
-        if let (Write::Update { .. }, Some(item)) = (write, &new) {
+        if let (Write::Update { .. } | Write::Add { .. }, Some(item)) = (write, &new) {
             limits::item(REQUEST, item)?;
         }
         Ok(new)

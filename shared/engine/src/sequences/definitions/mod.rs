@@ -60,6 +60,37 @@ pub struct Revision {
     pub applied: Timestamp,
 }
 
+/// A shipyard as it is applied.
+#[derive(Debug, Clone, Copy)]
+pub struct NewShipyard<'a> {
+    /// Its revision.
+    pub revision: &'a str,
+    /// The text.
+    pub source: &'a str,
+    /// What was read from it.
+    pub shipyard: &'a Shipyard,
+    /// Apply it only if this revision is in force.
+    pub replaces: Option<&'a str>,
+}
+
+impl NewShipyard<'_> {
+    /// Whether it is in force already in the project of that item.
+    fn is_in_force(&self, project: &ProjectName, present: &Item) -> Result<bool, Refusal> {
+        let in_force = present.text("rev").filter(|revision| !revision.is_empty());
+        match (in_force, self.replaces) {
+            // Also when it replaced the required one a moment ago: the same request again gets the same answer.
+            (Some(in_force), _) if in_force == self.revision => Ok(true),
+            (_, None) => Ok(false),
+            (Some(in_force), Some(required)) if in_force == required => Ok(false),
+            (in_force, Some(required)) => Err(Refusal::NotInForce(format!(
+                "project {project} has {}, and not the required revision {required:?}: look at what was applied since (GET \
+                 /v1/project/{project}/shipyard), then apply again and require that",
+                in_force.map_or_else(|| "no shipyard in force".to_owned(), |revision| format!("revision {revision} in force"))
+            ))),
+        }
+    }
+}
+
 /// The revision a shipyard document is: its git blob id, so that git and executors know it by the same name.
 pub fn blob_id(source: &str) -> String {
     let mut sha = sha1_smol::Sha1::new();
@@ -121,30 +152,25 @@ impl<P: Ports> Sequences<P> {
     /// Applies a shipyard: first the revision's item, then one conditional write of the project. `false`: it was already in force.
     ///
     /// # Errors
-    /// An unknown project, a text that is too large, or a removed stage in which something is open (409; the check is made once,
-    /// before the write).
-    pub async fn apply_shipyard(
-        &self,
-        project: &ProjectName,
-        revision: &str,
-        source: &str,
-        shipyard: &Shipyard,
-    ) -> Result<bool, Refusal> {
-        let item = self.revision_item(project, revision, source, shipyard)?;
+    /// An unknown project, a text that is too large, another revision in force than required, or a removed stage in which something
+    /// is open (409; the check is made once, before the write).
+    pub async fn apply_shipyard(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<bool, Refusal> {
+        let item = self.revision_item(project, new)?;
         let key = keys::project(project);
         for n in 0..COMMIT_TRIES {
             let present = self.project_item(project).await?;
             check_format(&present, codec::FORMAT)?;
-            if present.text("rev") == Some(revision) {
+            if new.is_in_force(project, &present)? {
                 return Ok(false);
             }
-            self.check_removals(project, shipyard).await?;
+            self.check_removals(project, new.shipyard).await?;
             if n == 0 {
                 // Immutable: an existing item has the same content.
                 drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
             }
             let applied = present.number("n").unwrap_or(0) + 1;
-            let set = Attrs::from([(Name::Borrowed("rev"), Attr::S(revision.to_owned())), (Name::Borrowed("n"), Attr::N(applied))]);
+            let set =
+                Attrs::from([(Name::Borrowed("rev"), Attr::S(new.revision.to_owned())), (Name::Borrowed("n"), Attr::N(applied))]);
             if self.change_project(&key, Some(&present), set, vec![]).await? {
                 return Ok(true);
             }
@@ -157,18 +183,12 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// As [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
-    pub async fn check_shipyard(
-        &self,
-        (project, will_exist): (&ProjectName, bool),
-        revision: &str,
-        source: &str,
-        shipyard: &Shipyard,
-    ) -> Result<bool, Refusal> {
-        self.revision_item(project, revision, source, shipyard)?;
+    pub async fn check_shipyard(&self, (project, will_exist): (&ProjectName, bool), new: NewShipyard<'_>) -> Result<bool, Refusal> {
+        self.revision_item(project, new)?;
         match self.project_item(project).await {
-            Ok(present) if present.text("rev") == Some(revision) => Ok(false),
-            Ok(_) => self.check_removals(project, shipyard).await.map(|()| true),
-            Err(Refusal::Unknown { .. }) if will_exist => Ok(true),
+            Ok(present) if new.is_in_force(project, &present)? => Ok(false),
+            Ok(_) => self.check_removals(project, new.shipyard).await.map(|()| true),
+            Err(Refusal::Unknown { .. }) if will_exist && new.replaces.is_none() => Ok(true),
             Err(refusal) => Err(refusal),
         }
     }
@@ -307,7 +327,8 @@ impl<P: Ports> Sequences<P> {
         Ok(self.ports.write(&Write::Update { key: key.clone(), condition, set, remove, raise: false }).await? == Written::Done)
     }
 
-    fn revision_item(&self, project: &ProjectName, revision: &str, source: &str, shipyard: &Shipyard) -> Result<Item, Refusal> {
+    fn revision_item(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Item, Refusal> {
+        let NewShipyard { revision, source, shipyard, .. } = new;
         if source.len() > MAX_SOURCE_BYTES {
             let size = source.len();
             return Err(Refusal::TooLarge(format!("the shipyard has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));

@@ -32,6 +32,9 @@ pub enum Refusal {
     /// It contradicts the present state.
     #[error("{0}")]
     Conflict(String),
+    /// What it requires to be in force is not.
+    #[error("{0}")]
+    NotInForce(String),
     /// It is larger than the limit.
     #[error("{0}")]
     TooLarge(String),

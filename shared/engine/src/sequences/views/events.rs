@@ -12,6 +12,7 @@ use crate::protocol::record;
 use crate::sequences::Sequences;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::{history, keys};
+use futures_util::future::{try_join, try_join_all};
 use keelway_domain::event::{CloudEvent, PREFIX};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
@@ -20,8 +21,11 @@ use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// Contexts read for one page.
+/// Contexts read for one page, and how many of them at once: their histories are in memory together.
 const CONTEXTS: usize = 50;
+const AT_ONCE: usize = 5;
+/// A page ends with the contexts that were read in this time, so that a busy table makes pages shorter instead of late.
+const READING: Span = Span::seconds(5);
 /// Events of one context shown in a list over several contexts; the rest is read by context.
 const OF_ONE_CONTEXT: usize = 1000;
 /// Recorded events and transition records read for one page, and bytes of each.
@@ -107,19 +111,27 @@ impl<P: Ports> Sequences<P> {
     ) -> Result<Page, Refusal> {
         self.known(project).await?;
         let size = size.clamp(1, MAX_PAGE);
+        let began = self.ports.now();
         let (listed, more) = self.contexts(project, filter.window, from, CONTEXTS).await?;
         let mut all = Page { items: vec![], next: 0 };
-        let mut bytes = 0;
-        for (i, entry) in listed.iter().enumerate() {
-            let history = self.history(project, &entry.context).await?;
-            let wanted = history.iter().filter(|happened| filter.takes(happened)).take(OF_ONE_CONTEXT).map(Happened::to_json);
-            for event in wanted {
-                bytes += event.to_string().len();
-                all.items.push(event);
+        let (mut bytes, mut read) = (0, 0);
+        for together in listed.chunks(AT_ONCE) {
+            let histories = try_join_all(together.iter().map(|entry| self.history(project, &entry.context))).await?;
+            for (entry, history) in together.iter().zip(histories) {
+                let wanted = history.iter().filter(|happened| filter.takes(happened)).take(OF_ONE_CONTEXT).map(Happened::to_json);
+                for event in wanted {
+                    bytes += event.to_string().len();
+                    all.items.push(event);
+                }
+                read += 1;
+                let left = more || read < listed.len();
+                if left && (all.items.len() >= size || bytes > PAGE_BYTES || read == listed.len()) {
+                    all.next = entry.position;
+                    return Ok(all);
+                }
             }
-            let left = more || i + 1 < listed.len();
-            if left && (all.items.len() >= size || bytes > PAGE_BYTES || i + 1 == listed.len()) {
-                all.next = entry.position;
+            if let Some(last) = together.last().filter(|_| read < listed.len() && self.ports.now() - began > READING) {
+                all.next = last.position;
                 return Ok(all);
             }
         }
@@ -134,13 +146,12 @@ impl<P: Ports> Sequences<P> {
                 READ_BYTES >> 20
             ))
         };
-        let (inputs, complete) = self.bounded(Query::table(partition.clone(), 500).prefix("E#"), READ, READ_BYTES).await?;
-        if !complete {
-            return Err(too_much());
-        }
-        let (executions, _) = self.executions(project, context).await?;
-        let (records, complete) = self.bounded(Query::table(partition.clone(), 500).prefix("T#"), READ, READ_BYTES).await?;
-        if !complete {
+        let query = |prefix: &str| Query::table(partition.clone(), 500).prefix(prefix);
+        let inputs = self.bounded(query("E#"), READ, READ_BYTES);
+        let ((inputs, inputs_complete), (executions, _)) = try_join(inputs, self.executions(project, context)).await?;
+        // After the executions, so that the records they name are there.
+        let (records, records_complete) = self.bounded(query("T#"), READ, READ_BYTES).await?;
+        if !inputs_complete || !records_complete {
             return Err(too_much());
         }
         Ok(in_order(&inputs, &executions, &records))

@@ -13,7 +13,7 @@ mod work;
 pub use contexts::SequenceFilter;
 pub use environments::EnvironmentFilter;
 pub use events::EventFilter;
-pub use work::{WorkFilter, WorkPage};
+pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 
 use super::definitions::Refusal;
 use super::{Sequences, keys};

@@ -1,0 +1,156 @@
+//! Checks of a client's event before it is put on the bus, so that the client learns at once what cannot work. The engine decides
+//! again when it handles the event: the state may have changed by then.
+
+use super::commands::unknown_approval;
+use super::definitions::Refusal;
+use super::message::Address;
+use super::{Loaded, Sequences, keys};
+use crate::ports::Ports;
+use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::names::{ProjectName, ServiceName};
+use keelway_domain::sequences::{Standing, content, domain_event_starts, identity, mismatch, standing};
+use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
+
+/// What to do with a client's event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Preflight {
+    /// Put it on the bus.
+    Publish,
+    /// The same event was accepted before: give the same answer, and do nothing.
+    Known,
+    /// It decides an approval: pass it to [`Sequences::decide`].
+    Decision(Address, RecordId),
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Checks a client's well-formed event: does what it names exist, does an answer fit the task it answers, and was the event
+    /// accepted before?
+    ///
+    /// # Errors
+    /// Unknown project, stage, sequence or task trigger; an answer of another type, stage or service than its trigger's; an event
+    /// that triggers nothing; the same source and id with other content.
+    pub async fn preflight(&self, event: &CloudEvent) -> Result<Preflight, Refusal> {
+        let ty = EventType::parse(&event.ty);
+        if let EventType::Other(name) = &ty
+            && Self::is_history(name)
+        {
+            if let Some(project) = event.text("project") {
+                self.find_project(project).await?;
+            }
+            return Ok(Preflight::Publish);
+        }
+        let project = self.find_project(event.text("project").unwrap_or_default()).await?;
+        let name = &project.settings.name;
+        match &ty {
+            EventType::Sequence(stage, sequence, Kind::Triggered) => {
+                service(event)?;
+                if project.revision.is_none() {
+                    let hint = format!("project {name} has no shipyard yet: apply one");
+                    return Err(Refusal::Unknown { kind: "stage", name: stage.to_string(), hint });
+                }
+                sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?;
+                self.trigger_taken(name, event).await
+            }
+            EventType::Task(task, kind) => self.answer_fits(name, event, (task.as_str(), *kind)).await,
+            EventType::Other(_) => {
+                service(event)?;
+                if domain_event_starts(&project.shipyard, &event.ty, &event.data).is_empty() {
+                    let message = format!(
+                        "unknown event type {:?}: no sequence of project {name} is triggered on it; name it in a sequence's triggeredOn, or \
+                         send sh.keptn.event.<stage>.<sequence>.triggered",
+                        event.ty
+                    );
+                    return Err(Refusal::Invalid { field: "type", message });
+                }
+                Ok(Preflight::Publish)
+            }
+            EventType::Sequence(..) => Ok(Preflight::Publish),
+        }
+    }
+
+    /// Whether this trigger has started its execution already.
+    async fn trigger_taken(&self, project: &ProjectName, event: &CloudEvent) -> Result<Preflight, Refusal> {
+        let id = ExecutionId::of_trigger(project, &event.context, &event.source, &event.id);
+        let to = Address { project: project.clone(), context: event.context.clone(), execution: id };
+        let (of_execution, of_tombstone) = (keys::execution(&to), keys::tombstone(project, id));
+        let items = self.read(&[of_execution.clone(), of_tombstone.clone()]).await?;
+        match items.get(&of_execution).map(Loaded::read).transpose()? {
+            Some(loaded) if !Self::started_by(&loaded.x, event) => Err(other_content(event)),
+            Some(_) => Ok(Preflight::Known),
+            None if items.contains_key(&of_tombstone) => Ok(Preflight::Known),
+            None => Ok(Preflight::Publish),
+        }
+    }
+
+    /// Whether an answer fits the task that its `triggeredid` names, and whether it already counts there.
+    async fn answer_fits(
+        &self,
+        project: &ProjectName,
+        event: &CloudEvent,
+        (task, kind): (&str, Kind),
+    ) -> Result<Preflight, Refusal> {
+        let given: String = event.triggered_id.as_deref().unwrap_or_default().chars().take(100).collect();
+        let decides = task == APPROVAL && kind == Kind::Finished;
+        let Some(trigger) = RecordId::from_uuid(&given) else {
+            let message = format!("{given:?} is no task trigger's id: send the id of the .triggered event that this answers");
+            return Err(Refusal::Invalid { field: "triggeredid", message });
+        };
+        let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.subject };
+        let x = match self.execution(&to).await? {
+            Some(Loaded { x, .. }) if standing(&x, trigger) != Standing::Unknown => x,
+            _ if decides => return Err(unknown_approval(project, &given)),
+            _ => return Err(unknown_trigger(&to, given)),
+        };
+        let open = standing(&x, trigger) == Standing::Open;
+        if let Some((field, message)) = mismatch(&x, kind, event).filter(|_| open) {
+            return Err(Refusal::Invalid { field, message });
+        }
+        if decides {
+            return Ok(Preflight::Decision(to, trigger));
+        }
+        match x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
+            Some(present) if present.content != content(event) => Err(other_content(event)),
+            Some(_) => Ok(Preflight::Known),
+            None => Ok(Preflight::Publish),
+        }
+    }
+}
+
+fn unknown_trigger(to: &Address, given: String) -> Refusal {
+    let Address { project, context, .. } = to;
+    let hint = format!(
+        "project {project} has no task trigger of this id in context {context}: send triggeredid, shkeptncontext and data.project as the \
+         .triggered event has them"
+    );
+    Refusal::Unknown { kind: "task trigger", name: given, hint }
+}
+
+fn service(event: &CloudEvent) -> Result<(), Refusal> {
+    let checked = ServiceName::new(event.text("service").unwrap_or_default());
+    checked.map(drop).map_err(|error| Refusal::Invalid { field: "data.service", message: error.to_string() })
+}
+
+pub(super) fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s keelway_domain::shipyard::Stage, Refusal> {
+    let known = || shipyard.stages.iter().map(|stage| stage.name.as_str());
+    shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
+}
+
+fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refusal> {
+    let stage = stage_of(shipyard, stage)?;
+    if stage.sequence(name).is_some() {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = stage.sequences.iter().map(|sequence| sequence.name.as_str()).collect();
+    if !known.contains(&EVALUATION) {
+        known.push(EVALUATION);
+    }
+    Err(Refusal::unknown("sequence", name, known))
+}
+
+fn other_content(event: &CloudEvent) -> Refusal {
+    Refusal::Conflict(format!(
+        "source {:?} has sent another event with id {:?}: the first one stands; give this one an id of its own",
+        event.source, event.id
+    ))
+}
