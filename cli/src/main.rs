@@ -3,20 +3,26 @@
 mod api;
 mod api_error;
 mod args;
+mod board;
 mod commands;
+mod delivery;
 mod error;
 mod executor;
 mod findings;
+mod live;
 mod output;
 mod pairs;
 mod table;
+mod terminal;
 mod timeline;
+mod words;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
+    terminal::set(args.display);
     // A runtime that cannot start has no better message than the system's.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -1,7 +1,8 @@
 //! What goes to the terminal: whole lines, colours only where a person looks, nothing a terminal would obey.
 
 use crate::error::CliError;
-use std::io::{IsTerminal, Write};
+use crate::terminal::Look;
+use std::io::Write;
 
 /// Prints a line on standard output.
 ///
@@ -22,16 +23,6 @@ pub fn say_json(value: &impl serde::Serialize) -> Result<(), CliError> {
     say(&text)
 }
 
-/// Whether standard output is a terminal.
-pub fn is_terminal() -> bool {
-    std::io::stdout().is_terminal()
-}
-
-/// Whether to colour: a terminal, and `NO_COLOR` not set.
-pub fn colours() -> bool {
-    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
 /// One line of at most `most` characters, without anything a terminal would obey.
 pub fn one_line(text: &str, most: usize) -> String {
     let flat: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
@@ -44,14 +35,14 @@ pub fn one_line(text: &str, most: usize) -> String {
 }
 
 /// A word in the colour of what it says; other words as they are. `shown` is what to print, for example padded.
-pub fn painted(word: &str, shown: &str, colours: bool) -> String {
+pub fn painted(word: &str, shown: &str, look: &Look) -> String {
     let code = match word.split(' ').next().unwrap_or_default() {
         "pass" | "ok" => 32,
         "warning" | "waitingForApproval" | "paused" | "stale" => 33,
         "fail" | "aborted" | "timedOut" | "error" => 31,
-        _ => return shown.to_owned(),
+        _ => 0,
     };
-    if colours { format!("\u{1b}[{code}m{shown}\u{1b}[0m") } else { shown.to_owned() }
+    look.paint(code, shown)
 }
 
 #[cfg(test)]

@@ -1,6 +1,13 @@
-//! Tables of words: columns as wide as their widest cell, no lines drawn, so that `cut` and `awk` work on them, too.
+//! Tables of words: columns as wide as their widest cell, no lines drawn, so that `cut` and `awk` work on them, too. On a terminal the
+//! widest columns give way until a row fits on a line.
 
 use crate::output::painted;
+use crate::terminal::{Look, columns, padded};
+
+/// A column is not made narrower than this.
+const NARROWEST: usize = 8;
+/// Between two columns.
+const GAP: usize = 2;
 
 /// A table to print.
 pub struct Table {
@@ -16,7 +23,7 @@ impl Table {
 
     /// Adds a row; an empty cell shows as `-`, so that every row has every column.
     pub fn row(&mut self, cells: Vec<String>) {
-        let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { crate::output::one_line(&cell, 100) };
+        let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { crate::output::one_line(&cell, 200) };
         self.rows.push(cells.into_iter().map(shown).collect());
     }
 
@@ -26,21 +33,33 @@ impl Table {
     }
 
     /// The whole table, without a line break at its end.
-    pub fn render(&self, colours: bool) -> String {
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-            cells.chain([self.head[column].len()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+    pub fn render(&self, look: &Look) -> String {
+        let widths = self.widths(look.width);
         let line = |cells: &[String]| {
             let cells = cells.iter().zip(&widths).map(|(cell, width)| {
-                let padded = format!("{cell}{}", " ".repeat(width - cell.chars().count()));
-                painted(cell, &padded, colours)
+                let shown = padded(&look.cut(cell, *width), *width);
+                painted(cell, &shown, look)
             });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
         let head: Vec<String> = self.head.iter().map(|title| (*title).to_owned()).collect();
         std::iter::once(line(&head)).chain(self.rows.iter().map(|row| line(row))).collect::<Vec<_>>().join("\n")
+    }
+
+    fn widths(&self, limit: Option<usize>) -> Vec<usize> {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell));
+            cells.chain([self.head[column].len()]).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let room = limit.unwrap_or(usize::MAX).saturating_sub(GAP * self.head.len().saturating_sub(1));
+        while widths.iter().sum::<usize>() > room {
+            match widths.iter_mut().max() {
+                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                _ => break,
+            }
+        }
+        widths
     }
 }
 
@@ -48,16 +67,32 @@ impl Table {
 mod tests {
     use super::*;
 
+    fn look(width: Option<usize>, colours: bool) -> Look {
+        Look { width, height: 24, colours, ascii: false, live: false }
+    }
+
     #[test]
     fn columns_line_up() {
         let mut table = Table::new(&["STAGE", "RESULT"]);
         table.row(vec!["production".into(), "pass".into()]);
         table.row(vec!["dev".into(), String::new()]);
-        insta::assert_snapshot!(table.render(false), @r"
+        insta::assert_snapshot!(table.render(&look(None, false)), @r"
         STAGE       RESULT
         production  pass
         dev         -
         ");
-        assert!(table.render(true).contains("\u{1b}[32mpass  \u{1b}[0m"));
+        assert!(table.render(&look(None, true)).contains("\u{1b}[32mpass  \u{1b}[0m"));
+    }
+
+    #[test]
+    fn the_widest_columns_give_way() {
+        let mut table = Table::new(&["PROJECT", "DESCRIPTION", "STAGES"]);
+        table.row(vec!["shop".into(), "two services on their way through three stages".into(), "dev, staging, production".into()]);
+        let fits = table.render(&look(Some(50), false));
+        insta::assert_snapshot!(fits, @r"
+        PROJECT  DESCRIPTION           STAGES
+        shop     two services on the…  dev, staging, prod…
+        ");
+        assert!(fits.lines().all(|line| columns(line) <= 50));
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::output::{one_line, painted};
 use crate::table::Table;
+use crate::terminal::{Look, columns};
+use crate::words::{between, span};
 use keelway_domain::event::{EventType, Kind};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{ExecutionState, SequenceState};
@@ -10,7 +12,7 @@ use serde_json::Value;
 /// What a line of the timeline says about an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// As its sender says.
+    /// When the server received it; its sender's clock may be wrong.
     pub time: Option<Timestamp>,
     /// `data.project`
     pub project: String,
@@ -52,7 +54,7 @@ impl Entry {
             _ => format!("{by}{message}"),
         };
         Self {
-            time: Timestamp::parse(text("/time")),
+            time: Timestamp::parse(text("/received")).or_else(|| Timestamp::parse(text("/time"))),
             project: text("/data/project").to_owned(),
             service: one_line(text("/data/service"), 43),
             stage: one_line(text("/data/stage"), 43),
@@ -64,15 +66,18 @@ impl Entry {
     }
 
     /// The line, without its end; `start` is what offsets count from, `label` tells contexts apart.
-    pub fn line(&self, start: Option<Timestamp>, label: Option<&str>, colours: bool) -> String {
+    pub fn line(&self, start: Option<Timestamp>, label: Option<&str>, look: &Look) -> String {
         let offset = match (self.time, start) {
-            (Some(time), Some(start)) => format!("+{}", short((time - start).0)),
+            (Some(time), Some(start)) => format!("+{}", exact((time - start).0)),
             _ => "?".into(),
         };
         let label = label.map(|label| format!("{label:<16}  ")).unwrap_or_default();
-        let result = painted(&self.result, &format!("{:<7}", self.result), colours);
-        let (stage, name, kind, note) = (&self.stage, &self.name, self.kind, &self.note);
-        format!("{label}{offset:>8}  {stage:<12}  {name:<20}  {kind:<14}  {result}  {note}").trim_end().to_owned()
+        let (stage, name, kind) = (&self.stage, &self.name, self.kind);
+        let begin = format!("{label}{offset:>7}  {stage:<10}  {name:<14}  {kind:<14}  ");
+        let result = format!("{:<7}", self.result);
+        let room = look.width.map_or(usize::MAX, |width| width.saturating_sub(columns(&begin) + columns(&result) + 2));
+        let note = look.cut(&self.note, room);
+        format!("{begin}{}  {note}", painted(&self.result, &result, look)).trim_end().to_owned()
     }
 }
 
@@ -85,32 +90,22 @@ pub fn outcome(result: &str, status: &str) -> String {
     }
 }
 
-/// A span of milliseconds for people: `0.3s`, `12.0s`, `3m12s`, `2h05m`.
-pub fn short(millis: i64) -> String {
+/// An offset in the timeline: `0.3s`, `12.0s`, `3m12s`, `2h05m`.
+fn exact(millis: i64) -> String {
     let millis = millis.max(0);
-    let seconds = millis / 1000;
-    match seconds {
-        ..100 => format!("{}.{}s", seconds, millis % 1000 / 100),
-        100..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
-    }
+    if millis < 100_000 { format!("{}.{}s", millis / 1000, millis % 1000 / 100) } else { span(millis) }
 }
 
-fn duration(from: Option<&String>, to: Option<&String>) -> String {
-    let time = |text: Option<&String>| text.and_then(|text| Timestamp::parse(text));
-    match (time(from), time(to)) {
-        (Some(from), Some(to)) => short((to - from).0),
-        _ => String::new(),
-    }
-}
-
-/// Every execution of these contexts as a table: where, what, how it ended, how long it took and waited in the queue.
+/// Every execution of these contexts with everything about it, a row each.
 pub fn table(states: &[SequenceState]) -> Table {
-    let mut table =
-        Table::new(&["SERVICE", "STAGE", "SEQUENCE", "STATE", "RESULT", "DURATION", "QUEUED", "ACCEPTED", "CONTEXT", "TASKS"]);
+    let mut table = Table::new(&[
+        "SERVICE", "STAGE", "SEQUENCE", "STATE", "RESULT", "DURATION", "QUEUED", "WAITS", "IMAGE", "ACCEPTED", "CONTEXT", "TASKS",
+        "MESSAGE",
+    ]);
     for state in states {
         if state.executions.is_empty() {
-            let cells = [&state.service, "", &state.name, &state.state, "", "", "", &state.time, &state.shkeptncontext, ""];
+            let cells =
+                [&state.service, "", &state.name, &state.state, "", "", "", "", "", &state.time, &state.shkeptncontext, "", ""];
             table.row(cells.map(str::to_owned).into());
         }
         for execution in &state.executions {
@@ -126,31 +121,30 @@ fn row(state: &SequenceState, execution: &ExecutionState) -> Vec<String> {
         None | Some("pass") => task.name.clone(),
         Some(result) => format!("{}:{result}", task.name),
     });
+    let started = execution.started_at.as_deref();
     vec![
         state.service.clone(),
         execution.stage.clone(),
         execution.sequence.clone(),
         execution.state.clone(),
         outcome(&text(&execution.result), &text(&execution.status)),
-        duration(execution.started_at.as_ref(), execution.finished_at.as_ref()),
-        duration(Some(&execution.accepted_at), execution.started_at.as_ref()),
+        between(started, execution.finished_at.as_deref()),
+        between(Some(&execution.accepted_at), started),
+        execution.waits.as_ref().map(|waits| waits.reason.clone()).unwrap_or_default(),
+        text(&execution.image),
         execution.accepted_at.clone(),
         state.shkeptncontext.clone(),
         tasks.collect::<Vec<_>>().join(","),
+        text(&execution.message),
     ]
-}
-
-/// Whether everything in these contexts ended, and with `pass` or `warning`.
-pub fn all_passed(states: &[SequenceState]) -> bool {
-    let fine = |execution: &ExecutionState| matches!(execution.result.as_deref(), Some("pass" | "warning"));
-    let passed = |state: &SequenceState| state.state == "finished" && state.executions.iter().all(fine);
-    !states.is_empty() && states.iter().all(passed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    const PLAIN: Look = Look { width: None, height: 24, colours: false, ascii: false, live: false };
 
     fn event(ty: &str, ms: i64, data: Value) -> Value {
         let mut all = json!({"project": "shop", "stage": "staging", "service": "carts"});
@@ -177,7 +171,7 @@ mod tests {
             json!({}),
         ];
         let start = Entry::of(&events[0]).time;
-        let lines: Vec<String> = events.iter().map(|event| Entry::of(event).line(start, None, false)).collect();
+        let lines: Vec<String> = events.iter().map(|event| Entry::of(event).line(start, None, &PLAIN)).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 
@@ -217,17 +211,19 @@ mod tests {
             state("orders", vec![execution("production", "delivery", None, 300, None)]),
             state("new", vec![]),
         ];
-        insta::assert_snapshot!(table(&states).render(false));
-        assert!(!all_passed(&states));
-        let mut good = state("a", vec![execution("dev", "delivery", Some("warning"), 0, Some(1))]);
-        good.state = "finished".into();
-        assert!(all_passed(&[good]));
-        assert!(!all_passed(&[]));
+        insta::assert_snapshot!(table(&states).render(&PLAIN));
     }
 
     #[test]
-    fn spans_are_short() {
-        let spans = [0, 999, 12_049, 99_999, 100_000, 3_599_000, 3_600_000, 7_500_000, -5];
-        assert_eq!(spans.map(short), ["0.0s", "0.9s", "12.0s", "99.9s", "1m40s", "59m59s", "1h00m", "2h05m", "0.0s"]);
+    fn offsets_count_on_the_servers_clock() {
+        let mut event = event("dev.delivery.triggered", 0, json!({}));
+        event["received"] = json!(Timestamp(1_900_000_000_000).rfc3339());
+        assert_eq!(Entry::of(&event).time, Some(Timestamp(1_900_000_000_000)));
+    }
+
+    #[test]
+    fn offsets_are_exact() {
+        let offsets = [0, 999, 12_049, 99_999, 100_000, 7_500_000, -5];
+        assert_eq!(offsets.map(exact), ["0.0s", "0.9s", "12.0s", "99.9s", "1m40s", "2h05m", "0.0s"]);
     }
 }

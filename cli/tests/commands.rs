@@ -148,7 +148,7 @@ fn a_delivery_starts_in_the_first_stage() {
     // The first attempt fails on the way: the second is the same event.
     api.world().faults.push_back((503, json!({"title": "busy", "status": 503})));
     let words = ["trigger", "delivery", "--project", "shop", "--service", "carts", "--image", "carts:1.2"];
-    let ran = api.run(&[&words[..], &["--values", "replicas=2,a.b=c", "--labels", "by=ada,x=y"]].concat());
+    let ran = api.run(&[&words[..], &["--values", "replicas:=2,a.b=c", "--labels", "by=ada,x=y"]].concat());
     assert_eq!(ran.out, format!("delivery of carts is triggered in dev of shop: context {CONTEXT}\n"));
     let world = api.world();
     let posted: Vec<Value> = world
@@ -165,7 +165,7 @@ fn a_delivery_starts_in_the_first_stage() {
     );
     let data = json!({
         "project": "shop", "stage": "dev", "service": "carts", "labels": {"by": "ada", "x": "y"},
-        "configurationChange": {"values": {"image": "carts:1.2", "replicas": "2", "a": {"b": "c"}}}
+        "configurationChange": {"values": {"image": "carts:1.2", "replicas": 2, "a": {"b": "c"}}}
     });
     assert_eq!(posted[0]["data"], data);
 }
@@ -215,7 +215,7 @@ fn a_watch_shows_every_event_once_and_the_end() {
     let api = Api::start();
     api.world().events = delivery("context-a", "pass");
     api.can("GET /v1/sequence/shop", json!({"states": [state("context-a", "carts", "pass")]}));
-    let ran = api.run(&["watch", "context-a", "--exit-code"]);
+    let ran = api.run(&["watch", "context-a", "--exit-code", "--log"]);
     insta::assert_snapshot!(ran.shown(&[]));
 }
 
@@ -227,7 +227,7 @@ fn several_contexts_in_one_timeline_and_the_exit_code() {
         "GET /v1/sequence/shop",
         json!({"states": [state("context-a", "carts", "pass"), state("context-b", "orders", "fail")]}),
     );
-    let words = ["watch", "context-a", "context-b", "--project", "shop"];
+    let words = ["watch", "context-a", "context-b", "--project", "shop", "--log"];
     assert_eq!(api.run(&words).code, 0);
     let ran = api.run(&[&words[..], &["--exit-code"]].concat());
     insta::assert_snapshot!(ran.shown(&[]));
@@ -236,25 +236,25 @@ fn several_contexts_in_one_timeline_and_the_exit_code() {
 #[test]
 fn a_watch_waits_for_what_is_still_to_come() {
     let api = Api::start();
-    let waiting = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval", "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z"});
+    let waiting = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval", "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z", "waits": {"reason": "approval", "since": "2026-11-21T08:00:00Z", "task": "approval"}});
     let open = json!({"service": "carts", "project": "shop", "shkeptncontext": "context-a", "state": "waitingForApproval", "executions": [waiting]});
     api.world().events = delivery("context-a", "pass")[..3].to_vec();
     api.can("GET /v1/sequence/shop", json!({"states": [open]}));
     let words = ["watch", "context-a", "--project", "shop"];
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!(stopped.code, 0);
-    assert!(stopped.out.contains("carts waits for approval in prod: keelway approve context-a --project shop"), "{}", stopped.out);
+    assert!(stopped.out.contains("→ keelway approve context-a  carts to prod"), "{}", stopped.out);
     let late = api.run(&[&words[..], &["--watch-timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("not over after 700ms")), (1, true));
 
-    let child = api.keelway(&words).stdout(Stdio::piped()).spawn().unwrap();
+    let child = api.keelway(&[&words[..], &["--log"]].concat()).stdout(Stdio::piped()).spawn().unwrap();
     // It has read them all twice when it looks for the second time.
     api.wait_for_more("GET /v1/sequence/shop", 2);
     api.world().events = delivery("context-a", "pass");
     api.can("GET /v1/sequence/shop", json!({"states": [state("context-a", "carts", "pass")]}));
     let ran = Ran::of(child.wait_with_output().unwrap());
     assert_eq!(ran.out.matches("triggered").count(), 2, "{}", ran.out);
-    assert!(ran.out.contains("it runs") && ran.out.contains("SERVICE"), "{}", ran.out);
+    assert!(ran.out.contains("it runs") && ran.out.ends_with("carts  context-a  dev ✓ 4s\n"), "{}", ran.out);
 }
 
 fn approval(id: &str, stage: &str, service: &str) -> Value {
@@ -276,12 +276,68 @@ fn an_approval_is_found_or_asked_for() {
     let path = "/v1/project/shop/approval/context-of-a-2/a-2";
     api.can(&format!("POST {path}"), json!({"keptnContext": "context-of-a-2", "result": "pass"}));
     let ran = api.run(&["approve", "context-of-a-2", "-m", "looks good"]);
-    assert_eq!(ran.out, "approved: orders in prod of shop, context context-of-a-2\n", "{}", ran.err);
+    assert_eq!(ran.out, "approved: orders 1.2 to prod of shop, which waited 42s (context-of-a-2)\n", "{}", ran.err);
     let sent = api.world().asked.last().unwrap().body.clone();
     assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), json!({"decision": "approve", "message": "looks good", "by": "ada"}));
     api.can(&format!("POST {path}"), json!({"keptnContext": "context-of-a-2", "look": "/v1/sequence/shop"}));
     let later = api.run(&["approve", "--service", "orders"]);
     assert!(later.code == 0 && later.out.contains("not in the state yet"), "{later:?}");
+}
+
+/// What the list of sequences says about a delivery that waits for the approval `id`, or has been approved.
+fn delivery_to_prod(context: &str, id: &str, accepted: &str, decided: bool) -> Value {
+    let mut execution = json!({
+        "id": "x", "stage": "prod", "sequence": "delivery", "image": "carts:1.2", "deliveryAcceptedAt": accepted, "state": "started",
+        "tasks": [{"name": "approval", "state": "started"}],
+        "waits": {"reason": "approval", "since": "2026-11-21T08:00:00.000Z", "task": "approval", "id": id}
+    });
+    if decided {
+        let at = "2026-11-21T08:00:12.000Z";
+        execution["tasks"] = json!([{"name": "approval", "state": "finished", "result": "pass", "by": "bob", "finishedAt": at}]);
+        execution["waits"] = json!({"reason": "answer", "since": at, "task": "deployment"});
+    }
+    json!({"name": "delivery", "service": "carts", "project": "shop", "shkeptncontext": context, "state": "started", "executions": [execution]})
+}
+
+#[test]
+fn an_older_delivery_does_not_go_behind_a_newer_one_by_accident() {
+    let api = Api::start();
+    api.world().open = vec![approval("a-1", "prod", "carts")];
+    let waiting = delivery_to_prod("context-of-a-1", "a-1", "2026-11-21T07:00:00.000Z", false);
+    api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": support::NOW}));
+    api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "pass"}));
+    let prod = |accepted: &str| json!({"stage": "prod", "service": "carts", "image": "carts:1.3", "since": "2026-11-21T08:00:00.000Z", "deliveryAcceptedAt": accepted, "coming": []});
+    api.can("GET /v1/project/shop/environment", json!({"environments": [prod("2026-11-21T07:30:00.000Z")], "now": support::NOW}));
+    let refused = api.run(&["approve", "context-of-a-1"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.err);
+    assert!(!api.lines().iter().any(|line| line.starts_with("POST")), "nothing was decided");
+    assert_eq!(api.run(&["approve", "context-of-a-1", "--older"]).code, 0);
+    assert_eq!(api.run(&["decline", "context-of-a-1"]).code, 0, "declining is never the wrong order");
+
+    // One that is past its own approval, on its way there, counts as well; one that waits beside it does not.
+    let mut going = prod("2026-11-21T06:00:00.000Z");
+    let newer = |waits: Value| json!([{"image": "carts:1.3", "deliveryAcceptedAt": "2026-11-21T07:30:00.000Z", "waits": waits}]);
+    going["coming"] = newer(json!({"reason": "answer", "since": "2026-11-21T08:00:00.000Z"}));
+    api.can("GET /v1/project/shop/environment", json!({"environments": [going.clone()], "now": support::NOW}));
+    let refused = api.run(&["approve", "context-of-a-1"]);
+    assert_eq!((refused.code, refused.err.contains("carts 1.3 is on its way to prod")), (1, true), "{}", refused.err);
+    going["coming"] = newer(json!({"reason": "approval", "since": "2026-11-21T08:00:00.000Z"}));
+    api.can("GET /v1/project/shop/environment", json!({"environments": [going], "now": support::NOW}));
+    assert_eq!(api.run(&["approve", "context-of-a-1"]).code, 0);
+}
+
+#[test]
+fn what_does_not_wait_is_told_apart() {
+    let api = Api::start();
+    let context = "139a703f-1f7e-5abc-8123-5d2a5ef11ecf";
+    let decided = delivery_to_prod(context, "", "2026-11-21T07:00:00.000Z", true);
+    api.can(
+        "GET /v1/sequence/shop",
+        json!({"states": [decided, state("7500af7d-1f7e-5abc-8123-5d2a5ef11ecf", "carts", "pass")], "now": support::NOW}),
+    );
+    let told = ["139a703f", "7500af7d", "139b703f"].map(|id| api.run(&["approve", id]).shown(&[]));
+    insta::assert_snapshot!(told.join("\n"));
 }
 
 #[test]
@@ -292,7 +348,7 @@ fn an_approval_can_be_waited_for() {
     api.wait("asked", |world| world.asked.len() > 1);
     api.world().open.push(approval("a-1", "prod", "carts"));
     let ran = Ran::of(child.wait_with_output().unwrap());
-    assert_eq!((ran.code, ran.out.as_str()), (0, "declined: carts in prod of shop, context context-of-a-1\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (0, "declined: carts 1.2 to prod of shop, which waited 42s (context-of-a-1)\n"));
 }
 
 #[test]
@@ -300,13 +356,14 @@ fn control_and_events_from_files() {
     let api = Api::start();
     let told = |open: u64, detail: &str| json!({"keptnContext": "context-a", "open": open, "detail": detail});
     api.can("POST /v1/sequence/shop/context-a/control", told(1, "1 open sequence will be paused"));
-    let ran = api.run(&["pause", "sequence", "-p", "shop", "-c", "context-a", "-s", "dev"]);
+    let ran = api.run(&["pause", "sequence", "-p", "shop", "-c", "context-a", "--stage", "dev"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "pause: 1 open sequence will be paused\n"), "{}", ran.err);
     assert!(ran.err.contains("keelway get sequences --project shop --context context-a"), "{}", ran.err);
+    let sent = api.world().asked.last().unwrap().body.clone();
+    assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), json!({"stage": "dev", "state": "pause"}));
     api.can("POST /v1/sequence/shop/context-a/control", told(0, "nothing was aborted"));
     let ran = api.run(&["abort", "sequence", "-p", "shop", "-c", "context-a"]);
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "abort: nothing was aborted\n", ""));
-    assert_eq!(serde_json::from_str::<Value>(&api.world().asked[0].body).unwrap(), json!({"stage": "dev", "state": "pause"}));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("event.json");
     let path = file.display().to_string();
@@ -338,7 +395,9 @@ fn lists_as_tables_and_as_json() {
         &["get", "projects"][..],
         &["get", "services", "--project", "shop"],
         &["get", "sequences", "--project", "shop"],
+        &["get", "sequences", "--project", "shop", "-o", "wide"],
         &["get", "events", "--context", "context-a"],
+        &["get", "events", "--context", "context-a", "-o", "wide"],
         &["get", "approvals"],
         &["doctor"],
     ];

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """`make run`, `make up` and `make down`: build, deploy, and play examples/shop with commands a person could type.
 
-Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
+While the deliveries run, `keelway watch` is the only one that writes to the terminal. Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
 """
 
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -25,8 +24,9 @@ CLOUD = Path(__file__).resolve().parent / "cloud.py"
 STACK = os.environ.get("KEELWAY_STACK", "keelway")
 EXAMPLE = ROOT / "examples" / "shop"
 PROJECT = "shop"
-UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 OVER = {"finished", "aborted", "timedOut"}
+# For so long a question stands on the screen before it is answered.
+READING_SECONDS = 2
 # A delivery of the example takes seconds; this is for a machine that is busy with other things.
 PATIENCE_SECONDS = int(os.environ.get("KEELWAY_RUN_SECONDS", "300"))
 
@@ -126,45 +126,19 @@ def start_executors(state, env):
 
 
 def trigger(env):
-    """Triggers every delivery of the list; {context: what it is}."""
-    deliveries = {}
+    """Triggers every delivery of the list; their contexts."""
+    contexts = []
     for service, image in lines(Path(__file__).with_name("deliveries.txt")):
         words = ("trigger", "delivery", "--project", PROJECT, "--service", service, "--image", image)
         say(f"$ keelway {shlex.join(words)}")
-        answer = keelway(env, *words, capture=True)
-        found = UUID.search(answer)
-        if not found:
-            raise Problem(f"`keelway trigger delivery` named no context but said: {answer.strip()}")
-        deliveries[found.group()] = f"{service} {image.rpartition(':')[2]}"
-    return deliveries
+        contexts.append(json.loads(keelway(env, *words, "--output", "json", capture=True))["keptnContext"])
+    return contexts
 
 
-def watch(env, context, label, width):
-    """Shows the timeline of one delivery, each line under the delivery's name."""
-    process = subprocess.Popen([str(target() / "keelway"), "watch", context], cwd=ROOT, env=env, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-    def copy():
-        for line in process.stdout:
-            print(f"{label:<{width}} | {line.rstrip()}", flush=True)
-
-    thread = threading.Thread(target=copy, daemon=True)
-    thread.start()
-    return process, thread
-
-
-def watch_all(env, contexts):
-    """One view of all deliveries, drawn by the command itself on this terminal."""
-    say(f"$ keelway watch {' '.join(contexts)}")
+def watch(env, contexts):
+    """One view of all deliveries. Until it ends, nothing else may write to this terminal."""
+    say(f"$ keelway watch {' '.join(context[:8] for context in contexts)}")
     return subprocess.Popen([str(target() / "keelway"), "watch", *contexts], cwd=ROOT, env=env)
-
-
-def start_watching(env, deliveries):
-    """[(process, thread)]: one view on a terminal; elsewhere a timeline each, whose lines say whose they are."""
-    if sys.stdout.isatty():
-        return [(watch_all(env, deliveries), None)]
-    width = max(map(len, deliveries.values()))
-    return [watch(env, context, label, width) for context, label in deliveries.items()]
 
 
 def states(env, contexts):
@@ -174,34 +148,35 @@ def states(env, contexts):
 
 
 def play(env):
-    """Deliveries from trigger to end; approves what waits for a person."""
+    """Deliveries from trigger to end; approves what waits for a person, as a person would who reads the view."""
     deliveries = trigger(env)
-    watchers = start_watching(env, deliveries)
-    approved, deadline = set(), time.monotonic() + PATIENCE_SECONDS
+    view = watch(env, deliveries)
+    typed, since, deadline = [], {}, time.monotonic() + PATIENCE_SECONDS
     try:
         while True:
             now = states(env, deliveries)
             for context, state in now.items():
-                if state == "waitingForApproval" and context not in approved:
-                    say(f"{deliveries[context]} waits for an approval; a person would now type:")
-                    keelway(env, "approve", context)
-                    approved.add(context)
+                if state != "waitingForApproval":
+                    continue
+                if time.monotonic() - since.setdefault(context, time.monotonic()) > READING_SECONDS:
+                    typed.append((context[:8], keelway(env, "approve", context[:8], capture=True).strip()))
+                    since[context] = float("inf")
             if len(now) == len(deliveries) and all(state in OVER for state in now.values()):
                 break
             if time.monotonic() > deadline:
                 raise Problem(f"not everything ended within {PATIENCE_SECONDS} s: `keelway get sequences --project "
                               f"{PROJECT}` shows what is open, `make logs` what the functions logged")
             time.sleep(0.5)
-        for process, _ in watchers:
-            process.wait(timeout=15)
+        view.wait(timeout=30)
     except subprocess.TimeoutExpired:
-        say("a timeline did not end by itself; what it would have shown is in the table")
+        say("the view did not end by itself")
     finally:
-        for process, thread in watchers:
-            if process.poll() is None:
-                process.terminate()
-            if thread:
-                thread.join(timeout=2)
+        if view.poll() is None:
+            view.terminate()
+            view.wait()
+    say("")
+    for context, told in typed:
+        say(f"What a person would have typed was typed for you: keelway approve {context}\n  {told}")
     return deliveries
 
 
@@ -211,16 +186,25 @@ def run(state):
     start_executors(state, env)
     deliveries = play(env)
     say("")
-    keelway(env, "get", "sequences", "--project", PROJECT)
-    some = next(iter(deliveries))
+    keelway(env, "get", "environments", "--project", PROJECT)
+    some = next(iter(deliveries))[:8]
     say(f"""
 The stack and its executors stay up. Where to look next:
-  eval "$(make env)"   the variables and the command in your shell
-  keelway watch {some}   one delivery again
-  keelway get events --project {PROJECT}   every event
+  {env_command(state)}   the variables and the command in your shell
+  keelway watch --log {some}   one delivery again, with every event
+  keelway get sequences --project {PROJECT}   all of them
   {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
   make logs   what the functions logged
   make down   end it all""")
+
+
+def env_command(state):
+    """What sets the variables of this very stack: a stack of one's own is named again."""
+    named = {"KEELWAY_STATE": str(state.dir)} if state.dir != ROOT / ".keelway" / "run" else {}
+    if STACK != "keelway":
+        named["KEELWAY_STACK"] = STACK
+    words = "".join(f"{name}={shlex.quote(value)} " for name, value in named.items())
+    return f'eval "$({words}make env)"'
 
 
 def down(state):
@@ -237,7 +221,7 @@ def main():
     verbs[sys.argv[1]](state)
     if sys.argv[1] == "up":
         record = state.read("cloud.json")
-        say(f"""up at {record['endpoint']}. Next: eval "$(make env)", then keelway get projects, or make run""")
+        say(f"up at {record['endpoint']}. Next: {env_command(state)}, then keelway get projects, or make run")
 
 
 if __name__ == "__main__":

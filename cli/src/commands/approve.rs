@@ -1,14 +1,21 @@
 //! `approve`, `decline`: a person's answer to an open approval.
 
+use super::environments;
+use super::find;
 use super::pages::all_events;
 use crate::api::Api;
-use crate::args::{Decide, Scope};
+use crate::args::{Decide, Format, Scope};
+use crate::board;
+use crate::delivery::{self, Hint};
 use crate::error::CliError;
 use crate::output::say;
 use crate::table::Table;
-use keelway_domain::names::{ProjectName, ServiceName, StageName};
+use crate::terminal::look;
+use crate::words::{SHORT, age, short_ids, version};
+use keelway_domain::names::{Context, ProjectName, ServiceName, StageName};
 use keelway_domain::shipyard::APPROVAL;
-use keelway_wire::http::{Decided, Decision, Verdict};
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::{Decided, Decision, EnvironmentState, ExecutionState, SequencePage, SequenceState, Verdict};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -19,6 +26,8 @@ const MOST: usize = 1000;
 pub struct Approval {
     /// The whole trigger.
     pub event: Value,
+    /// How long it has been waiting.
+    age: String,
 }
 
 impl Approval {
@@ -31,9 +40,17 @@ impl Approval {
     fn id(&self) -> &str {
         self.text("/id")
     }
+    fn version(&self) -> String {
+        version(self.text("/data/configurationChange/values/image"))
+    }
+    /// `carts 1.4.0 to production`
+    fn subject(&self) -> String {
+        let subject = [self.text("/data/service"), &self.version()].join(" ");
+        format!("{} to {}", subject.trim(), self.text("/data/stage"))
+    }
 }
 
-/// What waits for approval in this scope, oldest first.
+/// What waits for approval in this scope, by project, stage and service.
 ///
 /// # Errors
 /// As the API answers.
@@ -44,29 +61,62 @@ pub async fn open_approvals(api: &Api, scope: &Scope) -> Result<Vec<Approval>, C
         ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
         ("pageSize", "100"),
     ];
-    let events = all_events(api, &["event", "triggered", APPROVAL], &query, MOST).await?;
-    Ok(events.into_iter().map(|event| Approval { event }).collect())
+    let (events, now) = all_events(api, &["event", "triggered", APPROVAL], &query, MOST).await?;
+    let approval = |event: Value| Approval { age: age(event["time"].as_str().unwrap_or_default(), now), event };
+    Ok(events.into_iter().map(approval).collect())
 }
 
 /// Approvals as a table.
-pub fn listed(approvals: &[Approval]) -> Table {
-    let mut table = Table::new(&["PROJECT", "STAGE", "SERVICE", "RESULT", "IMAGE", "SINCE", "CONTEXT", "ID"]);
-    for approval in approvals {
-        let pointers = ["/data/project", "/data/stage", "/data/service", "/data/result"];
-        let pointers = pointers.into_iter().chain(["/data/configurationChange/values/image", "/time", "/shkeptncontext", "/id"]);
-        table.row(pointers.map(|pointer| approval.text(pointer).to_owned()).collect());
+pub fn listed(approvals: &[Approval], format: Format) -> Table {
+    let data = |approval: &Approval, names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| approval.text(&format!("/data/{name}")).to_owned()).collect()
+    };
+    if format == Format::Wide {
+        let mut table = Table::new(&["PROJECT", "STAGE", "SERVICE", "RESULT", "IMAGE", "SINCE", "CONTEXT", "ID"]);
+        for approval in approvals {
+            let mut row = data(approval, &["project", "stage", "service", "result", "configurationChange/values/image"]);
+            row.extend([approval.text("/time"), approval.context(), approval.id()].map(str::to_owned));
+            table.row(row);
+        }
+        return table;
+    }
+    let contexts: Vec<&str> = approvals.iter().map(Approval::context).collect();
+    let mut table = Table::new(&["CONTEXT", "SERVICE", "VERSION", "STAGE", "WAITS", "RESULT", "PROJECT"]);
+    for (approval, id) in approvals.iter().zip(short_ids(&contexts)) {
+        let [service, stage, result, project] =
+            ["service", "stage", "result", "project"].map(|name| data(approval, &[name]).concat());
+        table.row(vec![id, service, approval.version(), stage, approval.age.clone(), result, project]);
     }
     table
+}
+
+/// The commands that would decide them.
+pub fn hints(approvals: &[Approval]) -> Vec<String> {
+    let contexts: Vec<&str> = approvals.iter().map(Approval::context).collect();
+    let hint = |(approval, id): (&Approval, String)| {
+        let several = contexts.iter().filter(|context| **context == approval.context()).count() > 1;
+        let which = if several {
+            format!(" --stage {} --service {}", approval.text("/data/stage"), approval.text("/data/service"))
+        } else {
+            String::new()
+        };
+        Hint { command: format!("keelway approve {id}{which}"), about: approval.subject() }
+    };
+    let hints: Vec<Hint> = approvals.iter().zip(short_ids(&contexts)).map(hint).take(5).collect();
+    board::hints(&hints, &look())
 }
 
 /// Finds the one open approval that is meant, waiting for it if asked to, and answers it.
 ///
 /// # Errors
-/// None or several, or the API's refusal.
+/// None or several, a newer delivery that has gone there already, or the API's refusal.
 pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), CliError> {
     let approval = find(api, what).await?;
     let (project, context) = (approval.text("/data/project"), approval.context());
-    let (stage, service) = (approval.text("/data/stage"), approval.text("/data/service"));
+    let id = short_ids(&[context]).concat();
+    if verdict == Verdict::Approve && !what.older {
+        refuse_older(api, &approval, &id).await?;
+    }
     let decision = json!(Decision { decision: verdict, message: what.message.clone(), by: what.by.clone() });
     let path = ["project", project, "approval", context, approval.id()];
     let decided: Decided = api.post(&path, &decision).await?;
@@ -74,20 +124,55 @@ pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), Cl
         Verdict::Approve => "approved",
         Verdict::Decline => "declined",
     };
+    let waited = if approval.age.is_empty() { String::new() } else { format!(", which waited {}", approval.age) };
+    let told = format!("{done}: {} of {project}{waited} ({id})", approval.subject());
     match decided.result {
-        Some(_) => say(&format!("{done}: {service} in {stage} of {project}, context {context}")),
-        None => say(&format!(
-            "{done} {service} in {stage} of {project}, but it is not in the state yet; see: keelway watch {context} --project {project}"
-        )),
+        Some(_) => say(&told),
+        None => say(&format!("{told}, but it is not in the state yet; see: keelway watch {id}")),
     }
+}
+
+/// Refuses to put an older delivery behind a newer one.
+async fn refuse_older(api: &Api, approval: &Approval, id: &str) -> Result<(), CliError> {
+    let project = approval.text("/data/project");
+    let (Ok(stage), Ok(service)) = (StageName::new(approval.text("/data/stage")), ServiceName::new(approval.text("/data/service")))
+    else {
+        return Ok(());
+    };
+    let page: SequencePage = api.get(&["sequence", project], &[("keptnContext", approval.context())]).await?;
+    let waits = |x: &&ExecutionState| x.waits.as_ref().is_some_and(|waits| waits.id.as_deref() == Some(approval.id()));
+    let accepted = page.states.iter().flat_map(|state| &state.executions).find(waits).map(|x| x.delivery_accepted_at.as_str());
+    let Some(accepted) = accepted.and_then(Timestamp::parse) else { return Ok(()) };
+    let (environments, now) = environments::read(api, project, Some(&stage), Some(&service)).await?;
+    match environments.iter().find_map(|one| newer(one, accepted, now)) {
+        Some(newer) => Err(CliError::Failed(format!(
+            "{service} {newer}, and was triggered after {}: approving would put the older one there. If that is meant: keelway approve {id} --older",
+            approval.version()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What went to an environment, or goes there, and was triggered later than `accepted`.
+fn newer(one: &EnvironmentState, accepted: Timestamp, now: Option<Timestamp>) -> Option<String> {
+    let later = |time: Option<&str>| time.and_then(Timestamp::parse).is_some_and(|time| time > accepted);
+    let shown = |image: &Option<String>| image.as_deref().map(version).unwrap_or_default();
+    if later(one.delivery_accepted_at.as_deref()) {
+        let since = age(one.since.as_deref().unwrap_or_default(), now);
+        return Some(format!("{} runs in {} since {since}", shown(&one.image), one.stage));
+    }
+    let decided =
+        |x: &&ExecutionState| !x.waits.as_ref().is_some_and(|waits| ["approval", "resume"].contains(&waits.reason.as_str()));
+    let coming = one.coming.iter().find(|x| later(Some(&x.delivery_accepted_at)) && decided(x))?;
+    Some(format!("{} is on its way to {}", shown(&coming.image), one.stage))
 }
 
 async fn find(api: &Api, what: &Decide) -> Result<Approval, CliError> {
     let began = Instant::now();
+    let given = what.context.as_ref().or(what.named.as_ref());
     loop {
         let mut open = open_approvals(api, &what.scope).await?;
-        let context = what.context.as_ref().or(what.named.as_ref());
-        open.retain(|approval| context.is_none_or(|context| approval.context() == context.as_str()));
+        open.retain(|approval| given.is_none_or(|given| is_meant(approval.context(), given.as_str())));
         open.retain(|approval| what.id.as_ref().is_none_or(|id| approval.id() == id));
         match (open.pop(), open.is_empty()) {
             (Some(one), true) => return Ok(one),
@@ -96,17 +181,52 @@ async fn find(api: &Api, what: &Decide) -> Result<Approval, CliError> {
                 return Err(CliError::Failed(ambiguous(&open)));
             }
             (None, _) if what.wait.is_some_and(|wait| began.elapsed() < wait) => tokio::time::sleep(PAUSE).await,
-            (None, _) => return Err(CliError::Failed(none(what))),
+            (None, _) => return Err(CliError::Failed(none(api, what, given).await?)),
         }
     }
 }
 
-fn none(what: &Decide) -> String {
-    let asked = match what.wait {
-        Some(wait) => format!("nothing like that came to wait for approval within {}", humantime::format_duration(wait)),
-        None => "nothing like that waits for approval; --wait 60s waits for it".into(),
+fn is_meant(context: &str, given: &str) -> bool {
+    context == given || (given.chars().count() >= SHORT && context.starts_with(given))
+}
+
+/// Why nothing is there to be decided.
+async fn none(api: &Api, what: &Decide, given: Option<&Context>) -> Result<String, CliError> {
+    let list = "What does: keelway get approvals";
+    let waited = what.wait.map(|wait| format!(" within {}", humantime::format_duration(wait))).unwrap_or_default();
+    let Some(given) = given else {
+        let later = if what.wait.is_none() { "; --wait 60s waits for it" } else { "" };
+        return Ok(format!(
+            "nothing like that waits for approval{waited}{later}. {list}. Where a sequence stands: keelway get sequences --project P"
+        ));
     };
-    format!("{asked}. What does: keelway get approvals. Where a sequence stands: keelway get sequences --project P")
+    let (states, now) = find::like(api, what.scope.project.as_ref(), given).await?;
+    match states.as_slice() {
+        [] => Ok(format!("no context is, or begins with, {given}: look at how it is written. {list}")),
+        [state] => Ok(decided(state, what, now).unwrap_or_else(|| stands(state, &waited, now))),
+        several => Err(find::ambiguous(given, several, now)),
+    }
+}
+
+/// Who has decided it, and when.
+fn decided(state: &SequenceState, what: &Decide, now: Option<Timestamp>) -> Option<String> {
+    let in_scope = |x: &&ExecutionState| what.scope.stage.as_ref().is_none_or(|stage| x.stage == stage.as_str());
+    let tasks = state.executions.iter().filter(in_scope).flat_map(|x| x.tasks.iter().map(move |task| (x, task)));
+    let (x, task) = tasks.filter(|(_, task)| task.name == APPROVAL && task.result.is_some()).last()?;
+    let how = if task.result.as_deref() == Some("fail") { "declined" } else { "approved" };
+    let by = task.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let ago = task.finished_at.as_deref().map(|at| format!(" {} ago", age(at, now))).unwrap_or_default();
+    let id = short_ids(&[&state.shkeptncontext]).concat();
+    let subject = [state.service.clone(), x.image.as_deref().map(version).unwrap_or_default()].join(" ");
+    Some(format!("{} to {} ({id}) is decided already: {how}{by}{ago}", subject.trim(), x.stage))
+}
+
+/// Where a delivery stands that does not wait for approval.
+fn stands(state: &SequenceState, waited: &str, now: Option<Timestamp>) -> String {
+    let id = short_ids(&[&state.shkeptncontext]).concat();
+    let line = delivery::line(state, &id, now);
+    let rows = board::rows(&[line], &crate::terminal::Look { width: None, colours: false, ..look() });
+    format!("this one did not come to wait for approval{waited}: {}", rows.concat())
 }
 
 fn ambiguous(open: &[Approval]) -> String {
@@ -115,9 +235,9 @@ fn ambiguous(open: &[Approval]) -> String {
         ("/data/project", "--project"),
         ("/data/stage", "--stage"),
         ("/data/service", "--service"),
-        ("/shkeptncontext", "--context"),
+        ("/shkeptncontext", "CONTEXT"),
         ("/id", "--id"),
     ];
     let flags: Vec<&str> = flags.into_iter().filter(|(pointer, _)| differs(pointer)).map(|(_, flag)| flag).collect();
-    format!("{} wait for approval: say which by {}\n{}", open.len(), flags.join(", "), listed(open).render(false))
+    format!("{} wait for approval: say which by {}\n{}", open.len(), flags.join(", "), listed(open, Format::Table).render(&look()))
 }

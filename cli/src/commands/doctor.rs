@@ -2,7 +2,8 @@
 
 use crate::api::Api;
 use crate::error::CliError;
-use crate::output::{colours, painted, say};
+use crate::output::{painted, say};
+use crate::terminal::look;
 use keelway_wire::http::{Metadata, ProjectPage};
 
 /// Checks the settings, the API, the token, and that it can read; says each.
@@ -10,7 +11,7 @@ use keelway_wire::http::{Metadata, ProjectPage};
 /// # Errors
 /// Exit code of the first check that fails.
 pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliError> {
-    let ok = |what: &str| say(&format!("{}  {what}", painted("ok", "ok   ", colours())));
+    let ok = |what: &str| say(&format!("{}  {what}", painted("ok", "ok   ", &look())));
     let api = Api::new(api, token).and_then(|api| failed("settings", Ok(api))).or_else(|error| failed("settings", Err(error)))?;
     ok(&format!("settings: the API is {}", api.base()))?;
     let metadata: Metadata = match api.get(&["metadata"], &[]).await {
@@ -41,7 +42,7 @@ fn failed<T>(what: &str, result: Result<T, CliError>) -> Result<T, CliError> {
     match result {
         Err(error @ (CliError::Usage(_) | CliError::Failed(_) | CliError::Api(_))) => {
             let code = if matches!(error, CliError::Usage(_)) { 2 } else { 1 };
-            say(&format!("{}  {what}: {error}", painted("error", "error", colours())))?;
+            say(&format!("{}  {what}: {error}", painted("error", "error", &look())))?;
             Err(CliError::Said(code))
         }
         other => other,

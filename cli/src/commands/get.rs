@@ -1,14 +1,19 @@
 //! `get`: what there is.
 
-use super::approve::open_approvals;
+use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
+use super::{environments, find};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
-use crate::output::{colours, one_line, say, say_json};
+use crate::output::{one_line, say, say_json};
 use crate::table::Table;
+use crate::terminal::{Look, look};
 use crate::timeline::{self, Entry};
-use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName, StageName};
+use crate::words::{SHORT, short_ids, span};
+use crate::{board, delivery};
+use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
+use keelway_domain::time::Timestamp;
 use keelway_wire::http::{ProjectPage, ProjectState, SequencePage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,16 +28,27 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Services { project, output } => services(api, project, output.format).await,
         Get::Sequences(what) => sequences(api, what).await,
         Get::Events(what) => events(api, what).await,
+        Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
     }
 }
 
-fn print(table: &Table, empty: &str) -> Result<(), CliError> {
+/// A table in the width there is, or with everything.
+///
+/// # Errors
+/// When nobody reads it any more.
+pub fn print(table: &Table, format: Format, empty: &str) -> Result<(), CliError> {
     if table.is_empty() {
         eprintln!("{empty}");
         return Ok(());
     }
-    say(&table.render(colours()))
+    let look = look();
+    say(&table.render(&if format == Format::Wide { Look { width: None, ..look } } else { look }))
+}
+
+/// Commands that would help, for people: not on standard output.
+fn hint(lines: &[String]) {
+    lines.iter().for_each(|line| eprintln!("{line}"));
 }
 
 async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
@@ -48,6 +64,7 @@ async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
     if format == Format::Json {
         return say_json(&json!({"projects": projects}));
     }
+    let wide = format == Format::Wide;
     let mut table = Table::new(&["PROJECT", "STAGES", "SERVICES", "REVISION", "CREATED", "DESCRIPTION"]);
     for project in projects {
         let stages: Vec<&str> = project.stages.iter().map(|stage| stage.stage_name.as_str()).collect();
@@ -56,12 +73,12 @@ async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
             project.project_name.clone(),
             stages.join(","),
             services.join(","),
-            project.shipyard_version.clone(),
-            project.creation_date.clone(),
+            project.shipyard_version.chars().take(if wide { usize::MAX } else { SHORT }).collect(),
+            project.creation_date.chars().take(if wide { usize::MAX } else { "2026-11-22".len() }).collect(),
             one_line(&project.description, 60),
         ]);
     }
-    print(&table, "there is no project yet; apply one: keelway apply -f FILE")
+    print(&table, format, "there is no project yet; apply one: keelway apply -f FILE")
 }
 
 fn services_of(project: &ProjectState) -> BTreeMap<String, Vec<&str>> {
@@ -85,11 +102,14 @@ async fn services(api: &Api, project: &ProjectName, format: Format) -> Result<()
     for (service, stages) in services {
         table.row(vec![service, stages.join(",")]);
     }
-    print(&table, "there is no service yet: the first trigger for one registers it")
+    print(&table, format, "there is no service yet: the first trigger for one registers it")
 }
 
 async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
-    let contexts: Vec<&str> = what.context.iter().map(Context::as_str).collect();
+    let mut contexts = vec![];
+    for given in &what.context {
+        contexts.push(find::place(api, Some(&what.project), given).await?.context.to_string());
+    }
     let (contexts, limit) = (contexts.join(","), what.limit.to_string());
     let query = [
         ("name", what.name.as_ref().map_or("", SequenceName::as_str)),
@@ -104,36 +124,73 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
     let page: SequencePage = serde_json::from_value(page).map_err(|error| {
         CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version"))
     })?;
-    print(&timeline::table(&page.states), "there is no such sequence; start one: keelway trigger delivery …")
+    let empty = "there is no such sequence; start one: keelway trigger delivery --help";
+    if what.output.format == Format::Wide || page.states.is_empty() {
+        return print(&timeline::table(&page.states), what.output.format, empty);
+    }
+    let (look, now) = (look(), Timestamp::parse(&page.now));
+    let contexts: Vec<&str> = page.states.iter().map(|state| state.shkeptncontext.as_str()).collect();
+    let lines = page.states.iter().zip(short_ids(&contexts)).map(|(state, id)| delivery::line(state, &id, now));
+    let lines: Vec<delivery::Line> = lines.collect();
+    board::rows(&lines, &look).iter().try_for_each(|row| say(row))?;
+    hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look));
+    Ok(())
 }
 
 async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
     let scope = &what.scope;
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let page_size = limit.min(100).to_string();
+    let place = match &what.context {
+        Some(given) => Some(find::place(api, scope.project.as_ref(), given).await?),
+        None => None,
+    };
+    let project =
+        place.as_ref().and_then(|place| place.project.clone()).or_else(|| scope.project.as_ref().map(ToString::to_string));
     let query = [
-        ("keptnContext", what.context.as_ref().map_or("", Context::as_str)),
-        ("project", scope.project.as_ref().map_or("", ProjectName::as_str)),
+        ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
+        ("project", project.as_deref().unwrap_or_default()),
         ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
         ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
         ("type", what.ty.as_deref().unwrap_or_default()),
         ("pageSize", &page_size),
     ];
-    let mut events = all_events(api, &["event"], &query, limit).await?;
+    let (mut events, now) = all_events(api, &["event"], &query, limit).await?;
     events.truncate(limit);
     if what.output.format == Format::Json {
         return say_json(&json!({"events": events}));
     }
+    let format = what.output.format;
+    print(&if format == Format::Wide { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
+}
+
+/// The type without the prefix that all have.
+fn short_type(event: &Value) -> String {
+    let ty = event["type"].as_str().unwrap_or_default();
+    ty.strip_prefix(keelway_domain::event::PREFIX).unwrap_or(ty).to_owned()
+}
+
+fn event_table(events: &[Value], now: Option<Timestamp>) -> Table {
+    let contexts: Vec<&str> = events.iter().map(|event| event["shkeptncontext"].as_str().unwrap_or_default()).collect();
+    let mut table = Table::new(&["AGE", "CONTEXT", "SERVICE", "STAGE", "TYPE", "RESULT", "NOTE"]);
+    for (event, id) in events.iter().zip(short_ids(&contexts)) {
+        let entry = Entry::of(event);
+        let age = entry.time.zip(now).map(|(time, now)| span((now - time).0)).unwrap_or_default();
+        table.row(vec![age, id, entry.service, entry.stage, short_type(event), entry.result, entry.note]);
+    }
+    table
+}
+
+fn wide_events(events: &[Value]) -> Table {
     let mut table = Table::new(&["TIME", "CONTEXT", "SERVICE", "STAGE", "TYPE", "RESULT", "SOURCE", "ID", "VERDICT"]);
-    for event in &events {
+    for event in events {
         let entry = Entry::of(event);
         let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
-        let ty = text("type");
-        let ty = ty.strip_prefix(keelway_domain::event::PREFIX).unwrap_or(&ty).to_owned();
+        let time = entry.time.map(Timestamp::rfc3339).unwrap_or_default();
         let (context, source, id, verdict) = (text("shkeptncontext"), text("source"), text("id"), text("verdict"));
-        table.row(vec![text("time"), context, entry.service, entry.stage, ty, entry.result, source, id, verdict]);
+        table.row(vec![time, context, entry.service, entry.stage, short_type(event), entry.result, source, id, verdict]);
     }
-    print(&table, "there is no such event")
+    table
 }
 
 async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliError> {
@@ -142,5 +199,7 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         let events: Vec<&Value> = open.iter().map(|approval| &approval.event).collect();
         return say_json(&json!({"events": events}));
     }
-    print(&super::approve::listed(&open), "nothing waits for approval")
+    print(&listed(&open, format), format, "nothing waits for approval")?;
+    hint(&hints(&open));
+    Ok(())
 }

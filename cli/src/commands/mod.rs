@@ -3,7 +3,9 @@
 mod apply;
 mod approve;
 mod doctor;
+mod environments;
 mod files;
+mod find;
 mod get;
 mod pages;
 mod send;
@@ -33,7 +35,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Get(what) => get::get(&api()?, &what).await?,
         Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,
         Command::Watch(what) => {
-            let how = watch::How { follow: what.follow, sure: false, watching: what.watching };
+            let how = watch::How { follow: what.follow, sure: false, watching: what.watching, format: what.output.format };
             watch::watch(&api()?, what.project.as_ref(), &what.contexts, how).await?;
         }
         Command::Approve(what) => approve::decide(&api()?, &what, Verdict::Approve).await?,
@@ -57,6 +59,12 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
 
 async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliError> {
     let Controlled::Sequence { project, context, stage } = what;
+    let place = find::place(api, project.as_ref(), context).await?;
+    let context = &place.context;
+    let project = match place.project {
+        Some(project) => project,
+        None => find::project_of(api, context).await?,
+    };
     let stage = stage.as_ref().map(ToString::to_string).unwrap_or_default();
     let body = Control { state: state.to_owned(), stage };
     let answer: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;

@@ -4,7 +4,8 @@ use super::files;
 use crate::args::Format;
 use crate::error::CliError;
 use crate::findings::draw;
-use crate::output::{colours, say, say_json};
+use crate::output::{say, say_json};
+use crate::terminal::look;
 use keelway_wire::manifest::{self, Document, Parsed, Severity};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
             let parsed = manifest::parse(&file.text, &file.name);
             refused |= parsed.refused();
             match format {
-                Format::Table => {
+                Format::Table | Format::Wide => {
                     show(&parsed, &file.text);
                     say(&summary(&parsed, &file.name))?;
                 }
@@ -55,7 +56,7 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
 /// Draws the findings on standard error.
 pub fn show(parsed: &Parsed, text: &str) {
     for finding in &parsed.findings {
-        eprintln!("{}\n", draw(finding, text, colours()));
+        eprintln!("{}\n", draw(finding, text, look().colours));
     }
 }
 

@@ -52,10 +52,10 @@ async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, Cli
     StageName::new(first).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}; give --stage")))
 }
 
-fn nested(pairs: &[(String, String)], flag: &str) -> Result<Object, CliError> {
+fn nested(pairs: &[(String, Value)], flag: &str) -> Result<Object, CliError> {
     let mut object = Object::new();
     for (key, value) in pairs {
-        pairs::insert(&mut object, key, value).map_err(|error| CliError::Usage(format!("{flag}: {error}")))?;
+        pairs::insert(&mut object, key, value.clone()).map_err(|error| CliError::Usage(format!("{flag}: {error}")))?;
     }
     Ok(object)
 }
@@ -91,14 +91,22 @@ async fn send(
     let (context, project, service) = (&accepted.context, &common.project, &common.service);
     match common.output.format {
         Format::Json => say_json(&json!({"keptnContext": context, "id": id}))?,
-        Format::Table => say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))?,
+        Format::Table | Format::Wide => {
+            say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))?
+        }
     }
     if !common.watch {
-        if common.output.format == Format::Table {
+        if common.output.format != Format::Json {
             eprintln!("follow it: keelway watch {context} --project {project}");
         }
         return Ok(());
     }
     let context = Context::new(context.clone()).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}")))?;
-    watch::watch(api, Some(project), &[context], How { follow: false, sure: true, watching: common.watching }).await
+    watch::watch(
+        api,
+        Some(project),
+        &[context],
+        How { follow: false, sure: true, watching: common.watching, format: Format::Table },
+    )
+    .await
 }

@@ -1,26 +1,34 @@
-//! `watch`: a live timeline of one or several contexts, from the API, and how it all ended.
+//! `watch`: deliveries from the API, one line each, until they are over: drawn again in their place on a terminal, printed when they
+//! change in a pipe. With `--log`, every event as it happens.
 
+use super::find;
 use super::pages::is_last;
 use crate::api::Api;
 use crate::api_error::ApiError;
-use crate::args::Watching;
+use crate::args::{Format, Watching};
+use crate::board;
+use crate::delivery::{self, Line, aftermath, all_passed};
 use crate::error::CliError;
-use crate::output::{colours, is_terminal, say};
+use crate::live::Live;
+use crate::output::{say, say_json};
+use crate::terminal::look;
 use crate::timeline::{self, Entry};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::words::short_ids;
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_wire::http::{EventPage, SequencePage, SequenceState};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 /// Between two looks: as short as this after news, growing to as long as that without.
 const BUSY: Duration = Duration::from_millis(300);
 const IDLE: Duration = Duration::from_secs(2);
+/// Between two drawings of the same news: the times go on.
+const TICK: Duration = Duration::from_millis(250);
 /// A context nothing is known of for this long does not exist, unless it is sure to come.
 const UNKNOWN: Duration = Duration::from_secs(15);
-/// What is over must stay over for this long: a follow-up may be on its way.
+/// What is over must stay over for this long: a further trigger of the context may be on its way.
 const SETTLED: Duration = Duration::from_millis(1000);
 /// An API that does not answer for this long is given up.
 const SILENT: Duration = Duration::from_secs(60);
@@ -34,6 +42,8 @@ pub struct How {
     pub sure: bool,
     /// The flags.
     pub watching: Watching,
+    /// What is printed at the end.
+    pub format: Format,
 }
 
 impl How {
@@ -43,12 +53,20 @@ impl How {
     }
 }
 
-/// Prints the timeline until everything is over, then a table.
+/// Shows the deliveries until everything is over.
 ///
 /// # Errors
-/// An unknown context, the API, a time limit; with `--exit-code` a result that is not pass or warning.
+/// An unknown context, the API, a time limit; with `--exit-code` a result that is not pass or warning, or a stage not reached.
 pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context], how: How) -> Result<(), CliError> {
-    let mut watcher = Watcher::new(api, project, contexts);
+    let mut watcher = Watcher::new(api, how);
+    for given in contexts {
+        let place = if how.sure {
+            find::Place { project: project.map(ToString::to_string), context: given.clone() }
+        } else {
+            find::place(api, project, given).await?
+        };
+        watcher.add(place);
+    }
     let done = match how.watching.timeout {
         None => watcher.until_done(how).await,
         Some(limit) => tokio::time::timeout(limit, watcher.until_done(how)).await.unwrap_or_else(|_| {
@@ -58,14 +76,9 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
             )))
         }),
     };
-    watcher.bar.finish_and_clear();
-    let states = watcher.states();
-    if !states.is_empty() {
-        say("")?;
-        say(&timeline::table(&states).render(colours()))?;
-    }
+    watcher.end()?;
     done?;
-    match how.watching.exit_code && !timeline::all_passed(&states) {
+    match how.watching.exit_code && !all_passed(&watcher.states()) {
         true => Err(CliError::Said(1)),
         false => Ok(()),
     }
@@ -75,53 +88,116 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
 struct Watched {
     context: Context,
     project: Option<String>,
-    label: String,
     /// The page read last: where it begins. Earlier pages are full and do not change.
     page: String,
     /// Source, id and verdict: an id that came again with other content is told, too.
     seen: HashSet<[String; 3]>,
     state: Option<SequenceState>,
-    /// The approvals told already, by stage and sequence.
-    told: BTreeSet<(String, String)>,
+    /// Its line as it was printed last, without times that go on.
+    printed: Option<Line>,
 }
 
 struct Watcher<'a> {
     api: &'a Api,
+    how: How,
     all: Vec<Watched>,
+    /// What offsets in the log count from.
     start: Option<Timestamp>,
-    bar: ProgressBar,
+    /// The server's clock when it answered, and how long was waited since.
+    clock: Option<Timestamp>,
+    waited: Duration,
+    live: Live,
+    /// The commands that were told where lines are not drawn again.
+    told: BTreeSet<String>,
 }
 
 impl<'a> Watcher<'a> {
-    fn new(api: &'a Api, project: Option<&ProjectName>, contexts: &[Context]) -> Self {
-        let watched = |context: &Context| Watched {
-            context: context.clone(),
-            project: project.map(ToString::to_string),
-            label: String::new(),
-            page: String::new(),
-            seen: HashSet::new(),
-            state: None,
+    fn new(api: &'a Api, how: How) -> Self {
+        Self {
+            api,
+            how,
+            all: vec![],
+            start: None,
+            clock: None,
+            waited: Duration::ZERO,
+            live: Live::default(),
             told: BTreeSet::new(),
-        };
-        let mut all: Vec<Watched> = vec![];
-        for context in contexts {
-            if !all.iter().any(|known| known.context == *context) {
-                all.push(watched(context));
-            }
         }
-        let bar = if is_terminal() {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
-            bar.set_style(ProgressStyle::default_spinner());
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        } else {
-            ProgressBar::hidden()
-        };
-        Self { api, all, start: None, bar }
+    }
+
+    fn add(&mut self, place: find::Place) {
+        if self.all.iter().all(|known| known.context != place.context) {
+            let find::Place { project, context } = place;
+            self.all.push(Watched { context, project, page: String::new(), seen: HashSet::new(), state: None, printed: None });
+        }
     }
 
     fn states(&self) -> Vec<SequenceState> {
         self.all.iter().filter_map(|watched| watched.state.clone()).collect()
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        Some(self.clock? + Span(i64::try_from(self.waited.as_millis()).unwrap_or(0)))
+    }
+
+    fn ids(&self) -> Vec<String> {
+        short_ids(&self.all.iter().map(|watched| watched.context.as_str()).collect::<Vec<_>>())
+    }
+
+    /// The lines of the contexts that there are, with their places.
+    fn lines(&self, now: Option<Timestamp>) -> Vec<(usize, Line)> {
+        let each = self.all.iter().zip(self.ids()).enumerate();
+        each.filter_map(|(n, (watched, id))| Some((n, delivery::line(watched.state.as_ref()?, &id, now)))).collect()
+    }
+
+    /// Draws the lines again, or prints those that have changed.
+    fn show(&mut self) -> Result<(), CliError> {
+        let look = look();
+        if self.how.format == Format::Json {
+            return Ok(());
+        }
+        let lines = self.lines(self.now());
+        if look.live {
+            let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+            return self.live.draw(board::draw(&lines, &look), &look);
+        }
+        let still: Vec<Line> = lines.iter().map(|(_, line)| line.still()).collect();
+        let rows = board::rows(&still, &look);
+        for (((n, line), still), row) in lines.iter().zip(still).zip(rows) {
+            // With the log, the lines come at the end: the events have said it all.
+            if self.all[*n].printed.as_ref() != Some(&still) && !self.how.watching.log {
+                say(&row)?;
+            }
+            self.all[*n].printed = Some(still);
+            for hint in &line.hints {
+                if self.told.insert(format!("{n} {}", hint.command)) {
+                    board::hints(std::slice::from_ref(hint), &look).iter().try_for_each(|line| say(line))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last word: how it all stands, and what to look at where it went wrong.
+    fn end(&mut self) -> Result<(), CliError> {
+        let (look, states) = (look(), self.states());
+        match self.how.format {
+            Format::Json => return say_json(&json!({"states": states})),
+            Format::Wide if !states.is_empty() => {
+                self.show()?;
+                say("")?;
+                say(&timeline::table(&states).render(&crate::terminal::Look { width: None, ..look }))?;
+            }
+            _ => self.show()?,
+        }
+        self.live.leave();
+        let lines: Vec<Line> = self.lines(self.now()).into_iter().map(|(_, line)| line).collect();
+        if !look.live && (lines.len() > 1 || self.how.watching.log) {
+            say("")?;
+            board::rows(&lines, &look).iter().try_for_each(|row| say(row))?;
+        }
+        let hints: Vec<_> = states.iter().zip(&lines).filter_map(|(state, line)| aftermath(state, line)).collect();
+        if self.how.watching.log { Ok(()) } else { board::hints(&hints, &look).iter().try_for_each(|line| say(line)) }
     }
 
     async fn until_done(&mut self, how: How) -> Result<(), CliError> {
@@ -138,7 +214,7 @@ impl<'a> Watcher<'a> {
                     }
                 }
                 Err(CliError::Api(error)) if error.is_transient() && answered.elapsed() < SILENT => {
-                    self.bar.suspend(|| eprintln!("warning: {error}; trying again"));
+                    self.warn(&format!("warning: {error}; trying again"))?;
                     pause = IDLE;
                 }
                 Err(error) => return Err(error),
@@ -156,8 +232,31 @@ impl<'a> Watcher<'a> {
             if how.doubts(began.elapsed()) {
                 self.check_known()?;
             }
-            tokio::time::sleep(pause).await;
+            self.pause(pause).await?;
         }
+    }
+
+    /// Waits; on a terminal, the times go on.
+    async fn pause(&mut self, pause: Duration) -> Result<(), CliError> {
+        let began = Instant::now();
+        while let Some(left) = pause.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
+            tokio::time::sleep(left.min(TICK)).await;
+            self.waited = began.elapsed();
+            if look().live {
+                self.show()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Standard error may be the same terminal.
+    fn warn(&mut self, text: &str) -> Result<(), CliError> {
+        let look = look();
+        if look.live {
+            return self.live.say(&look.cut(text, look.width.unwrap_or(80)), &look);
+        }
+        eprintln!("{text}");
+        Ok(())
     }
 
     fn waits(&self) -> bool {
@@ -175,16 +274,21 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// Reads what is new, prints it, reads the states. Whether anything was new.
+    /// Reads the states and, if they are to be shown, the new events. Whether anything was new.
     async fn look(&mut self) -> Result<bool, CliError> {
         let mut news: Vec<(usize, Option<Timestamp>, Entry)> = vec![];
         for index in 0..self.all.len() {
+            if !self.how.watching.log && self.all[index].project.is_some() {
+                continue;
+            }
             // Within a context the order is the API's; between contexts it is by time.
             let mut latest = None;
             for event in self.read(index).await? {
                 let entry = Entry::of(&event);
                 latest = latest.max(entry.time);
-                self.all[index].learn(&entry);
+                if self.all[index].project.is_none() && !entry.project.is_empty() {
+                    self.all[index].project = Some(entry.project.clone());
+                }
                 news.push((index, latest, entry));
             }
         }
@@ -192,14 +296,16 @@ impl<'a> Watcher<'a> {
         if self.start.is_none() {
             self.start = news.iter().filter_map(|(_, _, entry)| entry.time).min();
         }
-        let several = self.all.len() > 1;
-        for (index, _, entry) in &news {
-            let label = several.then(|| self.all[*index].label.as_str());
-            let line = entry.line(self.start, label, colours());
-            self.bar.suspend(|| say(&line))?;
-        }
         let changed = self.read_states().await?;
-        self.tell_approvals()?;
+        if self.how.watching.log && self.how.format != Format::Json {
+            let (look, ids) = (look(), self.ids());
+            for (index, _, entry) in &news {
+                let label = (self.all.len() > 1).then(|| format!("{} {}", entry.service, ids[*index]));
+                let line = entry.line(self.start, label.as_deref(), &look);
+                self.live.say(&line, &look)?;
+            }
+        }
+        self.show()?;
         Ok(changed || !news.is_empty())
     }
 
@@ -239,12 +345,14 @@ impl<'a> Watcher<'a> {
             let path = ["sequence", project.as_str()];
             let page: Result<SequencePage, ApiError> =
                 self.api.get(&path, &[("keptnContext", &contexts), ("pageSize", "100")]).await;
-            let states = match page {
-                Ok(page) => page.states,
-                Err(error) if error.status() == Some(404) && self.all.iter().any(|watched| !watched.seen.is_empty()) => vec![],
+            let page = match page {
+                Ok(page) => page,
+                Err(error) if error.status() == Some(404) && self.all.iter().any(|watched| !watched.seen.is_empty()) => continue,
                 Err(error) => return Err(error.into()),
             };
-            for state in states {
+            self.clock = Timestamp::parse(&page.now).or(self.clock);
+            self.waited = Duration::ZERO;
+            for state in page.states {
                 let watched = self.all.iter_mut().find(|watched| watched.context.as_str() == state.shkeptncontext);
                 if let Some(watched) = watched {
                     changed |= watched.state.as_ref() != Some(&state);
@@ -252,50 +360,7 @@ impl<'a> Watcher<'a> {
                 }
             }
         }
-        self.bar.set_message(self.doing());
         Ok(changed)
-    }
-
-    /// What runs or waits right now, for the line below the timeline.
-    fn doing(&self) -> String {
-        let states = self.states();
-        let open = states.iter().flat_map(|state| state.executions.iter().map(move |execution| (state, execution)));
-        let open = open.filter(|(_, execution)| execution.finished_at.is_none());
-        let told = open.map(|(state, execution)| {
-            let task = execution.tasks.last().map(|task| format!(" {}", task.name)).unwrap_or_default();
-            format!("{} {} {}{task}: {}", state.service, execution.stage, execution.sequence, execution.state)
-        });
-        crate::output::one_line(&told.collect::<Vec<_>>().join("; "), 100)
-    }
-
-    fn tell_approvals(&mut self) -> Result<(), CliError> {
-        for watched in &mut self.all {
-            let Some(state) = &watched.state else { continue };
-            for execution in state.executions.iter().filter(|execution| execution.state == "waitingForApproval") {
-                if watched.told.insert((execution.stage.clone(), execution.id.clone())) {
-                    let (context, project) = (&watched.context, &state.project);
-                    let line = format!(
-                        "{} waits for approval in {}: keelway approve {context} --project {project}",
-                        state.service, execution.stage
-                    );
-                    self.bar.suspend(|| say(&line))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Watched {
-    fn learn(&mut self, entry: &Entry) {
-        if self.project.is_none() && !entry.project.is_empty() {
-            self.project = Some(entry.project.clone());
-        }
-        if self.label.is_empty() {
-            let context = self.context.as_str();
-            let end: String = context.chars().skip(context.chars().count().saturating_sub(4)).collect();
-            self.label = format!("{}/{end}", entry.service);
-        }
     }
 }
 
@@ -305,8 +370,8 @@ mod tests {
 
     #[test]
     fn only_what_may_be_a_mistake_is_doubted() {
-        let watching = Watching { exit_code: false, for_approval: false, timeout: None };
-        let how = |sure: bool| How { follow: false, sure, watching };
+        let watching = Watching { exit_code: false, for_approval: false, log: false, timeout: None };
+        let how = |sure: bool| How { follow: false, sure, watching, format: Format::Table };
         assert!(how(false).doubts(UNKNOWN) && !how(false).doubts(UNKNOWN / 2));
         assert!(!how(true).doubts(UNKNOWN * 100), "a queue may be long");
     }

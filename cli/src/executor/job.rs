@@ -326,7 +326,7 @@ impl Pauses {
 fn summary(event: &Value, took: Duration) -> String {
     let text = |field: &str| event["data"][field].as_str().unwrap_or_default();
     let outcome = crate::timeline::outcome(text("result"), text("status"));
-    let took = crate::timeline::short(i64::try_from(took.as_millis()).unwrap_or(i64::MAX));
+    let took = crate::words::span(i64::try_from(took.as_millis()).unwrap_or(i64::MAX));
     let message = one_line(text("message"), 200);
     let message = if message.is_empty() { message } else { format!(": {message}") };
     format!("finished {outcome} in {took}{message}")

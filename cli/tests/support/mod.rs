@@ -1,6 +1,8 @@
 //! An API to test against: as much of the real one as the client can see, with faults on demand.
 #![expect(dead_code, reason = "each test binary uses its own part")]
 
+pub mod screen;
+
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -14,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 pub const TOKEN: &str = "t0ken";
+/// The clock of this API.
+pub const NOW: &str = "2026-11-21T08:00:42.000Z";
 /// Nothing is judged by how long it takes: this only says that nothing moves any more.
 const LAST_LIMIT: Duration = Duration::from_secs(300);
 
@@ -176,6 +180,11 @@ impl Running {
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
 
+    /// Everything it has printed.
+    pub fn printed(&self) -> String {
+        self.printed.lock().unwrap().clone()
+    }
+
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -280,6 +289,9 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
             let known = query.get("unless") == Some(&fingerprint);
             page(if known { vec![] } else { events }, &query, Some(&fingerprint))
         }
+        ("GET", "/v1/project") => answer(200, json!({"projects": [{"projectName": "shop"}], "nextPageKey": "0"})),
+        ("GET", "/v1/sequence/shop") => answer(200, json!({"states": [], "now": NOW})),
+        ("GET", "/v1/project/shop/environment") => answer(200, json!({"environments": [], "now": NOW})),
         _ => answer(404, json!({"title": "not found", "status": 404, "detail": format!("{line} is not known here")})),
     }
 }
@@ -306,7 +318,8 @@ fn page(events: Vec<Value>, query: &HashMap<String, String>, fingerprint: Option
     let from: usize = query.get("nextPageKey").and_then(|key| key.parse().ok()).unwrap_or(0);
     let next = if from + 2 < events.len() { from + 2 } else { 0 };
     let events: Vec<Value> = events.into_iter().skip(from).take(2).collect();
-    let mut page = json!({"totalCount": events.len(), "events": events, "nextPageKey": next.to_string(), "pageSize": 2});
+    let mut page =
+        json!({"totalCount": events.len(), "events": events, "nextPageKey": next.to_string(), "pageSize": 2, "now": NOW});
     if let Some(fingerprint) = fingerprint {
         page["fingerprint"] = json!(fingerprint);
     }

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, TaskName};
+use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
@@ -93,16 +94,16 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
         (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
         (None, Some(of)) => match api.engine().project_of(&of).await? {
             Some(project) => api.engine().events_of(&project, &of, &filter, size, from).await?,
-            None => return Ok(event_page(vec![], size, None)),
+            None => return Ok(event_page(vec![], size, None, api.engine().now())),
         },
         (None, None) => return Err(Refused::field("keptnContext", "is missing, and project is, too: name one of them")),
     };
-    Ok(event_page(page.items, size, (page.next != 0).then(|| page.next.to_string())))
+    Ok(event_page(page.items, size, (page.next != 0).then(|| page.next.to_string()), api.engine().now()))
 }
 
-fn event_page(events: Vec<Value>, size: usize, next: Option<String>) -> axum::Json<EventPage> {
+fn event_page(events: Vec<Value>, size: usize, next: Option<String>, now: Timestamp) -> axum::Json<EventPage> {
     let (n, next_page_key) = (events.len() as u64, next.unwrap_or_else(|| "0".into()));
-    axum::Json(EventPage { events, next_page_key, page_size: size as u64, total_count: n, fingerprint: None })
+    axum::Json(EventPage { events, next_page_key, page_size: size as u64, total_count: n, fingerprint: None, now: now.rfc3339() })
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -133,7 +134,7 @@ pub async fn triggered<P: Ports + 'static>(
         None => None,
     };
     let id = match given(wanted.event_id.as_ref()).map(RecordId::from_uuid) {
-        Some(None) => return Ok(event_page(vec![], size, None)),
+        Some(None) => return Ok(event_page(vec![], size, None, api.engine().now())),
         Some(id) => id,
         None => None,
     };
@@ -154,12 +155,12 @@ pub async fn triggered<P: Ports + 'static>(
     };
     // What is known is not read again: an answer without news costs queries of the index only.
     let Some(open) = hand_in::outcome(wait.unwrap_or_default(), look).await? else {
-        let mut page = event_page(vec![], size, None);
+        let mut page = event_page(vec![], size, None, api.engine().now());
         page.0.fingerprint = known;
         return Ok(page);
     };
     let WorkPage { events, next } = api.engine().work_page(&open, size).await?;
-    let mut page = event_page(events, size, next);
+    let mut page = event_page(events, size, next, api.engine().now());
     page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
     Ok(page)
 }

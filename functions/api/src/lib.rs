@@ -8,6 +8,7 @@ mod apply;
 mod approvals;
 mod auth;
 mod binding;
+mod environments;
 mod events;
 mod fence;
 mod hand_in;
@@ -76,6 +77,7 @@ pub fn router<P: Ports + 'static>(api: Api<P>) -> Router {
         .route("/", get(projects::one::<P>))
         .route("/shipyard", get(projects::shipyard::<P>))
         .route("/service", get(projects::services::<P>))
+        .route("/environment", get(environments::list::<P>))
         .route("/stage", get(projects::stages::<P>))
         .route("/stage/{stage}", get(projects::stage::<P>))
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 /// What a sequence's overall state can be.
 const STATES: [&str; 8] = ["triggered", "started", "waiting", "paused", "waitingForApproval", "finished", "timedOut", "aborted"];
 
+/// The shortest beginning of a context's name that is looked for.
+const SHORTEST: usize = 8;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
@@ -22,6 +25,7 @@ pub struct Wanted {
     from_time: Option<String>,
     before_time: Option<String>,
     keptn_context: Option<String>,
+    context_prefix: Option<String>,
     page_size: Option<String>,
     next_page_key: Option<String>,
 }
@@ -52,6 +56,7 @@ pub async fn list<P: Ports + 'static>(
         name: given(wanted.name.as_ref()).map(str::to_owned),
         state,
         window: window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?,
+        prefix: prefix(wanted.context_prefix.as_ref())?,
         contexts: contexts.into_iter().map(Context::of).collect(),
     };
     let size = page_size(wanted.page_size.as_ref())?;
@@ -59,7 +64,18 @@ pub async fn list<P: Ports + 'static>(
     let project = api.engine().find_project(&project).await?.settings.name;
     let page = api.engine().sequences(&project, &filter, size, from).await?;
     let n = page.items.len();
-    Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n})))
+    let now = api.engine().now().rfc3339();
+    Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now})))
+}
+
+/// The beginning of a context's name, as people type it.
+fn prefix(text: Option<&String>) -> Answer<Option<String>> {
+    let Some(text) = given(text) else { return Ok(None) };
+    if text.chars().count() < SHORTEST {
+        return Err(Refused::field("contextPrefix", format!("{text:?} is too short: give at least {SHORTEST} characters")));
+    }
+    let prefix = Context::new(text).map_err(|error| Refused::field("contextPrefix", error))?;
+    Ok(Some(prefix.to_string()))
 }
 
 /// `POST /v1/sequence/{project}/{context}/control`

@@ -1,5 +1,9 @@
 //! Bodies of the HTTP API, as both sides write and read them.
 
+mod execution;
+
+pub use execution::*;
+
 use serde::{Deserialize, Serialize};
 
 /// A refusal as problem details (RFC 9457): what is wrong, where, and the way out.
@@ -58,7 +62,8 @@ pub struct Accepted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventPage {
-    /// CloudEvents in structured JSON; `verdict`, next to the attributes, says why one did not count (`stale`, `invalid: …`).
+    /// CloudEvents in structured JSON. Next to the attributes, `received` says when the event was accepted, or committed by the
+    /// engine, and `verdict` why it did not count (`stale`, `invalid: …`).
     pub events: Vec<serde_json::Value>,
     /// Where the next page begins; `"0"` on the last one.
     pub next_page_key: String,
@@ -66,6 +71,8 @@ pub struct EventPage {
     pub page_size: u64,
     /// How many events this page has.
     pub total_count: u64,
+    /// The server's clock, RFC 3339.
+    pub now: String,
     /// Open triggers only: what stands for all that are open. Sent back as `unless`, the next answer waits until others are open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
@@ -83,6 +90,8 @@ pub struct SequencePage {
     pub page_size: u64,
     /// How many states this page has.
     pub total_count: u64,
+    /// The server's clock: what all times of the answer are compared with, RFC 3339.
+    pub now: String,
 }
 
 /// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.
@@ -106,11 +115,14 @@ pub struct SequenceState {
     /// Of a remediation: the problem's title.
     #[serde(rename = "problemTitle", skip_serializing_if = "String::is_empty")]
     pub problem_title: String,
-    /// In the order they were accepted.
+    /// In the order they were caused.
     pub executions: Vec<ExecutionState>,
     /// There are more executions than are listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// What would have followed if everything had passed, and does not.
+    #[serde(rename = "notReached", skip_serializing_if = "Vec::is_empty")]
+    pub not_reached: Vec<NotReached>,
 }
 
 impl SequenceState {
@@ -161,56 +173,6 @@ pub struct EventState {
     pub id: String,
     /// Its time, RFC 3339.
     pub time: String,
-}
-
-/// One execution of a sequence in a stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ExecutionState {
-    /// 13 characters.
-    pub id: String,
-    /// Where it runs.
-    pub stage: String,
-    /// What runs.
-    pub sequence: String,
-    /// As [`SequenceState::state`], of this execution alone.
-    pub state: String,
-    /// What it does right now, in a word of the engine's.
-    pub phase: String,
-    /// `pass`, `warning` or `fail`, once it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// `succeeded`, `errored` or `aborted`, once it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// When its trigger was accepted, RFC 3339.
-    pub accepted_at: String,
-    /// When it left the queue, RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<String>,
-    /// When it ended, RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finished_at: Option<String>,
-    /// The tasks reached so far.
-    pub tasks: Vec<TaskState>,
-    /// The id of the event that triggered it.
-    pub trigger_id: String,
-    /// The execution whose end set it off.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-}
-
-/// One task of an [`ExecutionState`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TaskState {
-    /// The task.
-    pub name: String,
-    /// `pass`, `warning` or `fail`, once it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<String>,
-    /// `triggered`, `started` or `finished`.
-    pub state: String,
 }
 
 /// The answer to `POST /v1/apply`.

@@ -3,9 +3,11 @@
 mod answers;
 mod apply;
 mod commands;
+mod environments;
 mod gateway;
 mod raw;
 mod reads;
 mod stand;
 mod texts;
 mod triggered;
+mod waits;

@@ -34,7 +34,8 @@ async fn a_sequence_from_its_trigger_to_its_end() {
     assert_eq!(state["stages"][0]["state"], "triggered");
     assert_eq!(state["stages"][0]["latestEvent"]["id"], open["id"]);
     assert_eq!(state["stages"][0]["latestEvent"]["type"], "sh.keptn.event.deployment.triggered");
-    assert_eq!(state["executions"][0]["tasks"], json!([{"name": "deployment", "state": "triggered"}]));
+    let tasks = json!([{"name": "deployment", "state": "triggered", "triggeredAt": "2026-11-20T12:00:00.000Z"}]);
+    assert_eq!(state["executions"][0]["tasks"], tasks);
     assert_eq!(state["executions"][0]["phase"], "running");
 
     // A second one of the same service waits.

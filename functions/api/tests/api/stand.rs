@@ -176,10 +176,23 @@ impl Stand {
 
     /// Triggers a sequence at the API and has the engine work on it.
     pub async fn trigger(&mut self, project: &str, stage: &str, sequence: &str, service: &str) -> String {
-        let event = json!({
+        self.trigger_with(json!({
             "type": format!("sh.keptn.event.{stage}.{sequence}.triggered"), "source": "test",
             "data": {"project": project, "stage": stage, "service": service}
-        });
+        }))
+        .await
+    }
+
+    /// Delivers an image to a stage of project `shop`.
+    pub async fn deliver(&mut self, stage: &str, service: &str, image: &str) -> String {
+        let mut data = json!({"project": "shop", "stage": stage, "service": service});
+        data["configurationChange"] = json!({"values": {"image": image}});
+        self.trigger_with(json!({"type": format!("sh.keptn.event.{stage}.delivery.triggered"), "source": "test", "data": data}))
+            .await
+    }
+
+    /// Sends a trigger and has the engine work on it; its context.
+    pub async fn trigger_with(&mut self, event: Value) -> String {
         let answer = self.post("/v1/event", &event).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
         self.work().await;
@@ -216,12 +229,21 @@ impl Stand {
 
     /// Answers the only open trigger of a task, through the API.
     pub async fn execute(&mut self, task: &str, result: &str) {
+        self.execute_with(task, result, &json!({})).await;
+    }
+
+    /// The same, with further data in the `.finished`.
+    pub async fn execute_with(&mut self, task: &str, result: &str, data: &Value) {
         let open = self.open(task).await;
-        self.answer_to(&open, task, result).await;
+        self.answer_with(&open, task, result, data).await;
     }
 
     /// Answers a trigger, through the API.
     pub async fn answer_to(&mut self, open: &Value, task: &str, result: &str) {
+        self.answer_with(open, task, result, &json!({})).await;
+    }
+
+    async fn answer_with(&mut self, open: &Value, task: &str, result: &str, data: &Value) {
         for kind in ["started", "finished"] {
             let mut event = json!({
                 "type": format!("sh.keptn.event.{task}.{kind}"), "source": "executor", "id": format!("{kind}-{}", open["id"].as_str().unwrap()),
@@ -231,12 +253,28 @@ impl Stand {
             if kind == "finished" {
                 event["data"]["result"] = json!(result);
                 event["data"]["status"] = json!("succeeded");
+                event["data"].as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
             }
             let answer = self.post("/v1/event", &event).await;
             assert_eq!(answer.status, 200, "{answer:?}");
             self.work().await;
             self.world.pass(Span::seconds(1));
         }
+    }
+
+    /// The entry of a context in the list of sequences.
+    pub async fn state(&self, context: &str) -> Value {
+        self.get(&format!("/v1/sequence/shop?keptnContext={context}")).await.json()["states"][0].clone()
+    }
+
+    /// A person decides the only open approval.
+    pub async fn decide(&mut self, decision: &str, by: &str) {
+        let open = self.open("approval").await;
+        let (context, id) = (open["shkeptncontext"].as_str().unwrap(), open["id"].as_str().unwrap());
+        let path = format!("/v1/project/shop/approval/{context}/{id}");
+        let answer = self.post(&path, &json!({"decision": decision, "by": by, "message": "as agreed"})).await;
+        assert_eq!(answer.status, 202, "{answer:?}");
+        self.work().await;
     }
 
     /// The first open trigger of a task.

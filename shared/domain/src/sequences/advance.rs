@@ -5,6 +5,7 @@ use super::approval;
 use super::deadline::arm;
 use super::facts::{Decision, Facts, Transition};
 use super::follow::Ended;
+use super::show;
 use super::state::{End, EventRef, Execution, Lane, Outcome};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
@@ -236,6 +237,7 @@ impl<'a> Step<'a> {
         finished.data.insert("result".into(), json!(decided.as_str()));
         finished.data.insert("message".into(), json!(""));
         self.draft(finished);
+        show::task_done(self, task, decided, None);
         self.task_done(task, decided, Status::Succeeded);
         decided
     }
@@ -319,6 +321,7 @@ impl<'a> Step<'a> {
             self.next.view.latest_failed.get_or_insert(EventRef { ty, id, time: self.facts.now });
         }
         self.draft(draft);
+        show::ended(&mut self.next, outcome, message);
         self.next.outcome = Some(outcome);
         self.next.lane = Lane::None;
         self.next.open = None;

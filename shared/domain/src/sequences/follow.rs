@@ -1,6 +1,6 @@
 //! What follows an end: which sequences are triggered on it, and with which selectors.
 
-use super::state::Execution;
+use super::state::{End, Execution};
 use crate::event::{Kind, Object, SOURCE, TaskResult};
 use crate::ids::{ExecutionId, event_id};
 use crate::names::{SequenceName, StageName};
@@ -95,6 +95,36 @@ impl Ended<'_> {
 /// The follow-ups of a record that need the lane the execution itself is on: they enter its queue in the same commit.
 pub fn same_lane<'a>(x: &'a Execution, follow_ups: &'a [FollowUp]) -> impl Iterator<Item = (usize, &'a FollowUp)> {
     follow_ups.iter().enumerate().filter(|(_, follow_up)| follow_up.stage.as_str() == x.stage)
+}
+
+/// The sequences that would have followed an end, directly or not, if everything had passed, and will not; without those that follow
+/// a failure. In the order in which they would have come.
+pub fn unreached<'a>(x: &Execution, tasks: &[Task], shipyard: &'a Shipyard) -> Vec<(&'a Stage, &'a Sequence)> {
+    let Some(outcome) = x.outcome else { return vec![] };
+    let silent = matches!(outcome.end, End::Aborted | End::NeverStarted);
+    let event = format!("{}.{}.finished", x.stage, x.sequence);
+    let ended = Ended { x, tasks, event: event.clone(), cause: String::new(), result: outcome.result };
+    let fired = |sequence: &Sequence| sequence.triggered_on.iter().any(|t| t.event == event && ended.fires(t));
+    let mut found = on_pass(&event, shipyard);
+    found.retain(|(_, sequence)| silent || !fired(sequence));
+    let mut next = 0;
+    while let Some((stage, sequence)) = found.get(next) {
+        for after in on_pass(&format!("{}.{}.finished", stage.name, sequence.name), shipyard) {
+            if !found.iter().any(|known| std::ptr::eq(known.1, after.1)) {
+                found.push(after);
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+/// The sequences that follow an event when everything has passed.
+fn on_pass<'a>(event: &str, shipyard: &'a Shipyard) -> Vec<(&'a Stage, &'a Sequence)> {
+    let passes = |entries: &Vec<Match>| entries.iter().all(|entry| entry.result == TaskResult::Pass);
+    let fires = |trigger: &Trigger| trigger.event == event && trigger.selector.as_ref().is_none_or(passes);
+    let sequences = shipyard.stages.iter().flat_map(|stage| stage.sequences.iter().map(move |sequence| (stage, sequence)));
+    sequences.filter(|(_, sequence)| sequence.triggered_on.iter().any(fires)).collect()
 }
 
 /// Which sequences a domain event starts: those triggered on its name, with or without the common prefix. A selector is

@@ -14,6 +14,7 @@ mod duties;
 mod facts;
 mod follow;
 mod react;
+mod show;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -25,11 +26,11 @@ pub use deadline::deadline;
 pub use decide::{UNANSWERED, decide};
 pub use duties::{Duty, fresh, owed};
 pub use facts::{Decision, Facts, Input, Policy, Transition};
-pub use follow::{FollowUp, domain_event_starts, same_lane};
+pub use follow::{FollowUp, domain_event_starts, same_lane, unreached};
 pub use react::{Standing, events_needed, mismatch, standing};
 pub use state::{
-    Class, End, EventRef, Execution, Flags, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction, ReactionKind,
-    View, content, identity,
+    Class, Deployed, End, EventRef, Execution, Flags, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
+    ReactionKind, TaskTimes, View, content, identity,
 };
 
 /// A transition record of an execution; it causes follow-ups.

@@ -5,6 +5,7 @@ use super::advance::{Step, scope};
 use super::approval::check_decision;
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
+use super::show;
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind, content};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
@@ -127,6 +128,7 @@ pub(super) fn nobody_decided(step: Step<'_>, task: &Task) -> Decision {
 fn decided(mut step: Step<'_>, trigger: RecordId, event: &CloudEvent, at: Timestamp) -> Decision {
     let reaction = Reaction { status: Status::Succeeded, ..Reaction::of(event, ReactionKind::Finished, APPROVAL, at) };
     see(&mut step.next, event, reaction.result, APPROVAL, ReactionKind::Finished);
+    show::decided(&mut step.next, event);
     let mut data = event.data.clone();
     data.insert("status".into(), json!(reaction.status.as_str()));
     step.recorded = true;
@@ -240,6 +242,8 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
     if step.last.as_ref().is_some_and(|event| event.data.contains_key("message")) {
         step.record.base.insert("message".into(), json!(""));
     }
+    let told = step.last.clone();
+    show::task_done(&mut step, task, result, told.as_ref());
     step.task_done(task, result, status);
     if step.refuse_if_too_large(task, &Object::new()) {
         return step.commit();

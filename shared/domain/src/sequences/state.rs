@@ -222,6 +222,34 @@ pub struct View {
     pub evaluation: Option<(TaskResult, String)>,
     /// The problem a remediation is about (`problem.problemTitle`).
     pub problem: Option<String>,
+    /// Of each task that is complete, in their order. Executions that began under an older version lack the first ones.
+    pub times: Vec<TaskTimes>,
+    /// Why it did not simply pass: the message of the last task whose result was not `pass`, or of the end.
+    pub message: Option<String>,
+    /// Who decided the last approval, and which task it was.
+    pub decided: Option<(u16, String)>,
+    /// What it last put into its stage.
+    pub deployed: Option<Deployed>,
+}
+
+/// When a task was triggered, first answered with `.started`, and complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskTimes {
+    /// Its `.triggered`.
+    pub sent: Timestamp,
+    /// Its first `.started`; as `sent` where there was none.
+    pub started: Timestamp,
+    /// Its last `.finished`.
+    pub done: Timestamp,
+}
+
+/// What runs in a stage since a `deployment` or a `rollback` there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deployed {
+    /// The image; `None`: a rollback that did not say what runs now.
+    pub image: Option<String>,
+    /// Since when.
+    pub at: Timestamp,
 }
 
 /// A short reference to an event.

@@ -52,7 +52,7 @@ impl<P: Ports> Sequences<P> {
                 if !lock.is_some_and(|lock| lane::is_held_by(lock, &old.x)) {
                     return Ok(false);
                 }
-                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child)));
+                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child), Some(&next)));
                 change.effects.retain(|effect| *effect != Effect::Duty(Duty::Drive));
                 change.effects.push(Effect::Duty(Duty::Grant(child.id)));
             } else {

@@ -9,12 +9,16 @@ use crate::ports::{Condition, PortError, Write};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{Context, ProjectName, ServiceName, TaskName};
-use keelway_domain::sequences::{Class, End, EventRef, Execution, First, Flags, Lane, Outcome, Reaction, ReactionKind, View};
+use keelway_domain::sequences::{
+    Class, Deployed, End, EventRef, Execution, First, Flags, Lane, Outcome, Reaction, ReactionKind, TaskTimes, View,
+};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeMap;
 
 /// The format number of items written here; a function that meets a higher one leaves the message to newer code.
 pub const FORMAT: i64 = 1;
+/// The longest message kept for the views, in characters; the event has all of it.
+const MAX_MESSAGE: usize = 160;
 
 /// A context and the version of its item; version 0: there is none yet.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -96,6 +100,13 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
                 Some((result(first.chars().next()?), score.to_owned()))
             }),
             problem: text("pb"),
+            times: times(item.bytes("tm")),
+            message: text("mg"),
+            decided: item.text("by").and_then(|text| {
+                let (task, by) = text.split_once('|')?;
+                Some((task.parse().ok()?, by.to_owned()))
+            }),
+            deployed: deployed(item, "dv"),
         },
     })
 }
@@ -139,7 +150,11 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with_some("le", x.view.latest.as_ref().map(encode_ref))
         .with_some("lf", x.view.latest_failed.as_ref().map(encode_ref))
         .with_some("ev", x.view.evaluation.as_ref().map(|(r, score)| format!("{}|{}", letter(*r), shorten(score, 32))))
-        .with_some("pb", x.view.problem.as_deref().map(|title| shorten(title, 100)));
+        .with_some("pb", x.view.problem.as_deref().map(|title| shorten(title, 100)))
+        .with_some("tm", (!x.view.times.is_empty()).then(|| encode_times(&x.view.times)))
+        .with_some("mg", x.view.message.as_deref().map(|message| shorten(message, MAX_MESSAGE)))
+        .with_some("by", x.view.decided.as_ref().map(|(task, by)| format!("{task}|{}", shorten(by, 100))))
+        .with_some("dv", x.view.deployed.as_ref().map(encode_deployed));
     let open = x.open.as_ref().zip(x.sent).zip(x.record);
     let item = match (x.outcome, open) {
         (Some(outcome), _) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with("ttl", expires.0 / 1000),
@@ -176,7 +191,7 @@ fn record_name(id: &RecordId) -> String {
     format!("{}#{}", id.number, id.hash)
 }
 
-fn shorten(text: &str, most: usize) -> String {
+pub(super) fn shorten(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
@@ -227,7 +242,7 @@ fn status(letter: char) -> Status {
     }
 }
 
-fn encode_outcome(outcome: Outcome) -> String {
+pub(super) fn encode_outcome(outcome: Outcome) -> String {
     let end = match outcome.end {
         End::Normal => 'n',
         End::TimedOut => 't',
@@ -237,7 +252,7 @@ fn encode_outcome(outcome: Outcome) -> String {
     [end, letter(outcome.result), status_letter(outcome.status)].into_iter().collect()
 }
 
-fn outcome(text: &str, at: Timestamp) -> Option<Outcome> {
+pub(super) fn outcome(text: &str, at: Timestamp) -> Option<Outcome> {
     let mut letters = text.chars();
     let end = match letters.next()? {
         'n' => End::Normal,
@@ -257,6 +272,31 @@ fn event_ref(text: &str) -> Option<EventRef> {
     let mut parts = text.splitn(3, '|');
     let time = Timestamp(parts.next()?.parse().ok()?);
     Some(EventRef { time, ty: parts.next()?.to_owned(), id: parts.next()?.to_owned() })
+}
+
+/// What a stage runs, as `<since>|<image>`.
+pub(super) fn encode_deployed(deployed: &Deployed) -> String {
+    format!("{}|{}", deployed.at.0, shorten(deployed.image.as_deref().unwrap_or_default(), 200))
+}
+
+/// Reads what [`encode_deployed`] has written.
+pub(super) fn deployed(item: &Item, name: &str) -> Option<Deployed> {
+    let (at, image) = item.text(name)?.split_once('|')?;
+    Some(Deployed { image: (!image.is_empty()).then(|| image.to_owned()), at: Timestamp(at.parse().ok()?) })
+}
+
+/// A task's times, 6 bytes each.
+const TIMES: usize = 18;
+
+fn encode_times(times: &[TaskTimes]) -> Vec<u8> {
+    let each = times.iter().flat_map(|times| [times.sent, times.started, times.done]);
+    each.flat_map(|time| time.0.to_be_bytes().into_iter().skip(2)).collect()
+}
+
+fn times(bytes: &[u8]) -> Vec<TaskTimes> {
+    let time = |bytes: &[u8]| Timestamp(bytes.iter().fold(0, |n, b| n << 8 | i64::from(*b)));
+    let one = |chunk: &[u8]| TaskTimes { sent: time(&chunk[..6]), started: time(&chunk[6..12]), done: time(&chunk[12..]) };
+    bytes.chunks_exact(TIMES).map(one).collect()
 }
 
 /// One reaction: kind, result, status and data flag in a byte, then identity, content and acceptance time.

@@ -21,7 +21,7 @@ use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
 /// The items of a transaction have all become visible after this long. If it takes longer, the sweep corrects it.
-const VISIBLE: Span = Span::seconds(15);
+pub(super) const VISIBLE: Span = Span::seconds(15);
 
 /// The `source` of decisions that come without an event of their own.
 pub const DECISION_SOURCE: &str = "https://keelway.dev/api";

@@ -14,7 +14,7 @@
 use super::keys::{self, LaneKey};
 use super::message::{Address, Message};
 use super::subject::{entry, gathered};
-use super::{Loaded, Sequences, codec};
+use super::{Loaded, Sequences, codec, standing};
 use crate::item::{Attr, Attrs, Item, Name};
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::contended;
@@ -64,9 +64,17 @@ pub(super) fn is_held_by(lock: &Item, x: &Execution) -> bool {
     lock.text("h") == Some(&x.id.to_string()) && lock.number("q").unwrap_or(0) == i64::from(x.ask)
 }
 
-/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read.
-pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>) -> Write {
+/// The execution that holds the lane, as its lock names it.
+pub(super) fn holder(project: &ProjectName, lock: &Item) -> Option<Address> {
+    let execution = lock.text("h").and_then(ExecutionId::parse)?;
+    Some(Address { project: project.clone(), context: Context::new(lock.text("hc")?).ok()?, execution })
+}
+
+/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read. `left`: the execution that
+/// leaves the lane; the lock keeps what it leaves behind.
+pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>, left: Option<&Execution>) -> Write {
     let mut set = holder.map(holder_attributes).unwrap_or_default();
+    set.extend(left.map(standing::of).unwrap_or_default());
     set.insert(Name::Borrowed("v"), Attr::N(version + 1));
     set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
     let remove = if holder.is_some() { vec![] } else { ["h", "q", "hc"].map(Name::Borrowed).to_vec() };
@@ -110,7 +118,7 @@ impl<P: Ports> Sequences<P> {
         let lane = LaneKey::of(x);
         let view = self.view(&x.project, &lane).await?;
         Ok(match view.holder {
-            None if view.head.is_none() => Found::Free(lock_write(&lane, view.version, Some(x))),
+            None if view.head.is_none() => Found::Free(lock_write(&lane, view.version, Some(x), None)),
             None => Found::Unclear,
             Some((to, ask)) => Found::Held(Duty::Look { holder: to.execution, context: to.context, ask }),
         })
@@ -139,13 +147,15 @@ impl<P: Ports> Sequences<P> {
         let lane = LaneKey::of(x);
         for _ in 0..TURNS {
             let mut view = self.view(&x.project, &lane).await?;
+            let mut leaving = view.holder.is_some().then(|| Box::new(x.clone()));
             if let Some((to, ask)) = view.holder.clone().filter(|(to, ask)| left != Some((to.execution, *ask))) {
-                match self.place(&to).await? {
+                leaving = match self.place(&to).await? {
                     Place::Here(x) if x.lane == Lane::Holds && x.ask == ask => return Ok(()),
                     Place::Here(x) if x.lane == Lane::Wants && x.ask == ask => return self.grant(&x).await,
                     Place::Coming => return Err(coming(&to)),
-                    Place::Here(_) | Place::Gone => {}
-                }
+                    Place::Here(x) => Some(x),
+                    Place::Gone => None,
+                };
                 // Read the queue after the holder was seen to have left; otherwise an entry made in between is missed.
                 let again = self.view(&x.project, &lane).await?;
                 if again.version != view.version {
@@ -165,7 +175,7 @@ impl<P: Ports> Sequences<P> {
                     }
                 },
             };
-            let write = lock_write(&lane, view.version, next.as_deref());
+            let write = lock_write(&lane, view.version, next.as_deref(), leaving.as_deref());
             if self.ports.write(&write).await? == Written::Done {
                 return match next {
                     Some(next) => self.grant(&next).await,

@@ -21,6 +21,7 @@ mod load;
 mod look;
 pub mod message;
 pub mod preflight;
+pub mod standing;
 mod subject;
 mod turn;
 pub mod views;

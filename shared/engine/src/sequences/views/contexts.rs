@@ -1,23 +1,28 @@
 //! Sequences in the shape that Keptn's clients expect: one entry per context, its stages, and our executions below.
 
+use super::execution::{self, Behind, Shown};
 use super::{MAX_PAGE, Page, Position, Window};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::record;
 use crate::sequences::Sequences;
+use crate::sequences::commands::VISIBLE;
 use crate::sequences::definitions::Refusal;
-use crate::sequences::{Loaded, keys};
+use crate::sequences::{Loaded, keys, lane};
 use keelway_domain::event::PREFIX;
 use keelway_domain::ids::{ExecutionId, event_id};
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{End, EventRef, Execution, Phase, ReactionKind};
-use keelway_domain::shipyard::Sequence;
+use keelway_domain::sequences::{End, EventRef, Execution, Phase, Policy, unreached};
+use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Contexts read for one page.
 const LOOKED_AT: usize = 200;
+/// Names of contexts looked through for a prefix; only keys are read.
+const NAMES: usize = 2000;
 /// Executions of one context that are shown.
 pub(super) const EXECUTIONS: usize = 500;
 /// For this long after an end, its follow-ups may still be missing; by then, the sweep has recovered any lost message.
@@ -35,19 +40,8 @@ pub struct SequenceFilter {
     pub window: Window,
     /// Only these; empty = all.
     pub contexts: Vec<Context>,
-}
-
-/// An execution with what its item alone says.
-pub(super) struct Shown {
-    pub x: Execution,
-    /// How many executions are between it and the outside event.
-    pub depth: usize,
-}
-
-impl Shown {
-    fn phase(&self) -> Phase {
-        self.x.phase()
-    }
+    /// Only those whose names begin with this, among the newest of the project.
+    pub prefix: Option<String>,
 }
 
 impl<P: Ports> Sequences<P> {
@@ -65,8 +59,12 @@ impl<P: Ports> Sequences<P> {
         self.known(project).await?;
         let size = size.clamp(1, MAX_PAGE);
         let mut page = Page { items: vec![], next: 0 };
-        if !filter.contexts.is_empty() {
-            let mut states = self.states(project, &filter.contexts).await?;
+        if !filter.contexts.is_empty() || filter.prefix.is_some() {
+            let contexts = match &filter.prefix {
+                Some(prefix) => self.contexts_like(project, prefix).await?,
+                None => filter.contexts.clone(),
+            };
+            let mut states = self.states(project, &contexts).await?;
             states.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
             let states = states.into_iter().filter(|(at, state)| filter.window.contains(*at) && filter.takes(state));
             page.items = states.map(|(_, state)| state).take(MAX_PAGE).collect();
@@ -102,6 +100,19 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
+    /// The context of this name, and those of the newest whose names begin with it.
+    async fn contexts_like(&self, project: &ProjectName, prefix: &str) -> Result<Vec<Context>, PortError> {
+        let (listed, _) = self.contexts(project, Window::default(), 0, NAMES).await?;
+        let like = listed.into_iter().map(|listed| listed.context).filter(|context| context.as_str().starts_with(prefix));
+        let mut contexts: Vec<Context> = Context::new(prefix).into_iter().collect();
+        for context in like.take(MAX_PAGE) {
+            if !contexts.contains(&context) {
+                contexts.push(context);
+            }
+        }
+        Ok(contexts)
+    }
+
     /// One context's entry in the list of sequences.
     ///
     /// # Errors
@@ -116,17 +127,44 @@ impl<P: Ports> Sequences<P> {
         if contexts.is_empty() {
             return Ok(vec![]);
         }
-        let wanted: Vec<Key> = contexts.iter().map(|context| keys::context(project, context)).collect();
+        let mut wanted: Vec<Key> = contexts.iter().map(|context| keys::context(project, context)).collect();
+        wanted.push(keys::project(project));
         let items = self.read(&wanted).await?;
-        let mut states = vec![];
+        let policy = self.project(project, items.get(&keys::project(project))).await?.policy;
+        let mut read = vec![];
         for context in contexts {
             if let Some(item) = items.get(&keys::context(project, context)) {
                 let (shown, complete) = self.executions(project, context).await?;
-                states
-                    .push((Timestamp(item.number("at").unwrap_or(0)), self.state(item, project, context, &shown, complete).await?));
+                read.push(Read { context, item, shown, complete });
             }
         }
+        let behind = self.holders(project, read.iter().flat_map(|read| &read.shown)).await?;
+        let mut states = vec![];
+        for read in &read {
+            states.push((Timestamp(read.item.number("at").unwrap_or(0)), self.state(project, read, &policy, &behind).await?));
+        }
         Ok(states)
+    }
+
+    /// Who holds the lanes that these executions wait for.
+    pub(super) async fn holders(&self, project: &ProjectName, shown: impl Iterator<Item = &Shown>) -> Result<Behind, PortError> {
+        let waiting = shown.filter(|one| one.phase() == Phase::Queued);
+        let lanes: BTreeSet<Key> = waiting.map(|one| keys::LaneKey::of(&one.x).lock()).take(EXECUTIONS).collect();
+        if lanes.is_empty() {
+            return Ok(Behind::new());
+        }
+        let locks = self.read(&lanes.into_iter().collect::<Vec<_>>()).await?;
+        let holders: HashMap<Key, Key> =
+            locks.values().filter_map(|lock| Some((lock.key.clone(), keys::execution(&lane::holder(project, lock)?)))).collect();
+        let wanted: Vec<Key> = holders.values().cloned().collect();
+        let items = if wanted.is_empty() { HashMap::new() } else { self.read(&wanted).await? };
+        let mut behind = Behind::new();
+        for (lock, holder) in holders {
+            if let Some(item) = items.get(&holder) {
+                behind.insert(lock, Loaded::read(item)?.x);
+            }
+        }
+        Ok(behind)
     }
 
     /// The executions of a context, causes before effects; `false`: there are more than are shown.
@@ -142,14 +180,14 @@ impl<P: Ports> Sequences<P> {
             let line = std::iter::successors(one.x.parent, |id| parents.get(id).copied().flatten());
             one.depth = line.take(EXECUTIONS).count();
         }
-        shown.sort_by_key(|one| (one.x.accepted, one.depth, one.x.began.unwrap_or(Timestamp(i64::MAX)), one.x.id));
+        shown.sort_by_key(|one| (one.x.caused, one.depth, one.x.began.unwrap_or(Timestamp(i64::MAX)), one.x.id));
         Ok((shown, complete))
     }
 
-    /// The definition of an execution, if it had one.
-    async fn definition(&self, x: &Execution) -> Result<Option<Sequence>, PortError> {
+    /// The shipyard an execution was accepted with, if it had one.
+    pub(super) async fn accepted_with(&self, x: &Execution) -> Result<Option<Arc<Shipyard>>, PortError> {
         match self.shipyard(&x.project, &x.revision).await {
-            Ok(shipyard) => Ok(shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence))),
+            Ok(shipyard) => Ok(Some(shipyard)),
             Err(PortError::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -168,38 +206,91 @@ impl<P: Ports> Sequences<P> {
         Ok(records.flat_map(|record| record.sends).any(|follow_up| absent(follow_up.execution)))
     }
 
-    async fn state(
-        &self,
-        item: &Item,
-        project: &ProjectName,
-        context: &Context,
-        shown: &[Shown],
-        complete: bool,
-    ) -> Result<Value, PortError> {
+    async fn state(&self, project: &ProjectName, read: &Read<'_>, policy: &Policy, behind: &Behind) -> Result<Value, PortError> {
+        let Read { context, item, shown, complete } = read;
         let mut executions = vec![];
+        let mut unreached = Unreached::default();
         for one in shown {
-            executions.push(execution(one, self.definition(&one.x).await?.as_ref()));
+            let shipyard = self.accepted_with(&one.x).await?;
+            let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
+            executions.push(execution::shown(one, sequence.as_ref(), policy, behind));
+            unreached.learn(&one.x, sequence.as_ref(), shipyard.as_deref());
         }
-        let problem = shown.iter().find_map(|one| one.x.view.problem.clone());
+        let accepted = Timestamp(item.number("at").unwrap_or(0));
+        let recent = self.ports.now() < accepted + VISIBLE;
         let over = !shown.is_empty() && shown.iter().all(|one| one.x.outcome.is_some());
-        let goes_on = over && complete && self.follow_ups_to_come(shown).await?;
+        let goes_on = over && *complete && self.follow_ups_to_come(shown).await?;
         let mut state = json!({
             "name": item.text("sq").unwrap_or_default(),
             "service": item.text("sv").unwrap_or_default(),
             "project": project.as_str(),
-            "time": Timestamp(item.number("at").unwrap_or(0)).rfc3339(),
+            "time": accepted.rfc3339(),
             "shkeptncontext": context.as_str(),
-            "state": if goes_on { "started" } else { overall(shown) },
+            "state": match () {
+                () if goes_on => "started",
+                // The items of the transaction that began it appear one by one.
+                () if shown.is_empty() && recent => "triggered",
+                () => overall(shown),
+            },
             "stages": stages(shown),
             "executions": executions,
         });
-        if let Some(problem) = problem {
+        let unreached = unreached.told(shown);
+        if !unreached.is_empty() {
+            state["notReached"] = json!(unreached);
+        }
+        if let Some(problem) = shown.iter().find_map(|one| one.x.view.problem.clone()) {
             state["problemTitle"] = json!(problem);
         }
         if !complete {
             state["truncated"] = json!(true);
         }
         Ok(state)
+    }
+}
+
+/// A context as it was read.
+struct Read<'a> {
+    context: &'a Context,
+    item: &'a Item,
+    shown: Vec<Shown>,
+    /// Its executions are all there.
+    complete: bool,
+}
+
+/// The sequences that did not follow an end because of how it ended, by (stage, sequence) of that end.
+#[derive(Default)]
+struct Unreached(BTreeMap<(String, String), Vec<Value>>);
+
+impl Unreached {
+    /// A later execution of the same sequence replaces an earlier one.
+    fn learn(&mut self, x: &Execution, sequence: Option<&Sequence>, shipyard: Option<&Shipyard>) {
+        let place = (x.stage.clone(), x.sequence.clone());
+        let (Some(sequence), Some(shipyard), Some(outcome)) = (sequence, shipyard, x.outcome) else {
+            self.0.remove(&place);
+            return;
+        };
+        let missed = unreached(x, &sequence.tasks, shipyard).into_iter().map(|(stage, missed)| {
+            json!({
+                "stage": stage.name.as_str(), "sequence": missed.name.as_str(),
+                "after": {"stage": x.stage, "sequence": x.sequence, "result": outcome.result.as_str()},
+            })
+        });
+        self.0.insert(place, missed.collect());
+    }
+
+    /// Those whose stage was not reached in another way.
+    fn told(self, shown: &[Shown]) -> Vec<Value> {
+        let reached = |value: &Value| {
+            shown.iter().any(|one| value["stage"] == one.x.stage.as_str() && value["sequence"] == one.x.sequence.as_str())
+        };
+        let mut told: Vec<Value> = vec![];
+        for one in self.0.into_values().flatten().filter(|one| !reached(one)) {
+            if !told.iter().any(|known| known["stage"] == one["stage"] && known["sequence"] == one["sequence"]) {
+                told.push(one);
+            }
+        }
+        told
     }
 }
 
@@ -237,7 +328,8 @@ fn overall(shown: &[Shown]) -> &'static str {
     }
 }
 
-/// One entry per stage, in the order the context reached them: the newest execution's state, the newest of everything else.
+/// One entry per stage, in the order the context reached them: the state of the newest open execution, or of the newest, and the
+/// newest of everything else.
 fn stages(shown: &[Shown]) -> Vec<Value> {
     let mut names: Vec<&str> = vec![];
     for one in shown {
@@ -246,14 +338,15 @@ fn stages(shown: &[Shown]) -> Vec<Value> {
         }
     }
     let stage = |name: &&str| {
-        let newest_first = || shown.iter().rev().filter(|one| one.x.stage == **name);
-        let newest = newest_first().next()?;
+        let of_stage = || shown.iter().rev().filter(|one| one.x.stage == **name);
+        let newest = of_stage().find(|one| one.x.outcome.is_none()).or_else(|| of_stage().next())?;
+        let newest_first = || std::iter::once(newest).chain(of_stage().filter(|one| one.x.id != newest.x.id));
         let evaluation = newest_first().find_map(|one| one.x.view.evaluation.clone());
         let score = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
         let failed = newest_first().find_map(|one| one.x.view.latest_failed.clone().map(|event| (one, event)));
         let mut stage = json!({
             "name": name,
-            "state": of_stage(newest),
+            "state": state_of_stage(newest),
             "latestEvent": latest(&newest.x),
             "latestFailedEvent": failed.map(|(one, event)| reference(&one.x, &event)),
         });
@@ -269,7 +362,7 @@ fn stages(shown: &[Shown]) -> Vec<Value> {
 }
 
 /// A stage's state: the activity of an open execution, or the status of an ended one.
-fn of_stage(newest: &Shown) -> &'static str {
+fn state_of_stage(newest: &Shown) -> &'static str {
     match (newest.x.outcome, newest.phase()) {
         (Some(outcome), _) => outcome.status.as_str(),
         (None, Phase::Queued) => "waiting",
@@ -298,75 +391,4 @@ fn reference(x: &Execution, event: &EventRef) -> Value {
         (id, _, _) => id.to_owned(),
     };
     json!({"type": format!("{PREFIX}{}", event.ty), "id": id, "time": event.time.rfc3339()})
-}
-
-fn execution(one: &Shown, definition: Option<&Sequence>) -> Value {
-    let x = &one.x;
-    let phase = one.phase();
-    let mut shown = json!({
-        "id": x.id,
-        "stage": x.stage,
-        "sequence": x.sequence,
-        "state": state_of(one),
-        "phase": phase_name(phase),
-        "acceptedAt": x.caused.rfc3339(),
-        "tasks": tasks(x, definition),
-        "triggerId": x.trigger_id,
-    });
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            shown[name] = value;
-        }
-    };
-    put("result", x.outcome.map(|outcome| json!(outcome.result.as_str())));
-    put("status", x.outcome.map(|outcome| json!(outcome.status.as_str())));
-    put("startedAt", x.began.map(|at| json!(at.rfc3339())));
-    put("finishedAt", x.outcome.map(|outcome| json!(outcome.at.rfc3339())));
-    put("parent", x.parent.map(|id| json!(id)));
-    shown
-}
-
-fn state_of(one: &Shown) -> &'static str {
-    match (one.x.outcome.map(|outcome| outcome.end), one.phase()) {
-        (Some(End::Normal | End::NeverStarted), _) => "finished",
-        (Some(End::TimedOut), _) => "timedOut",
-        (Some(End::Aborted), _) => "aborted",
-        (None, Phase::Queued) => "waiting",
-        (None, Phase::WaitingForApproval) => "waitingForApproval",
-        (None, Phase::Paused | Phase::PausedRunning | Phase::PausedWaitingForApproval) => "paused",
-        (None, Phase::Running | Phase::RunningQueued | Phase::Delayed | Phase::Ended) => "started",
-    }
-}
-
-fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Queued => "queued",
-        Phase::Delayed => "delayed",
-        Phase::Running => "running",
-        Phase::RunningQueued => "runningQueued",
-        Phase::WaitingForApproval => "waitingForApproval",
-        Phase::Paused => "paused",
-        Phase::PausedRunning => "pausedRunning",
-        Phase::PausedWaitingForApproval => "pausedWaitingForApproval",
-        Phase::Ended => "ended",
-    }
-}
-
-/// The tasks reached so far: their results, and the state of the present one.
-fn tasks(x: &Execution, definition: Option<&Sequence>) -> Vec<Value> {
-    let tasks = definition.map(|sequence| sequence.tasks.as_slice()).unwrap_or_default();
-    let task = |(i, task): (usize, &keelway_domain::shipyard::Task)| match (x.results.get(i), x.outcome) {
-        (Some(result), _) => Some(json!({"name": task.name, "state": "finished", "result": result.as_str()})),
-        (None, _) if i > x.results.len() => None,
-        (None, Some(outcome)) if x.sent.is_some() && outcome.end == End::TimedOut => {
-            Some(json!({"name": task.name, "state": "timedOut"}))
-        }
-        (None, Some(outcome)) if x.sent.is_some() && outcome.end == End::Aborted => {
-            Some(json!({"name": task.name, "state": "aborted"}))
-        }
-        (None, None) if x.is_open() && x.count(ReactionKind::Started) > 0 => Some(json!({"name": task.name, "state": "started"})),
-        (None, None) if x.is_open() => Some(json!({"name": task.name, "state": "triggered"})),
-        (None, _) => None,
-    };
-    tasks.iter().enumerate().filter_map(task).collect()
 }

@@ -3,7 +3,7 @@
 //! Input is recorded as items of its own. What the engine sends is in the transition records; only those in the chain
 //! that begins at the execution were committed: records of lost races are not shown.
 
-use super::contexts::Shown;
+use super::execution::Shown;
 use super::{MAX_PAGE, Page, Position, Window, place, split};
 use crate::item::Item;
 use crate::ports::{Ports, Query};
@@ -72,6 +72,7 @@ struct Happened {
 impl Happened {
     fn to_json(&self) -> Value {
         let mut json = self.event.to_json();
+        json["received"] = json!(self.at.rfc3339());
         if let Some(verdict) = &self.verdict {
             json["verdict"] = json!(verdict);
         }

@@ -5,10 +5,13 @@
 //! locate the items, and the answer is read from the items themselves.
 
 mod contexts;
+mod environments;
 mod events;
+mod execution;
 mod work;
 
 pub use contexts::SequenceFilter;
+pub use environments::EnvironmentFilter;
 pub use events::EventFilter;
 pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 
@@ -82,6 +85,11 @@ impl<P: Ports> Sequences<P> {
                 Some(next) => query.after = Some(next),
             }
         }
+    }
+
+    /// The clock that all times of an answer refer to.
+    pub fn now(&self) -> Timestamp {
+        self.ports.now()
     }
 
     /// Whether a project exists.

@@ -1,0 +1,190 @@
+//! The command line.
+
+mod doing;
+mod examples;
+mod reading;
+mod values;
+
+pub use doing::*;
+pub use reading::*;
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use keelway_domain::names::{ProjectName, ServiceName, StageName};
+use std::path::PathBuf;
+use values::{name, revision};
+
+/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks.
+#[derive(Parser)]
+#[command(name = "keelway", version, after_help = examples::START)]
+pub struct Args {
+    /// The API's address, with or without /v1
+    #[arg(long, global = true, env = "KEELWAY_API", value_name = "URL")]
+    pub api: Option<String>,
+    /// The API's token
+    #[arg(long, global = true, env = "KEELWAY_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// How to print
+    #[command(flatten)]
+    pub display: Display,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How to print, whatever it is.
+#[derive(Group, Clone, Copy)]
+pub struct Display {
+    /// Colours: on a terminal and without NO_COLOR, or as said here
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
+    pub color: Colour,
+    /// Only ASCII characters
+    #[arg(long, global = true)]
+    pub ascii: bool,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Also in a pipe
+    Always,
+    /// Never
+    Never,
+}
+
+/// The verbs.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Put manifests in force: kinds Project and Shipyard
+    #[command(after_help = examples::APPLY)]
+    Apply(Apply),
+    /// Show projects, services, environments, sequences, events or open approvals
+    #[command(subcommand, after_help = examples::GET)]
+    Get(Get),
+    /// Start a sequence
+    #[command(subcommand, after_help = examples::TRIGGER)]
+    Trigger(Trigger),
+    /// Follow deliveries, one line each, until everything in them is over
+    #[command(after_help = examples::WATCH)]
+    Watch(Watch),
+    /// Let a sequence go on that waits for approval
+    #[command(after_help = examples::APPROVE)]
+    Approve(Decide),
+    /// End a sequence that waits for approval, with result fail
+    #[command(after_help = examples::DECLINE)]
+    Decline(Decide),
+    /// Hold a context: what runs goes on, nothing new is triggered
+    #[command(subcommand, after_help = examples::PAUSE)]
+    Pause(Controlled),
+    /// Let a paused context go on
+    #[command(subcommand, after_help = examples::RESUME)]
+    Resume(Controlled),
+    /// End everything open in a context
+    #[command(subcommand, after_help = examples::ABORT)]
+    Abort(Controlled),
+    /// Send a CloudEvent
+    #[command(subcommand, after_help = examples::SEND)]
+    Send(Send),
+    /// Look at shipyards without applying them
+    #[command(subcommand, after_help = examples::SHIPYARD)]
+    Shipyard(Shipyard),
+    /// Answer a task's triggers with a command, for as long as this runs
+    #[command(after_help = examples::EXECUTOR)]
+    Executor(Executor),
+    /// Say whether the API is reachable and the token right
+    #[command(after_help = examples::DOCTOR)]
+    Doctor,
+    /// Print the completion script of a shell
+    #[command(after_help = examples::COMPLETION)]
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the version
+    Version,
+}
+
+/// How to print.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, in the width there is
+    Table,
+    /// For people, with everything
+    Wide,
+    /// For programs
+    Json,
+}
+
+/// `apply`
+#[derive(Group)]
+pub struct Apply {
+    /// A file, a directory (its *.yaml, *.yml and *.json, not below it), or - for standard input; may be repeated
+    #[arg(short, long = "file", required = true, value_name = "FILE|DIR|-", num_args = 1..)]
+    pub files: Vec<PathBuf>,
+    /// The project of the shipyards [default: their annotation, or metadata.name without shipyard-]
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// Apply the one shipyard of these files only if this revision is in force, as `apply` printed it
+    #[arg(long, value_name = "REVISION", value_parser = revision)]
+    pub if_match: Option<String>,
+    /// Only read and check them here; nothing is sent
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `-o`
+#[derive(Group)]
+pub struct Output {
+    /// table, wide or json
+    #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// A project, stage and service to narrow something to.
+#[derive(Group, Clone, Default)]
+pub struct Scope {
+    /// Only this project
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// Only this stage
+    #[arg(long, value_parser = name::<StageName>)]
+    pub stage: Option<StageName>,
+    /// Only this service
+    #[arg(long, value_parser = name::<ServiceName>)]
+    pub service: Option<ServiceName>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_examples_and_each_of_them_can_be_typed() {
+        let mut seen = 0;
+        let mut commands = vec![(vec!["keelway".to_owned()], Args::command())];
+        while let Some((path, command)) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<&str> = help.lines().filter_map(|line| line.trim().split(" | ").last()).collect();
+            let examples = examples.iter().filter_map(|line| line.strip_prefix("keelway "));
+            let examples: Vec<&str> = examples.map(|line| line.split("  #").next().unwrap_or(line)).collect();
+            assert!(!examples.is_empty() || ["help", "version"].contains(&command.get_name()), "{path:?} has no example");
+            for example in examples {
+                let words = example.split_whitespace().map(|word| word.trim_matches('\''));
+                let parsed = Args::try_parse_from(std::iter::once("keelway").chain(words));
+                assert!(parsed.is_ok(), "{path:?}: keelway {example}: {}", parsed.err().map(|e| e.to_string()).unwrap_or_default());
+                seen += 1;
+            }
+            for sub in command.get_subcommands() {
+                commands.push(([path.clone(), vec![sub.get_name().to_owned()]].concat(), sub.clone()));
+            }
+        }
+        assert!(seen > 30, "{seen}");
+    }
+}

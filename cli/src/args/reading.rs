@@ -1,0 +1,127 @@
+//! What shows something: `get`, `watch`.
+
+use super::values::{length, name};
+use super::{Output, Scope, examples};
+use clap::{Args as Group, Subcommand};
+use keelway_domain::names::{Context, ProjectName, SequenceName};
+use std::time::Duration;
+
+/// `get`
+#[derive(Subcommand)]
+pub enum Get {
+    /// Every project
+    #[command(after_help = examples::GET_PROJECTS)]
+    Projects {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// The services of a project
+    #[command(after_help = examples::GET_SERVICES)]
+    Services {
+        /// The project
+        #[arg(short, long, value_parser = name::<ProjectName>)]
+        project: ProjectName,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// What ran and runs in a project, newest first
+    #[command(after_help = examples::GET_SEQUENCES)]
+    Sequences(GetSequences),
+    /// Events of a context, or of a project's newest contexts
+    #[command(after_help = examples::GET_EVENTS)]
+    Events(GetEvents),
+    /// Which version runs where, since when, and what is on its way
+    #[command(after_help = examples::GET_ENVIRONMENTS)]
+    Environments {
+        #[command(flatten)]
+        scope: Scope,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// What waits for a person
+    #[command(after_help = examples::GET_APPROVALS)]
+    Approvals {
+        #[command(flatten)]
+        scope: Scope,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// `get sequences`
+#[derive(Group)]
+pub struct GetSequences {
+    /// The project
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: ProjectName,
+    /// Only these contexts
+    #[arg(short, long, value_delimiter = ',', value_parser = name::<Context>)]
+    pub context: Vec<Context>,
+    /// Only in this state, for example started or waitingForApproval
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Only sequences of this name
+    #[arg(long, value_parser = name::<SequenceName>)]
+    pub name: Option<SequenceName>,
+    /// At most this many contexts
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `get events`
+#[derive(Group)]
+pub struct GetEvents {
+    /// The context
+    #[arg(short, long, value_parser = name::<Context>, required_unless_present = "project")]
+    pub context: Option<Context>,
+    #[command(flatten)]
+    pub scope: Scope,
+    /// Only this type, in full
+    #[arg(long = "type", value_name = "TYPE")]
+    pub ty: Option<String>,
+    /// At most this many events
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// When watching ends, and with which exit code.
+#[derive(Group, Clone, Copy)]
+pub struct Watching {
+    /// End with 1 unless everything ended with pass or warning, and every stage was reached
+    #[arg(long)]
+    pub exit_code: bool,
+    /// End also when something waits for approval
+    #[arg(long)]
+    pub for_approval: bool,
+    /// Show every event as it happens, too
+    #[arg(long)]
+    pub log: bool,
+    /// Give up after this long, with 1
+    #[arg(id = "watch_timeout", long = "watch-timeout", value_parser = length, value_name = "TIME")]
+    pub timeout: Option<Duration>,
+}
+
+/// `watch`
+#[derive(Group)]
+pub struct Watch {
+    /// The contexts; eight characters of each will do
+    #[arg(required = true, value_parser = name::<Context>)]
+    pub contexts: Vec<Context>,
+    /// Their project [default: searched for]
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// End when everything is over: the default
+    #[arg(long, conflicts_with = "follow")]
+    pub until_done: bool,
+    /// Go on when everything is over: a later event may start more
+    #[arg(long)]
+    pub follow: bool,
+    #[command(flatten)]
+    pub watching: Watching,
+    #[command(flatten)]
+    pub output: Output,
+}

@@ -1,0 +1,121 @@
+//! Contexts as people write them: the first eight characters, as every list shows them, are enough.
+
+use super::pages::{PAGES, is_last};
+use crate::api::Api;
+use crate::error::CliError;
+use crate::words::{SHORT, age, short_ids, version};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::{ProjectPage, SequencePage, SequenceState};
+use std::fmt::Write;
+
+/// More projects than this are not searched.
+const PROJECTS: usize = 50;
+
+/// A context that was found, or is taken as it was given.
+pub struct Place {
+    /// Its project, if it was given or found.
+    pub project: Option<String>,
+    /// The whole name.
+    pub context: Context,
+}
+
+/// The context that is meant: the given one if nothing begins with it.
+///
+/// # Errors
+/// Several begin with it; the API.
+pub async fn place(api: &Api, project: Option<&ProjectName>, given: &Context) -> Result<Place, CliError> {
+    let as_given = || Place { project: project.map(ToString::to_string), context: given.clone() };
+    if is_whole(given.as_str()) {
+        return Ok(as_given());
+    }
+    let (states, now) = like(api, project, given).await?;
+    match states.as_slice() {
+        [] => Ok(as_given()),
+        [state] => Ok(Place { project: Some(state.project.clone()), context: whole(&state.shkeptncontext)? }),
+        several => Err(ambiguous(given, several, now)),
+    }
+}
+
+/// The project of a context given in full.
+///
+/// # Errors
+/// No project has it; the API.
+pub async fn project_of(api: &Api, context: &Context) -> Result<String, CliError> {
+    let (states, _) = like(api, None, context).await?;
+    let found = states.into_iter().next().map(|state| state.project);
+    found.ok_or_else(|| {
+        CliError::Failed(format!("no context is, or begins with, {context}: keelway get sequences --project P lists them"))
+    })
+}
+
+/// The contexts that begin with what was given; only the one of exactly that name if there is one. And the server's clock.
+///
+/// # Errors
+/// As the API answers.
+pub async fn like(
+    api: &Api,
+    project: Option<&ProjectName>,
+    given: &Context,
+) -> Result<(Vec<SequenceState>, Option<Timestamp>), CliError> {
+    let projects = match project {
+        Some(project) => vec![project.to_string()],
+        None => projects(api).await?,
+    };
+    if projects.len() > PROJECTS {
+        let n = projects.len();
+        return Err(CliError::Failed(format!("there are {n} projects to search for context {given}: say which by --project")));
+    }
+    let exact = is_whole(given.as_str()) || given.as_str().chars().count() < SHORT;
+    let field = if exact { "keptnContext" } else { "contextPrefix" };
+    let (mut states, mut now) = (vec![], None);
+    for project in projects {
+        let page: SequencePage = api.get(&["sequence", &project], &[(field, given.as_str()), ("pageSize", "100")]).await?;
+        now = Timestamp::parse(&page.now).or(now);
+        states.extend(page.states);
+    }
+    states.retain(|state: &SequenceState| state.shkeptncontext.starts_with(given.as_str()));
+    if states.iter().any(|state| state.shkeptncontext == given.as_str()) {
+        states.retain(|state| state.shkeptncontext == given.as_str());
+    }
+    Ok((states, now))
+}
+
+/// Several contexts begin like this.
+pub fn ambiguous(given: &Context, states: &[SequenceState], now: Option<Timestamp>) -> CliError {
+    let contexts: Vec<&str> = states.iter().map(|state| state.shkeptncontext.as_str()).collect();
+    let mut text = format!("{} contexts begin with {given}: give more characters", states.len());
+    for (state, id) in states.iter().zip(short_ids(&contexts)).take(10) {
+        let image = state.executions.iter().find_map(|execution| execution.image.as_deref()).map(version).unwrap_or_default();
+        let subject = [state.service.as_str(), &image].join(" ");
+        // Writing to a string does not fail.
+        write!(text, "\n  {id}  {} of {}, triggered {} ago", subject.trim(), state.project, age(&state.time, now)).ok();
+    }
+    CliError::Failed(text)
+}
+
+/// A context's name as the API tells it.
+///
+/// # Errors
+/// One that breaks the rule for names.
+pub fn whole(text: &str) -> Result<Context, CliError> {
+    Context::new(text).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}")))
+}
+
+/// Whether nothing can be missing: a UUID in full.
+fn is_whole(text: &str) -> bool {
+    text.len() == 36 && uuid::Uuid::parse_str(text).is_ok()
+}
+
+async fn projects(api: &Api) -> Result<Vec<String>, CliError> {
+    let (mut names, mut key) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let page: ProjectPage = api.get(&["project"], &[("pageSize", "100"), ("nextPageKey", &key)]).await?;
+        names.extend(page.projects.into_iter().map(|project| project.project_name));
+        key = page.next_page_key;
+        if is_last(&key) || names.len() > PROJECTS {
+            break;
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,278 @@
+//! One delivery as one line: where it is, what waits for whom and since when, what went wrong, and the command that would help.
+//! Pure: the API's answer in, words out.
+
+use crate::output::one_line;
+use crate::words::{age, between, span, version};
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::{ExecutionState, SequenceState, TaskState, Waits};
+
+/// A trigger that has waited this long for an executor is worth a word; before, an executor may be about to answer.
+const PATIENCE_MS: i64 = 3000;
+
+/// The state of a stage at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    Pass,
+    Warning,
+    Fail,
+    /// For a person.
+    Held,
+    /// For something else.
+    Waits,
+    Runs,
+    Missed,
+}
+
+impl Mark {
+    /// The character.
+    pub fn sign(self, ascii: bool) -> &'static str {
+        match (self, ascii) {
+            (Self::Pass, false) => "✓",
+            (Self::Pass, true) => "ok",
+            (Self::Warning, _) => "!",
+            (Self::Fail, false) => "✗",
+            (Self::Fail, true) => "FAIL",
+            (Self::Held, false) => "⏸",
+            (Self::Held, true) => "||",
+            (Self::Waits, false) => "…",
+            (Self::Waits, true) => "..",
+            (Self::Runs, false) => "▸",
+            (Self::Runs, true) => ">",
+            (Self::Missed, _) => "-",
+        }
+    }
+
+    /// The number of its colour.
+    pub fn colour(self) -> u8 {
+        match self {
+            Self::Pass => 32,
+            Self::Warning | Self::Held => 33,
+            Self::Fail => 31,
+            Self::Runs => 36,
+            Self::Waits | Self::Missed => 2,
+        }
+    }
+}
+
+/// One stage of a delivery, or a further sequence in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The stage, or the sequence where the stage stands right before it.
+    pub label: String,
+    /// Its state.
+    pub mark: Mark,
+    /// What about it, without a time.
+    pub what: String,
+    /// How long it took, or how long that has been so.
+    pub time: String,
+}
+
+/// What would help, and what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// The command.
+    pub command: String,
+    /// What it does.
+    pub about: String,
+}
+
+/// A delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub service: String,
+    pub version: String,
+    /// The context, short.
+    pub id: String,
+    pub cells: Vec<Cell>,
+    pub hints: Vec<Hint>,
+}
+
+impl Line {
+    /// Without the times that go on: it changes only when something happens.
+    pub fn still(&self) -> Self {
+        let mut still = self.clone();
+        for cell in &mut still.cells {
+            match cell.mark {
+                Mark::Waits if cell.time.is_empty() => {
+                    cell.what = cell.what.split(" due in ").next().unwrap_or_default().to_owned()
+                }
+                Mark::Held | Mark::Waits | Mark::Runs => cell.time.clear(),
+                Mark::Pass | Mark::Warning | Mark::Fail | Mark::Missed => {}
+            }
+        }
+        still.hints.clear();
+        still
+    }
+}
+
+/// The line of a context; `id` is what stands for it, `now` the server's clock.
+pub fn line(state: &SequenceState, id: &str, now: Option<Timestamp>) -> Line {
+    let image = state.executions.iter().rev().find_map(|execution| execution.image.as_deref());
+    let version = image.map(version).unwrap_or_default();
+    let mut shown: Vec<&ExecutionState> = vec![];
+    for execution in &state.executions {
+        // The same again, by a later trigger, takes its place.
+        match shown.iter_mut().find(|known| (&known.stage, &known.sequence) == (&execution.stage, &execution.sequence)) {
+            Some(known) => *known = execution,
+            None => shown.push(execution),
+        }
+    }
+    let mut cells: Vec<Cell> = vec![];
+    for (place, execution) in shown.iter().enumerate() {
+        let before = place.checked_sub(1).map(|before| shown[before].stage.as_str());
+        let label = match () {
+            () if execution.sequence == state.name => execution.stage.clone(),
+            () if before == Some(&execution.stage) => execution.sequence.clone(),
+            () => format!("{}/{}", execution.stage, execution.sequence),
+        };
+        cells.push(cell(execution, label, now));
+    }
+    if state.executions.is_empty() {
+        let time = age(&state.time, now);
+        cells.push(Cell { label: state.name.clone(), mark: Mark::Waits, what: "triggered".into(), time });
+    }
+    cells.extend(missed(state));
+    let subject = [state.service.as_str(), &version].join(" ").trim().to_owned();
+    let hints = shown.iter().filter_map(|execution| hint(state, execution, (id, &subject), now)).collect();
+    Line { service: state.service.clone(), version, id: id.to_owned(), cells, hints }
+}
+
+/// What an execution does, waits for, or how it ended; and a time to go with it.
+pub fn about(execution: &ExecutionState, now: Option<Timestamp>) -> (Mark, String, String) {
+    match &execution.waits {
+        Some(waits) => open(execution, waits, now),
+        None if execution.result.is_none() => (Mark::Runs, one_line(&execution.state, 40), String::new()),
+        None => over(execution),
+    }
+}
+
+fn cell(execution: &ExecutionState, label: String, now: Option<Timestamp>) -> Cell {
+    let (mark, what, time) = about(execution, now);
+    Cell { label: one_line(&label, 60), mark, what, time }
+}
+
+/// What an open execution does or waits for.
+fn open(execution: &ExecutionState, waits: &Waits, now: Option<Timestamp>) -> (Mark, String, String) {
+    let since = age(&waits.since, now);
+    let task = waits.task.clone().unwrap_or_default();
+    match waits.reason.as_str() {
+        "lane" => {
+            let behind = waits.behind.as_ref().map(|behind| {
+                let version = behind.image.as_deref().map(version).unwrap_or_default();
+                // Most wait for a delivery like their own; another sequence is named.
+                let sequence = if behind.sequence == execution.sequence { "" } else { &behind.sequence };
+                ["behind", &behind.service, &version, sequence]
+                    .map(str::to_owned)
+                    .into_iter()
+                    .filter(|word| !word.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            });
+            (Mark::Waits, behind.unwrap_or_else(|| "its turn".into()), since)
+        }
+        "executor" if is_long(waits, now) => (Mark::Waits, format!("{task}: no executor"), since),
+        "approval" => (Mark::Held, "approval".into(), since),
+        "resume" => (Mark::Held, "paused".into(), since),
+        "delay" => {
+            let due = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
+            (Mark::Waits, format!("{task} due in {}", due.unwrap_or_else(|| "a while".into())), String::new())
+        }
+        _ => (Mark::Runs, task, since),
+    }
+}
+
+fn is_long(waits: &Waits, now: Option<Timestamp>) -> bool {
+    Timestamp::parse(&waits.since).zip(now).is_some_and(|(since, now)| (now - since).0 >= PATIENCE_MS)
+}
+
+/// How an execution ended.
+fn over(execution: &ExecutionState) -> (Mark, String, String) {
+    let time = between(execution.started_at.as_deref(), execution.finished_at.as_deref());
+    let last = execution.tasks.last();
+    let message = one_line(execution.message.as_deref().unwrap_or_default(), 160);
+    let about = |task: Option<&TaskState>| match (task, message.as_str()) {
+        (Some(task), "") => task.name.clone(),
+        (Some(task), message) => format!("{}: {message}", task.name),
+        (None, message) => message.to_owned(),
+    };
+    match (execution.state.as_str(), execution.result.as_deref()) {
+        ("aborted", _) => (Mark::Fail, "aborted".into(), String::new()),
+        ("timedOut", _) => {
+            let why = match last {
+                Some(task) if task.state == "timedOut" && task.started_at.is_none() => {
+                    format!("{}: no executor in time", task.name)
+                }
+                Some(task) if task.state == "timedOut" => format!("{}: not finished in time", task.name),
+                _ => "not done in time".into(),
+            };
+            (Mark::Fail, why, String::new())
+        }
+        (_, Some("pass")) => (Mark::Pass, String::new(), time),
+        (_, Some("warning")) => {
+            let task = execution.tasks.iter().rfind(|task| task.result.as_deref() == Some("warning"));
+            (Mark::Warning, about(task), time)
+        }
+        _ => match last.filter(|task| task.name == "approval" && task.result.as_deref() == Some("fail")) {
+            Some(task) => {
+                let by = task.by.as_deref().map(|by| format!(" by {}", one_line(by, 40))).unwrap_or_default();
+                let why = if message.is_empty() { String::new() } else { format!(": {message}") };
+                (Mark::Fail, format!("declined{by}{why}"), String::new())
+            }
+            None => (Mark::Fail, about(last.filter(|task| task.result.is_some())), String::new()),
+        },
+    }
+}
+
+/// The stages that a result kept from being reached, once nothing can reach them any more.
+fn missed(state: &SequenceState) -> Vec<Cell> {
+    let Some(first) = state.not_reached.first().filter(|_| state.is_over()) else { return vec![] };
+    let mut stages: Vec<&str> = vec![];
+    for missed in &state.not_reached {
+        if !stages.contains(&missed.stage.as_str()) {
+            stages.push(&missed.stage);
+        }
+    }
+    let what = match first.after.result.as_str() {
+        "warning" => format!("not reached: {} ended with warning", first.after.stage),
+        _ => "not reached".to_owned(),
+    };
+    vec![Cell { label: stages.join(", "), mark: Mark::Missed, what, time: String::new() }]
+}
+
+fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str, &str), now: Option<Timestamp>) -> Option<Hint> {
+    let hint = |command: String, about: String| Some(Hint { command, about });
+    let (project, stage) = (&state.project, &execution.stage);
+    match &execution.waits {
+        Some(waits) if waits.reason == "approval" => {
+            let several = state.executions.iter().filter(|x| x.waits.as_ref().is_some_and(|w| w.reason == "approval")).count() > 1;
+            let which = if several { format!(" --stage {stage}") } else { String::new() };
+            hint(format!("keelway approve {id}{which}"), format!("{subject} to {stage}"))
+        }
+        Some(waits) if waits.reason == "resume" => {
+            hint(format!("keelway resume sequence -p {project} -c {id}"), format!("{subject} is paused in {stage}"))
+        }
+        Some(waits) if waits.reason == "executor" && is_long(waits, now) => {
+            let task = waits.task.as_deref().unwrap_or("TASK");
+            let left = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
+            let until = left.map(|left| format!(", given up in {left}")).unwrap_or_default();
+            let command = format!("keelway executor --name NAME --on {task} -p {project} -- COMMAND");
+            hint(command, format!("nobody answers for {subject} in {stage}{until}"))
+        }
+        _ => None,
+    }
+}
+
+/// What to look at when a delivery has ended badly.
+pub fn aftermath(state: &SequenceState, line: &Line) -> Option<Hint> {
+    let bad = state.is_over() && line.cells.iter().any(|cell| matches!(cell.mark, Mark::Fail | Mark::Missed));
+    let about = format!("what happened to {} {}", line.service, line.version);
+    bad.then(|| Hint { command: format!("keelway watch --log {}", line.id), about: about.trim().to_owned() })
+}
+
+/// Whether everything in these contexts ended well: with `pass` or `warning`, and every stage was reached.
+pub fn all_passed(states: &[SequenceState]) -> bool {
+    let fine = |execution: &ExecutionState| matches!(execution.result.as_deref(), Some("pass" | "warning"));
+    let passed =
+        |state: &SequenceState| state.state == "finished" && state.not_reached.is_empty() && state.executions.iter().all(fine);
+    !states.is_empty() && states.iter().all(passed)
+}

@@ -1,0 +1,86 @@
+//! Short words for long things: versions, ids, spans of time.
+
+use keelway_domain::time::Timestamp;
+
+/// The fewest characters of a context that stand for it.
+pub const SHORT: usize = 8;
+/// The fewest characters shown of a context that is no UUID.
+const NAME: usize = 20;
+
+/// The version an image names: its tag, or the beginning of its digest.
+pub fn version(image: &str) -> String {
+    if let Some((_, digest)) = image.split_once("@sha256:") {
+        return digest.chars().take(12).collect();
+    }
+    let name = image.rsplit('/').next().unwrap_or(image);
+    name.split_once(':').map_or(name, |(_, tag)| tag).to_owned()
+}
+
+/// The shortest beginnings that tell these contexts apart: of at least eight characters, or of 20 of a name that a person gave.
+pub fn short_ids(contexts: &[&str]) -> Vec<String> {
+    let short = |context: &&str| {
+        let clashes = |n: usize| contexts.iter().any(|other| other != context && other.chars().take(n).eq(context.chars().take(n)));
+        let all = context.chars().count();
+        let least = if uuid::Uuid::parse_str(context).is_ok() { SHORT } else { NAME };
+        let n = (least..all).find(|n| !clashes(*n)).unwrap_or(all);
+        context.chars().take(n).collect()
+    };
+    contexts.iter().map(short).collect()
+}
+
+/// A span for people: `0.3s`, `12s`, `3m12s`, `2h05m`, `3d04h`.
+pub fn span(millis: i64) -> String {
+    let millis = millis.max(0);
+    let seconds = millis / 1000;
+    match seconds {
+        ..1 => format!("0.{}s", millis / 100),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
+/// From one RFC 3339 time to another; empty if one of them is missing.
+pub fn between(from: Option<&str>, to: Option<&str>) -> String {
+    let time = |text: Option<&str>| text.and_then(Timestamp::parse);
+    time(from).zip(time(to)).map(|(from, to)| span((to - from).0)).unwrap_or_default()
+}
+
+/// How long ago a time was.
+pub fn age(time: &str, now: Option<Timestamp>) -> String {
+    Timestamp::parse(time).zip(now).map(|(time, now)| span((now - time).0)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_images() {
+        let images =
+            ["registry.example/shop/carts:1.4.0", "localhost:5000/carts", "carts", "r/c:1@sha256:0123456789abcdef0123", "a:b"];
+        assert_eq!(images.map(version), ["1.4.0", "carts", "carts", "0123456789ab", "b"]);
+    }
+
+    #[test]
+    fn ids_are_as_long_as_it_takes() {
+        let uuids = [
+            "139a703f-0000-4000-8000-00000000000a",
+            "139a703f-0100-4000-8000-00000000000b",
+            "7500af7d-0000-4000-8000-00000000000c",
+        ];
+        assert_eq!(short_ids(&uuids), ["139a703f-00", "139a703f-01", "7500af7d"]);
+        assert_eq!(short_ids(&[uuids[0], uuids[0]]), ["139a703f", "139a703f"], "one and the same");
+        assert_eq!(
+            short_ids(&["release-2026", "release-2026-11-22-evening", "short"]),
+            ["release-2026", "release-2026-11-22-e", "short"]
+        );
+    }
+
+    #[test]
+    fn spans_are_short() {
+        let spans = [0, 999, 12_049, 59_999, 100_000, 3_599_000, 3_600_000, 7_500_000, 273_600_000, -5];
+        assert_eq!(spans.map(span), ["0.0s", "0.9s", "12s", "59s", "1m40s", "59m59s", "1h00m", "2h05m", "3d04h", "0.0s"]);
+    }
+}

@@ -1,0 +1,40 @@
+//! Which version runs where, since when, and what is on its way.
+
+use crate::Api;
+use crate::input::{Params, given, no_page_key, page_size};
+use crate::problem::Answer;
+use axum::extract::{Path, State};
+use keelway_domain::names::ServiceName;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::views::EnvironmentFilter;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    stage: Option<String>,
+    service: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/project/{project}/environment`
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(project): Path<String>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<Value>> {
+    let size = page_size(wanted.page_size.as_ref())?;
+    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
+    if let Some(key) = after.filter(|key| ServiceName::new(*key).is_err()) {
+        return Err(no_page_key(key));
+    }
+    let text = |text: Option<&String>| given(text).map(str::to_owned);
+    let filter = EnvironmentFilter { stage: text(wanted.stage.as_ref()), service: text(wanted.service.as_ref()) };
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let (environments, next) = api.engine().environments(&project, &filter, size, after).await?;
+    let (n, now) = (environments.len(), api.engine().now().rfc3339());
+    let next = next.unwrap_or_else(|| "0".into());
+    Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
+}

@@ -1,0 +1,75 @@
+//! What an execution leaves behind in its stage: the version that runs there, and how the last sequence ended. It is kept in the
+//! lane's lock, which is written in any case when an execution leaves the lane: whoever writes it has read the one that left.
+
+use super::codec;
+use crate::item::{Attr, Attrs, Item, Name};
+use keelway_domain::names::Context;
+use keelway_domain::sequences::{Deployed, Execution, Outcome};
+use keelway_domain::time::Timestamp;
+
+/// What runs in a stage, of one service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// The image, and since when.
+    pub deployed: Deployed,
+    /// When the delivery that brought it was accepted.
+    pub accepted: Timestamp,
+    /// The delivery's context.
+    pub context: Context,
+}
+
+/// The last sequence that ended there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Last {
+    /// Its name.
+    pub sequence: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its context.
+    pub context: Context,
+}
+
+impl Running {
+    /// What an execution has deployed so far.
+    pub fn of(x: &Execution) -> Option<Self> {
+        let deployed = x.view.deployed.clone()?;
+        Some(Self { deployed, accepted: x.accepted, context: x.context.clone() })
+    }
+
+    /// As the lock tells it.
+    pub fn read(lock: &Item) -> Option<Self> {
+        let (accepted, context) = lock.text("rc")?.split_once('|')?;
+        let accepted = Timestamp(accepted.parse().ok()?);
+        Some(Self { deployed: codec::deployed(lock, "rd")?, accepted, context: Context::new(context).ok()? })
+    }
+}
+
+impl Last {
+    /// How an execution ended that has held the lane.
+    pub fn of(x: &Execution) -> Option<Self> {
+        let outcome = x.outcome.filter(|_| x.began.is_some())?;
+        Some(Self { sequence: x.sequence.clone(), outcome, context: x.context.clone() })
+    }
+
+    /// As the lock tells it.
+    pub fn read(lock: &Item) -> Option<Self> {
+        let mut parts = lock.text("ls")?.splitn(4, '|');
+        let (outcome, at) = (parts.next()?, parts.next()?);
+        let outcome = codec::outcome(outcome, Timestamp(at.parse().ok()?))?;
+        Some(Self { outcome, context: Context::new(parts.next()?).ok()?, sequence: parts.next()?.to_owned() })
+    }
+}
+
+/// What the lock is to tell about an execution that leaves the lane; what it has not changed stays.
+pub(super) fn of(x: &Execution) -> Attrs {
+    let mut told = Attrs::new();
+    if let Some(running) = Running::of(x) {
+        told.insert(Name::Borrowed("rd"), Attr::S(codec::encode_deployed(&running.deployed)));
+        told.insert(Name::Borrowed("rc"), Attr::S(format!("{}|{}", running.accepted.0, running.context)));
+    }
+    if let Some(Last { sequence, outcome, context }) = Last::of(x) {
+        let told_as = format!("{}|{}|{context}|{}", codec::encode_outcome(outcome), outcome.at.0, codec::shorten(&sequence, 60));
+        told.insert(Name::Borrowed("ls"), Attr::S(told_as));
+    }
+    told
+}
