@@ -261,7 +261,7 @@ impl<'a> Watcher<'a> {
 
     fn waits(&self) -> bool {
         let waits = |state: &SequenceState| state.executions.iter().any(|execution| execution.state == "waitingForApproval");
-        self.states().iter().any(|state| state.state == "waitingForApproval" || waits(state))
+        self.states().iter().any(|state| state.phase == "waitingForApproval" || waits(state))
     }
 
     fn check_known(&self) -> Result<(), CliError> {

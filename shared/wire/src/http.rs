@@ -108,8 +108,10 @@ pub struct SequenceState {
     pub time: String,
     /// The context.
     pub shkeptncontext: String,
-    /// `triggered`, `started`, `waiting`, `paused`, `waitingForApproval`, `finished`, `timedOut` or `aborted`.
+    /// In Keptn's words: `triggered`, `started`, `waiting`, `paused`, `finished`, `timedOut` or `aborted`.
     pub state: String,
+    /// The same in Keelway's words: also `waitingForApproval`, which is `started` in Keptn's.
+    pub phase: String,
     /// In the order they were entered.
     pub stages: Vec<StageState>,
     /// Of a remediation: the problem's title.
@@ -141,8 +143,10 @@ pub struct StageState {
     /// The image it was to deploy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// `triggered`, or the status of the last sequence that ended there.
+    /// In Keptn's words: `triggered`, `started`, `waiting` or `paused`, or the status of the last sequence that ended there.
     pub state: String,
+    /// The same in Keelway's words: also `waitingForApproval`.
+    pub phase: String,
     /// The last evaluation there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest_evaluation: Option<EvaluationState>,

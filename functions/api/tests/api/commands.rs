@@ -31,7 +31,12 @@ async fn state(stand: &Stand, context: &str) -> Value {
 async fn an_approval_is_decided_once() {
     let mut stand = Stand::new();
     let (context, _, path) = waiting(&mut stand).await;
-    assert_eq!(state(&stand, &context).await["state"], "waitingForApproval");
+    let open = state(&stand, &context).await;
+    assert_eq!((&open["phase"], &open["state"]), (&json!("waitingForApproval"), &json!("started")), "Keptn's word beside ours");
+    for word in ["started", "waitingForApproval"] {
+        let found = stand.get(&format!("/v1/sequence/shop?state={word}")).await.json();
+        assert_eq!(found["totalCount"], 1, "{word}");
+    }
 
     let approve = json!({"decision": "approve", "message": "looks good", "by": "ann"});
     let first = stand.post(&path, &approve).await;
@@ -148,7 +153,7 @@ async fn pause_resume_abort() {
         let answer = stand.post(&path, &json!({"state": what, "stage": stage})).await;
         assert_eq!((answer.status, &answer.json()["open"]), (200, &json!(1)), "{answer:?}");
         stand.work().await;
-        assert_eq!(state(&stand, &context).await["state"], expected);
+        assert_eq!(state(&stand, &context).await["phase"], expected);
     }
     assert_eq!(stand.post(&path, &json!({"state": "abort"})).await.status, 200);
     stand.work().await;
@@ -204,6 +209,6 @@ async fn an_abort_ends_a_pause() {
         assert_eq!(state(&stand, &context).await["state"], "aborted");
         assert_eq!(stand.post("/v1/event", &trigger).await.status, 200);
         stand.work().await;
-        assert_eq!(state(&stand, &context).await["state"], "waitingForApproval", "a later trigger runs");
+        assert_eq!(state(&stand, &context).await["phase"], "waitingForApproval", "a later trigger runs");
     }
 }

@@ -150,7 +150,7 @@ async fn a_stage_shows_what_was_caused_last_and_what_is_open_before_what_ended()
     let stage = |state: &Value| state["stages"].as_array().unwrap().iter().find(|stage| stage["name"] == "prod").unwrap().clone();
     let open = stage(&stand.state(&context).await);
     assert_eq!(
-        (&open["state"], &open["image"]),
+        (&open["phase"], &open["image"]),
         (&json!("waitingForApproval"), &json!("cart:1")),
         "caused later, accepted earlier"
     );
@@ -162,7 +162,7 @@ async fn a_stage_shows_what_was_caused_last_and_what_is_open_before_what_ended()
     stand.trigger_with(third).await;
     let open = stage(&stand.state(&context).await);
     assert_eq!(
-        (&open["state"], &open["latestEvent"]["type"]),
+        (&open["phase"], &open["latestEvent"]["type"]),
         (&json!("waitingForApproval"), &json!("sh.keptn.event.approval.started"))
     );
     stand.decide("decline", "ann").await;

@@ -32,7 +32,7 @@ fn approval(bed: &Bed) -> Outcome {
     shell.fine(&words)?;
     let sequences = shell.json(&["get", "sequences", "--project", &project])?;
     let state = &sequences["states"][0];
-    ensure(state["state"] == "waitingForApproval", || format!("it does not wait: {state}"))?;
+    ensure(state["phase"] == "waitingForApproval", || format!("it does not wait: {state}"))?;
     let context = state["shkeptncontext"].as_str().unwrap_or_default().to_owned();
     shell.fine(&["approve", &context, "--project", &project])?;
     shell.fine(&["watch", &context, "--project", &project, "--exit-code"])?;

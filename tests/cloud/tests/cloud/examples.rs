@@ -168,7 +168,7 @@ fn approve_all(bed: &Bed, deliveries: &[Delivery]) -> Result<Vec<String>, Proble
     };
     let look = || {
         let page = shell.json(&["get", "sequences", "--project", "shop"])?;
-        for state in page["states"].as_array().into_iter().flatten().filter(|state| state["state"] == "waitingForApproval") {
+        for state in page["states"].as_array().into_iter().flatten().filter(|state| state["phase"] == "waitingForApproval") {
             let context = text(&state["shkeptncontext"]).to_owned();
             if !approved.contains(&context) {
                 shell.fine(&["approve", &context])?;

@@ -27,7 +27,7 @@ fn compare_view(got: Option<&Value>, expected: &Value) -> Result<(), String> {
         return if expected == "absent" { Ok(()) } else { Err("there is none".into()) };
     };
     if let Some(state) = expected.as_str() {
-        return matches(&got["state"], &state.into(), "state");
+        return matches(&got["phase"], &state.into(), "phase");
     }
     for (name, value) in expected.as_object().into_iter().flatten() {
         if name != "stages" {
@@ -41,7 +41,7 @@ fn compare_view(got: Option<&Value>, expected: &Value) -> Result<(), String> {
             match (found, value.as_str()) {
                 (None, Some("absent")) => {}
                 (None, _) => return Err(format!("{path} is missing")),
-                (Some(entry), Some(state)) => matches(&entry["state"], &state.into(), &format!("{path}.state"))?,
+                (Some(entry), Some(state)) => matches(&entry["phase"], &state.into(), &format!("{path}.phase"))?,
                 (Some(entry), None) => matches(entry, value, &path)?,
             }
         }

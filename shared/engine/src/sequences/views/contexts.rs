@@ -220,18 +220,20 @@ impl<P: Ports> Sequences<P> {
         let recent = self.ports.now() < accepted + VISIBLE;
         let over = !shown.is_empty() && shown.iter().all(|one| one.x.outcome.is_some());
         let goes_on = over && *complete && self.follow_ups_to_come(shown).await?;
+        let phase = match () {
+            () if goes_on => "started",
+            // The items of the transaction that began it appear one by one.
+            () if shown.is_empty() && recent => "triggered",
+            () => overall(shown),
+        };
         let mut state = json!({
             "name": item.text("sq").unwrap_or_default(),
             "service": item.text("sv").unwrap_or_default(),
             "project": project.as_str(),
             "time": accepted.rfc3339(),
             "shkeptncontext": context.as_str(),
-            "state": match () {
-                () if goes_on => "started",
-                // The items of the transaction that began it appear one by one.
-                () if shown.is_empty() && recent => "triggered",
-                () => overall(shown),
-            },
+            "state": in_keptns_words(phase),
+            "phase": phase,
             "stages": stages(shown),
             "executions": executions,
         });
@@ -297,11 +299,16 @@ impl Unreached {
 impl SequenceFilter {
     fn takes(&self, state: &Value) -> bool {
         let is = |field: &str, wanted: &Option<String>| wanted.as_ref().is_none_or(|wanted| state[field] == json!(wanted));
-        is("name", &self.name) && is("state", &self.state)
+        is("name", &self.name) && (is("state", &self.state) || is("phase", &self.state))
     }
 }
 
-/// The overall state: that of the most active open execution, otherwise how the newest trigger's executions ended, the worst first.
+/// Keptn's clients know no state of their own for a sequence that waits for a person.
+fn in_keptns_words(phase: &str) -> &str {
+    if phase == "waitingForApproval" { "started" } else { phase }
+}
+
+/// The overall phase: that of the most active open execution, otherwise how the newest trigger's executions ended, the worst first.
 fn overall(shown: &[Shown]) -> &'static str {
     let any = |phases: &[Phase]| shown.iter().any(|one| phases.contains(&one.phase()));
     if any(&[Phase::Running, Phase::RunningQueued, Phase::Delayed]) {
@@ -346,7 +353,8 @@ fn stages(shown: &[Shown]) -> Vec<Value> {
         let failed = newest_first().find_map(|one| one.x.view.latest_failed.clone().map(|event| (one, event)));
         let mut stage = json!({
             "name": name,
-            "state": state_of_stage(newest),
+            "state": in_keptns_words(phase_of_stage(newest)),
+            "phase": phase_of_stage(newest),
             "latestEvent": latest(&newest.x),
             "latestFailedEvent": failed.map(|(one, event)| reference(&one.x, &event)),
         });
@@ -361,8 +369,8 @@ fn stages(shown: &[Shown]) -> Vec<Value> {
     names.iter().filter_map(stage).collect()
 }
 
-/// A stage's state: the activity of an open execution, or the status of an ended one.
-fn state_of_stage(newest: &Shown) -> &'static str {
+/// A stage's phase: the activity of an open execution, or the status of an ended one.
+fn phase_of_stage(newest: &Shown) -> &'static str {
     match (newest.x.outcome, newest.phase()) {
         (Some(outcome), _) => outcome.status.as_str(),
         (None, Phase::Queued) => "waiting",
