@@ -211,8 +211,8 @@ async fn none(api: &Api, what: &Decide, given: Option<&Context>) -> Result<Strin
 /// Who has decided it, and when.
 fn decided(state: &SequenceState, what: &Decide, now: Option<Timestamp>) -> Option<String> {
     let in_scope = |x: &&ExecutionState| what.scope.stage.as_ref().is_none_or(|stage| x.stage == stage.as_str());
-    let tasks = state.executions.iter().filter(in_scope).flat_map(|x| x.tasks.iter().map(move |task| (x, task)));
-    let (x, task) = tasks.filter(|(_, task)| task.name == APPROVAL && task.result.is_some()).last()?;
+    let mut tasks = state.executions.iter().filter(in_scope).flat_map(|x| x.tasks.iter().map(move |task| (x, task)));
+    let (x, task) = tasks.rfind(|(_, task)| task.name == APPROVAL && task.result.is_some())?;
     let how = if task.result.as_deref() == Some("fail") { "declined" } else { "approved" };
     let by = task.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
     let ago = task.finished_at.as_deref().map(|at| format!(" {} ago", age(at, now))).unwrap_or_default();
