@@ -78,8 +78,8 @@ mod tests {
             execution: ExecutionId::parse("222222222233a").unwrap(),
         };
         let message = Message::Wake { to: to.clone(), at: SENT };
-        let delivery: Delivery = delivery(&message.to_body(), SENT).unwrap();
-        assert_eq!(delivery, Delivery { sent: SENT, body: Body::Own(message) });
+        let delivery: Delivery = delivery(&message.to_body(), SENT, false).unwrap();
+        assert_eq!(delivery, Delivery { sent: SENT, again: false, body: Body::Own(message) });
         let about = about(&delivery);
         assert_eq!((about.kind, about.project.as_deref()), ("wake", Some("shop")));
         assert_eq!(about.subject, Some(to.execution.to_string()));
@@ -91,7 +91,7 @@ mod tests {
         let envelope = r#"{"detail-type":"sh.keptn.event.dev.delivery.triggered","source":"me","detail":{"specversion":"1.0","id":"1",
             "source":"me","type":"sh.keptn.event.dev.delivery.triggered","shkeptncontext":"c-1",
             "data":{"project":"shop","stage":"dev","service":"cart"}}}"#;
-        let about = about(&delivery(envelope, SENT).unwrap());
+        let about = about(&delivery(envelope, SENT, false).unwrap());
         assert_eq!((about.kind, about.context.as_deref()), ("sequence.triggered", Some("c-1")));
         assert!(about.subject.is_some());
     }

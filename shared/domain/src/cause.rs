@@ -12,18 +12,20 @@ pub struct Cause {
     pub id: u64,
     /// When the queue received it first (`SentTimestamp`).
     pub sent: Timestamp,
+    /// It was delivered before: that delivery may have stopped before it had done everything.
+    pub again: bool,
 }
 
 impl Cause {
     /// The cause of a message with this content, first sent at that time.
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
-        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent }
+        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, again: false }
     }
 
     /// A cause that all copies of a message share. This is for wake-ups: what a wake-up decides depends on the clock, so of two
     /// simultaneous deliveries, one may find the wake-up early, send a copy and acknowledge it, while the other commits and stops
     /// there. Then the copy must complete that work.
     pub fn of_any_copy(content: &[u8], sent: Timestamp) -> Self {
-        Self { id: hash64(&[b"any copy", content]), sent }
+        Self { id: hash64(&[b"any copy", content]), sent, again: false }
     }
 }

@@ -20,12 +20,12 @@ pub struct NotUnderstood {
 }
 
 /// Reads a message's body. `sent` is the message's `SentTimestamp`, the same on every redelivery; it stands for an event's absent
-/// time.
+/// time. `again`: the message was delivered before.
 ///
 /// # Errors
 /// Only for messages of our own; everything else is at least [`Body::Invalid`].
-pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp) -> Result<Delivery<M>, NotUnderstood> {
-    let invalid = |reason: String| Delivery { sent, body: Body::Invalid { reason, text: shortened(body) } };
+pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -> Result<Delivery<M>, NotUnderstood> {
+    let invalid = |reason: String| Delivery { sent, again, body: Body::Invalid { reason, text: shortened(body) } };
     let json: Value = match serde_json::from_str(body) {
         Ok(json) => json,
         Err(error) => return Ok(invalid(format!("the message is not JSON: {error}"))),
@@ -34,10 +34,10 @@ pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp) -> Result<Deli
         // Only the kind is named: the parser's own text would copy the message's content into the log.
         let kind: String = kind.as_str().unwrap_or("not text").chars().take(20).collect();
         let message: M = serde_json::from_value(json).map_err(|_| NotUnderstood { kind })?;
-        return Ok(Delivery { sent, body: Body::Own(message) });
+        return Ok(Delivery { sent, again, body: Body::Own(message) });
     }
     Ok(match from_bus_envelope(&json, sent) {
-        Ok(event) => Delivery { sent, body: Body::Event(event) },
+        Ok(event) => Delivery { sent, again, body: Body::Event(event) },
         Err(error) => invalid(error.to_string()),
     })
 }
@@ -88,7 +88,7 @@ mod tests {
     const SENT: Timestamp = Timestamp(1_795_222_266_686);
 
     fn read(body: &str) -> Result<Delivery<Message>, NotUnderstood> {
-        delivery(body, SENT)
+        delivery(body, SENT, false)
     }
 
     #[test]

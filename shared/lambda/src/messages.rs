@@ -40,8 +40,8 @@ where
 fn job<M: serde::de::DeserializeOwned>(record: Record, about: fn(&Delivery<M>) -> About) -> Job<Work<M>> {
     let letter = Redriven::parse(&record.body);
     let read = match &letter {
-        Some(again) => delivery(&again.body, again.sent),
-        None => delivery(&record.body, record.sent),
+        Some(again) => delivery(&again.body, again.sent, true),
+        None => delivery(&record.body, record.sent, record.receives > 1),
     };
     let about = match &read {
         Ok(delivery) => about(delivery),

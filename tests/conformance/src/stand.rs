@@ -265,7 +265,7 @@ impl Stand {
 
     /// Handles one of the engine's own messages, sent now.
     pub fn own(&self, message: Message) -> Handled {
-        let delivery = Delivery { sent: self.world.now(), body: Body::Own(message) };
+        let delivery = Delivery { sent: self.world.now(), again: false, body: Body::Own(message) };
         self.handle(&delivery).unwrap_or_else(|e| panic!("{e}"))
     }
 

@@ -2,7 +2,7 @@
 //! publication is counted. The executors here answer each delivery of a trigger, as rules have them do.
 
 use keelway_conformance::stand::{Stand, gate, shipyard};
-use keelway_domain::event::{CloudEvent, Kind};
+use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
@@ -18,7 +18,7 @@ const TASKS: [&str; 8] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"];
 const ONCE: usize = 2 + 2 + 1 + 9;
 
 fn of(event: CloudEvent, sent: Timestamp) -> Delivery {
-    Delivery { sent, body: Body::Event(event) }
+    Delivery { sent, again: false, body: Body::Event(event) }
 }
 
 /// A delivery whose every input is kept, in the order in which it came.
@@ -224,4 +224,31 @@ fn who_answers_before_the_trigger_was_published_is_not_told_afterwards() {
     let published: HashSet<String> = stand.counts().into_keys().collect();
     assert!(!published.contains("build.triggered"), "the task is over: {published:?}");
     assert!(published.contains("dev.delivery.started"), "its other events are owed: {published:?}");
+}
+
+/// Wake-ups that are in the queue, visible or not.
+fn wake_ups(stand: &Stand) -> usize {
+    let core = stand.world.core();
+    core.queue.messages.values().filter(|message| message.parcel.text().contains("\"wake\"")).count()
+}
+
+#[test]
+fn copies_of_a_wake_up_do_not_become_copies_of_the_next_one() {
+    let mut shipyard = shipyard(&["build"], "release");
+    let task = &mut shipyard.stages[0].sequences[0].tasks[0];
+    (task.start_deadline, task.timeout) = (Some(Span::minutes(10)), Some(Span::minutes(20)));
+    let stand = Stand::new(&shipyard);
+    stand.trigger("c1");
+    let wake = stand.world.core().queue.messages.values().find(|message| message.parcel.text().contains("\"wake\"")).cloned();
+    let wake = wake.expect("the start deadline has a wake-up").parcel;
+    for _ in 0..5 {
+        stand.world.enqueue(keelway_engine::sequences::NAME, wake.clone());
+    }
+    let open = stand.published("c1", "sh.keptn.event.build.triggered").expect("triggered");
+    stand.emit(stand.event("dev", "c1", EventType::task("build", Kind::Started), open["id"].as_str(), "s"));
+    stand.rest();
+    assert_eq!(wake_ups(&stand), 6, "each copy came too early, and comes again");
+    stand.world.pass(Span::minutes(10));
+    stand.rest();
+    assert_eq!(wake_ups(&stand), 1, "the first one has scheduled the next, and the others have found it replaced");
 }

@@ -65,12 +65,14 @@ pub struct Received {
     pub parcel: Parcel,
     /// The letter to take out when it is handled.
     pub letter: Option<Redriven>,
+    /// It was received before.
+    pub again: bool,
 }
 
 impl Received {
     /// As an engine with these messages reads it; `None`: a newer version must.
     pub fn delivery<M: DeserializeOwned>(&self) -> Option<Delivery<M>> {
-        Some(Delivery { sent: self.sent, body: self.parcel.body()? })
+        Some(Delivery { sent: self.sent, again: self.again, body: self.parcel.body()? })
     }
 }
 
@@ -209,8 +211,11 @@ impl QueueTwin {
             Parcel::Event(_) | Parcel::Invalid { .. } => None,
         };
         Some(match again {
-            Some(again) => Received { sent: again.sent, parcel: Parcel::of_text(&again.body, again.sent), letter: Some(again) },
-            None => Received { sent: message.sent, parcel: message.parcel.clone(), letter: None },
+            Some(letter) => {
+                let parcel = Parcel::of_text(&letter.body, letter.sent);
+                Received { sent: letter.sent, parcel, letter: Some(letter), again: true }
+            }
+            None => Received { sent: message.sent, parcel: message.parcel.clone(), letter: None, again: message.receives > 1 },
         })
     }
 

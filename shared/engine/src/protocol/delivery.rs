@@ -10,6 +10,8 @@ use serde::Serialize;
 pub struct Delivery<M> {
     /// When it was first put into the queue (`SentTimestamp`): the same on every redelivery, so it orders acceptance.
     pub sent: Timestamp,
+    /// Whether it was delivered before (`ApproximateReceiveCount`), or is a dead letter that is sent again.
+    pub again: bool,
     /// What it says.
     pub body: Body<M>,
 }
@@ -33,12 +35,12 @@ pub enum Body<M> {
 impl<M: Serialize> Delivery<M> {
     /// The message as a cause: the same for every delivery of it.
     pub fn cause(&self) -> Cause {
-        Cause::of(self.text().as_bytes(), self.sent)
+        Cause { again: self.again, ..Cause::of(self.text().as_bytes(), self.sent) }
     }
 
     /// The message as a cause that all copies of it share.
     pub fn cause_of_any_copy(&self) -> Cause {
-        Cause::of_any_copy(self.text().as_bytes(), self.sent)
+        Cause { again: self.again, ..Cause::of_any_copy(self.text().as_bytes(), self.sent) }
     }
 
     fn text(&self) -> String {
