@@ -14,18 +14,20 @@ pub struct Cause {
     pub sent: Timestamp,
     /// It was delivered before: that delivery may have stopped before it had done everything.
     pub again: bool,
+    /// It stands for all copies of the message: see [`Cause::of_any_copy`].
+    pub any_copy: bool,
 }
 
 impl Cause {
     /// The cause of a message with this content, first sent at that time.
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
-        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, again: false }
+        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, again: false, any_copy: false }
     }
 
     /// A cause that all copies of a message share. This is for wake-ups: what a wake-up decides depends on the clock, so of two
     /// simultaneous deliveries, one may find the wake-up early, send a copy and acknowledge it, while the other commits and stops
     /// there. Then the copy must complete that work.
     pub fn of_any_copy(content: &[u8], sent: Timestamp) -> Self {
-        Self { id: hash64(&[b"any copy", content]), sent, again: false }
+        Self { id: hash64(&[b"any copy", content]), sent, again: false, any_copy: true }
     }
 }

@@ -85,7 +85,7 @@ impl Stand {
     }
 }
 
-const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false };
+const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false, any_copy: false };
 const POLICY: Policy = Policy { start_deadline: Span::minutes(10), task_timeout: Span::minutes(60), max_event_bytes: 240 * 1024 };
 
 fn birth() -> Birth {

@@ -84,6 +84,8 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
         if lost > 0 {
             engine.ports().pause(pause(cause, lost)).await;
         }
+        // The write that was lost may have been its own: the answer got lost, and the client tried once more.
+        let cause = Cause { again: cause.again || lost > 0, ..cause };
         let items = table::read(engine.ports(), &wanted).await?;
         let found = items.get(&key).map(Loaded::read).transpose()?;
         match handler.decide(engine, found.as_ref(), &items).await? {
@@ -159,12 +161,12 @@ pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result
     perform(engine, x, made.as_ref().map(|(id, record)| (*id, record)), &effects).await
 }
 
-/// The pending wake-up, if this message may have to schedule it: an earlier delivery of the message may have stopped before it did, or the
-/// message is that wake-up and came too early. No other message schedules it. Otherwise each copy of a wake-up would become a copy of the
-/// next one, and a subject that lives for long would collect them.
+/// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up does
+/// not, unless it was itself delivered before. Otherwise each copy of a wake-up would become a copy of the next one, and a subject that
+/// lives for long would collect them.
 fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
     let is_it = |at: &Timestamp| Cause::of_any_copy(x.wake_up(*at).body.as_bytes(), cause.sent).id == cause.id;
-    x.wake().filter(|at| cause.again || is_it(at))
+    x.wake().filter(|at| cause.again || !cause.any_copy || is_it(at))
 }
 
 /// Performs effects in their order.
