@@ -97,7 +97,7 @@ impl Shipyards {
             sim.plan(at, Action::Emit(Box::new(event), Tag::Trigger));
         }
         for (n, order, stage) in self.plan.orders.clone() {
-            let at = now + sim.a_while(200);
+            let at = now + sim.a_while(if self.plan.early { 40 } else { 200 });
             sim.plan(at, Action::Order(n, order, stage));
         }
     }

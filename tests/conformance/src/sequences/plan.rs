@@ -123,6 +123,8 @@ pub struct Plan {
     pub busy: bool,
     /// What people tell contexts, and whether only one stage.
     pub orders: Vec<(usize, Order, Option<&'static str>)>,
+    /// They tell it early, when little has begun.
+    pub early: bool,
     /// An executor never answers.
     pub silent: f64,
     /// An executor sends `.started` only; or `.finished` only.
@@ -158,7 +160,7 @@ impl Plan {
             triggers.extend((0..8).map(|_| (rng.below(contexts), *rng.pick(&of))).map(|(n, (stage, name))| (n, stage, name)));
         }
         let kinds = [Order::Pause, Order::Resume, Order::Abort, Order::Pause, Order::Resume];
-        let orders = (0..*rng.pick(&[0, 0, 1, 2, 3]))
+        let mut orders: Vec<_> = (0..*rng.pick(&[0, 0, 1, 2, 3]))
             .map(|_| (rng.below(contexts), *rng.pick(&kinds), *rng.pick(&[None, None, Some("dev"), Some("prod")])))
             .collect();
         // In the order in which seeds have always been drawn: a seed's story stays the same.
@@ -179,7 +181,7 @@ impl Plan {
         let skew = *rng.pick(&[Span(0), Span(0), Span::seconds(2), Span::seconds(20)]);
         let sweep = *rng.pick(&[0.0, 0.0, 1.0]);
         let workers = *rng.pick(&[1, 2, 4, 4, 4]);
-        let troubles = Troubles {
+        let mut troubles = Troubles {
             crash,
             dead,
             redrive_first,
@@ -198,6 +200,14 @@ impl Plan {
         };
         let (expiry, crowd) = (rng.chance(5.0), rng.chance(1.0));
         let most = rng.chance(5.0).then(|| 1 + rng.below(3) as u32);
-        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd, most }, troubles)
+        let early = rng.chance(15.0);
+        if early {
+            // A pause whose messages are lost, one way or the other: who hears of it?
+            orders.push((0, Order::Pause, *rng.pick(&[None, Some("dev"), Some("prod")])));
+            if rng.chance(70.0) {
+                (troubles.cut, troubles.dead, troubles.crash) = (true, 60.0, 15.0);
+            }
+        }
+        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd, most, early }, troubles)
     }
 }
