@@ -9,6 +9,7 @@ pub mod ids;
 pub mod json;
 pub mod names;
 pub mod payload;
+pub mod promotions;
 pub mod record;
 pub mod sequences;
 pub mod shipyard;

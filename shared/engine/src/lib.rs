@@ -5,6 +5,7 @@
 pub mod item;
 pub mod keys;
 pub mod ports;
+pub mod promotions;
 pub mod protocol;
 pub mod sequences;
 pub mod table;

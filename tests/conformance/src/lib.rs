@@ -4,6 +4,7 @@ pub mod contracts;
 pub mod counter;
 mod definitions;
 pub mod planted;
+pub mod promotions;
 pub mod sequences;
 pub mod sim;
 pub mod stand;

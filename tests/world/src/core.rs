@@ -28,11 +28,13 @@ pub enum Method {
     Send,
     /// `Queue::send_at`
     SendAt,
+    /// A request to somebody else's server.
+    Outside,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Method; 9] = [
+    pub const ALL: [Method; 10] = [
         Method::Get,
         Method::GetBatch,
         Method::Query,
@@ -42,6 +44,7 @@ impl Method {
         Method::Publish,
         Method::Send,
         Method::SendAt,
+        Method::Outside,
     ];
     fn name(self) -> &'static str {
         match self {
@@ -54,6 +57,7 @@ impl Method {
             Method::Publish => "PutEvents",
             Method::Send => "SendMessageBatch",
             Method::SendAt => "SendMessage with a delay",
+            Method::Outside => "a request outside",
         }
     }
 }

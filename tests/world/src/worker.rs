@@ -50,6 +50,18 @@ impl Worker {
         lock(&self.core)
     }
 
+    /// A request to somebody else's server: a step like any other, with its own faults.
+    ///
+    /// # Errors
+    /// It failed, before or after its effect.
+    pub fn outside<R: std::fmt::Debug>(
+        &self,
+        what: impl FnOnce() -> String,
+        mut act: impl FnMut(Timestamp) -> R,
+    ) -> impl Future<Output = Result<R, PortError>> {
+        self.request(Method::Outside, what, move |core, _| Ok(act(core.now)))
+    }
+
     async fn request<R: std::fmt::Debug>(
         &self,
         method: Method,

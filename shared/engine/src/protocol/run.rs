@@ -166,7 +166,11 @@ pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result
 /// lives for long would collect them.
 fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
     let is_it = |at: &Timestamp| Cause::of_any_copy(x.wake_up(*at).body.as_bytes(), cause.sent).id == cause.id;
-    x.wake().filter(|at| cause.again || !cause.any_copy || is_it(at))
+    let is_due = |at: &Timestamp| match x.armed_by() {
+        Some(id) => cause.id == id || is_it(at),
+        None => cause.again || !cause.any_copy || is_it(at),
+    };
+    x.wake().filter(is_due)
 }
 
 /// Performs effects in their order.

@@ -51,6 +51,10 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     /// The message that wakes it at a time.
     fn wake_up(&self, at: Timestamp) -> Letter;
 
+    /// The message that set the pending wake-up, as a cause, if the state remembers it: then no other message schedules it again.
+    fn armed_by(&self) -> Option<u64> {
+        None
+    }
     /// All of its engine's own duties that it owes, for the message at hand.
     fn owed(&self, _cause: Cause) -> Vec<Self::Duty> {
         vec![]

@@ -67,7 +67,7 @@ pub struct Sim<S: Scenario> {
     published: usize,
     makers: Makers,
     /// Whoever would have to wait for longer is at rest.
-    pub(super) patience: Option<Span>,
+    pub patience: Option<Span>,
     /// The messages by which each dead letter was sent again.
     pub(super) redriven: HashMap<String, HashSet<u64>>,
     copied: HashSet<u64>,

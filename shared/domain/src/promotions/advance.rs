@@ -1,0 +1,400 @@
+//! The evaluation: compares what the environments run with what they should run, and does the next thing.
+
+use super::announce::about;
+use super::attempts::backoff;
+use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec};
+use super::facts::{Attempt, Decision, Facts, Order, PICK_UP, Past, Transition, may_have_made};
+use super::gates::{self, Gate};
+use super::observe::{self, First, Later};
+use super::state::{Closing, Condition, Phase, Pipeline, Promotion, Run};
+use crate::ids::RecordId;
+use crate::record::Draft;
+use crate::time::Timestamp;
+
+/// Record numbers go round: a pipeline lives for ever, and a record's place in its life has 12 bits.
+const NUMBERS: u16 = 4000;
+
+/// A decision in the making: the next state and what it owes.
+pub(super) struct Step<'a> {
+    pub next: Pipeline,
+    pub facts: &'a Facts<'a>,
+    before: &'a Pipeline,
+    events: Vec<Draft>,
+    orders: Vec<Order>,
+    past: Vec<Past>,
+    wake: Option<Timestamp>,
+}
+
+impl<'a> Step<'a> {
+    pub fn new(x: &'a Pipeline, facts: &'a Facts<'a>) -> Self {
+        Self { next: x.clone(), facts, before: x, events: vec![], orders: vec![], past: vec![], wake: None }
+    }
+
+    /// Evaluates the whole pipeline, and decides.
+    pub fn advance(mut self) -> Decision {
+        match self.facts.definition {
+            None => self.delete(),
+            Some(definition) => {
+                self.remove_gone(definition);
+                self.track_health(definition);
+                self.begin_run(definition);
+                self.next.condition = self.walk(definition);
+            }
+        }
+        self.close();
+        self.commit()
+    }
+
+    fn commit(mut self) -> Decision {
+        self.next.wake = self.wake;
+        if self.next.wake != self.before.wake {
+            self.next.armed_by = self.facts.cause.id;
+        }
+        if self.next == *self.before && self.events.is_empty() && self.orders.is_empty() {
+            return Decision::Settle;
+        }
+        let says = !self.events.is_empty() || !self.orders.is_empty();
+        let previous = self.before.record;
+        let record = says.then(|| super::Record {
+            events: self.events,
+            sends: self.orders,
+            made_by: self.facts.cause.id,
+            at: self.facts.now,
+            previous: previous.map(|id| (id.number, id.hash.to_string())),
+            ..super::Record::default()
+        });
+        if let Some(record) = &record {
+            let number = previous.map_or(0, |id: RecordId| (id.number + 1) % NUMBERS);
+            self.next.record = Some(record.id(self.next.id(), number));
+        }
+        Decision::Commit(Box::new(Transition { next: self.next, record, past: self.past }))
+    }
+
+    pub fn promotion(&mut self, environment: &str) -> Option<&mut Promotion> {
+        self.next.environments.get_mut(environment)?.promotion.as_mut()
+    }
+
+    /// Tells something about the promotion into an environment.
+    pub fn tell(&mut self, environment: &str, what: &str, detail: &str) {
+        let Some(promotion) = self.next.environments.get(environment).and_then(|state| state.promotion.as_ref()) else { return };
+        self.events.push(about(&self.next, environment, promotion, what, detail, self.facts.now));
+    }
+
+    /// Wakes the pipeline at a time, if nothing does so earlier.
+    pub fn wake_at(&mut self, at: Timestamp) {
+        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+    }
+
+    fn delete(&mut self) {
+        self.next.deleted = true;
+        self.next.run = None;
+        let names: Vec<String> = self.next.environments.keys().cloned().collect();
+        for name in names {
+            self.give_up(&name, Condition::new("PipelineDeleted", "the pipeline was deleted"));
+        }
+        self.next.environments.retain(|_, state| !state.closing.is_empty());
+        self.next.condition = Condition::new("Deleted", "the pipeline was deleted");
+    }
+
+    fn remove_gone(&mut self, definition: &Definition) {
+        self.next.deleted = false;
+        let gone = |name: &&String| definition.environment(name).is_none_or(|(place, _)| place == 0);
+        let gone: Vec<String> = self.next.environments.keys().filter(gone).cloned().collect();
+        for name in gone {
+            self.give_up(&name, Condition::new("EnvironmentRemoved", format!("{name} is no longer in the pipeline")));
+        }
+        self.next.environments.retain(|name, state| definition.environment(name).is_some() || !state.closing.is_empty());
+    }
+
+    /// The promotion into an environment becomes history; what it has open is closed.
+    fn give_up(&mut self, name: &str, why: Condition) {
+        let Some(state) = self.next.environments.get_mut(name) else { return };
+        let Some(mut promotion) = state.promotion.take() else { return };
+        if !promotion.phase.is_final() {
+            let open = promotion.clone();
+            promotion.phase = Phase::Abandoned;
+            promotion.why = why;
+            state.promotion = Some(promotion.clone());
+            self.tell(name, "superseded", "");
+            self.take_back(name, open, &promotion.why.message);
+        }
+        let state = self.next.environments.entry(name.to_owned()).or_default();
+        state.promotion = None;
+        self.past(name, promotion);
+    }
+
+    /// Has closed what an attempt has open, or may have. Whoever is still at it has until the end of the lease.
+    pub fn take_back(&mut self, name: &str, promotion: Promotion, comment: &str) {
+        if may_have_made(&promotion) {
+            let lease = promotion.due.filter(|_| promotion.phase == Phase::Attempting && promotion.claimed);
+            let closing = Closing {
+                due: lease.unwrap_or(self.facts.now).max(self.facts.now),
+                promotion,
+                tries: 0,
+                comment: comment.to_owned(),
+            };
+            self.next.environments.entry(name.to_owned()).or_default().closing.push(closing);
+        }
+    }
+
+    /// Remembers since when each environment has been healthy on its revision.
+    fn track_health(&mut self, definition: &Definition) {
+        for environment in &definition.environments {
+            let healthy = match observe::first(environment, self.facts.observations, definition.compare) {
+                First::Current(revision) => Some(revision.to_owned()),
+                _ => None,
+            };
+            let state = self.next.environments.entry(environment.name.clone()).or_default();
+            let same =
+                |(on, _): &(String, Timestamp)| healthy.as_ref().is_some_and(|revision| definition.compare.same(on, revision));
+            if !state.healthy.as_ref().is_some_and(same) {
+                state.healthy = healthy.map(|revision| (revision, self.facts.now));
+            }
+        }
+    }
+
+    /// A new run begins when the first environment is healthy on another revision.
+    fn begin_run(&mut self, definition: &Definition) {
+        let Some(environment) = definition.environments.first() else { return };
+        let First::Current(revision) = observe::first(environment, self.facts.observations, definition.compare) else { return };
+        if self.next.run.as_ref().is_some_and(|run| definition.compare.same(&run.revision, revision)) {
+            return;
+        }
+        if definition.in_flight == InFlight::Finish && self.goes_on(definition) {
+            return;
+        }
+        let number = self.next.run.as_ref().map_or(0, |run| run.number) + 1;
+        self.next.run = Some(Run { number, revision: revision.to_owned(), since: self.facts.now });
+        for environment in definition.environments.iter().skip(1) {
+            let why = Condition::new("Superseded", format!("superseded by {revision}"));
+            self.give_up(&environment.name, why);
+        }
+    }
+
+    /// Whether the present run is unfinished, and no person is needed to finish it.
+    fn goes_on(&self, definition: &Definition) -> bool {
+        let Some(run) = &self.next.run else { return false };
+        if self.next.abandoned.contains(&run.revision) {
+            return false;
+        }
+        definition.environments.iter().skip(1).find_map(|environment| {
+            let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
+            let promotion = self.next.environments.get(&environment.name).and_then(|state| state.promotion.as_ref());
+            let stuck = promotion.is_some_and(|promotion| {
+                matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
+                    || promotion.phase == Phase::Failed && promotion.due.is_none()
+                    || promotion.completed
+            });
+            (later != Later::Healthy).then_some(!stuck)
+        }) == Some(true)
+    }
+
+    /// Walks the environments up to the first one that does not run the revision, and does what it needs. Returns why the pipeline is
+    /// not done.
+    fn walk(&mut self, definition: &Definition) -> Condition {
+        let Some(first) = definition.environments.first() else { return Condition::default() };
+        let waiting = match observe::first(first, self.facts.observations, definition.compare) {
+            First::Unknown(error) => Some(Condition::new("TargetNotReadable", error)),
+            First::Mixed => Some(Condition::new("EnvironmentNotReady", "Waiting for all targets to have the same revision")),
+            First::Unready(_) => Some(Condition::new("EnvironmentNotReady", "Waiting for all targets to be ready")),
+            First::Current(_) => None,
+        };
+        let Some(run) = self.next.run.clone() else { return waiting.unwrap_or_default() };
+        let mut stopped: Option<Condition> = None;
+        for (place, environment) in definition.environments.iter().enumerate().skip(1) {
+            let name = &environment.name;
+            if stopped.is_some() {
+                self.keep(name);
+                continue;
+            }
+            let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
+            let rollout = |text: &str| Condition::new("WaitingForRollout", format!("{text} {}", run.revision));
+            let stop = match later {
+                Later::Healthy => {
+                    self.arrived(name, &run);
+                    continue;
+                }
+                Later::Unknown(error) => Condition::new("TargetNotReadable", error),
+                Later::Unready => rollout(&format!("not all targets of {name} are healthy on")),
+                Later::Partly => rollout(&format!("not all targets of {name} run")),
+                // While the first environment is in between, what is on its way goes on, but nothing new begins.
+                Later::Absent if waiting.is_some() => Condition::default(),
+                Later::Absent => {
+                    stopped = Some(self.promote(definition, (place, environment), &run));
+                    continue;
+                }
+            };
+            self.keep(name);
+            stopped = Some(stop);
+        }
+        waiting.or(stopped).unwrap_or_default()
+    }
+
+    /// All targets are healthy on the run's revision.
+    fn arrived(&mut self, name: &str, run: &Run) {
+        let Some(promotion) = self.promotion(name).filter(|promotion| promotion.run == run.number && !promotion.completed) else {
+            return;
+        };
+        let open = promotion.clone();
+        promotion.completed = true;
+        if promotion.phase != Phase::Succeeded {
+            promotion.phase = Phase::Succeeded;
+            promotion.why = Condition::new("Running", "all targets run it and are healthy");
+            promotion.due = None;
+            self.take_back(name, open, "this revision already runs in all targets, so nothing is left to merge");
+        }
+        self.tell(name, "completed", "");
+    }
+
+    /// Nothing new begins; what is on its way is watched.
+    fn keep(&mut self, name: &str) {
+        let due = self.promotion(name).filter(|promotion| promotion.phase == Phase::Attempting).and_then(|promotion| promotion.due);
+        if let Some(due) = due {
+            if due > self.facts.now { self.wake_at(due) } else { self.lost(name) }
+        }
+    }
+
+    /// The environment does not run the revision at all: creates the promotion, checks the gates, attempts it.
+    fn promote(&mut self, definition: &Definition, at: (usize, &EnvironmentSpec), run: &Run) -> Condition {
+        let name = &at.1.name;
+        let Some(settings) = definition.promotion(at.1) else {
+            return Condition::new("NoPromotionConfigured", format!("neither {name} nor the pipeline says how to promote into it"));
+        };
+        let current = self.promotion(name).is_some_and(|promotion| promotion.run == run.number);
+        if !current {
+            self.give_up(name, Condition::new("Superseded", format!("superseded by {}", run.revision)));
+            let state = self.next.environments.entry(name.clone()).or_default();
+            state.promotion = Some(Promotion::needed(run, !settings.manual, self.facts.now));
+        }
+        let now = self.facts.now;
+        let Some(promotion) = self.promotion(name) else { return Condition::default() };
+        match promotion.phase {
+            Phase::Waiting => self.pass(at, settings),
+            Phase::Attempting => {
+                self.keep(name);
+                if let Some(due) = self.promotion(name).and_then(|promotion| promotion.due) {
+                    self.wake_at(due);
+                }
+                self.why(name)
+            }
+            Phase::Created => promotion.why.clone(),
+            Phase::Failed => {
+                let changed = promotion.strategy.as_ref().is_some_and(|strategy| *strategy != settings.strategy);
+                let why = promotion.why.clone();
+                match promotion.due {
+                    Some(due) if due > now && !changed => {
+                        self.wake_at(due);
+                        why
+                    }
+                    None if !changed => why,
+                    _ => self.pass(at, settings),
+                }
+            }
+            Phase::Succeeded if promotion.completed => Condition::new(
+                "Drifted",
+                format!("{name} ran {} and does not any more: retry the promotion, or leave it", run.revision),
+            ),
+            Phase::Succeeded => {
+                Condition::new("WaitingForRollout", format!("{} was promoted into {name}, which does not run it yet", run.revision))
+            }
+            Phase::Abandoned | Phase::Rejected => promotion.why.clone(),
+        }
+    }
+
+    /// Attempts a promotion if all gates are open.
+    fn pass(&mut self, at: (usize, &EnvironmentSpec), settings: &PromotionSpec) -> Condition {
+        let name = &at.1.name;
+        let Some(promotion) = self.promotion(name).cloned() else { return Condition::default() };
+        if let Some(Gate { why, opens }) = gates::closed(&self.next, at.0, &promotion, settings, self.facts) {
+            if let Some(opens) = opens.filter(|opens| *opens > self.facts.now) {
+                self.wake_at(opens);
+            }
+            self.blocked(name, &why, settings);
+            return why;
+        }
+        self.attempt(name, settings);
+        self.why(name)
+    }
+
+    fn why(&mut self, name: &str) -> Condition {
+        self.promotion(name).map(|promotion| promotion.why.clone()).unwrap_or_default()
+    }
+
+    /// Tells once for each gate that it is closed, and reminds those who can open it.
+    fn blocked(&mut self, name: &str, why: &Condition, settings: &PromotionSpec) {
+        let now = self.facts.now;
+        let Some(promotion) = self.promotion(name) else { return };
+        let fresh = promotion.why.reason != why.reason;
+        let waits = why.reason == "ApprovalNeeded";
+        promotion.why = why.clone();
+        let remind = settings.approval.remind.filter(|_| waits);
+        let next = remind.map(|remind| promotion.reminded.unwrap_or(promotion.since) + remind);
+        if next.is_some_and(|next| next <= now) {
+            promotion.reminded = Some(now);
+            self.tell(name, "reminded", &now.0.to_string());
+            self.wake_at(now + remind.unwrap_or_default());
+        } else if let Some(next) = next {
+            self.wake_at(next);
+        }
+        if fresh {
+            self.tell(name, if waits { "awaited" } else { "blocked" }, &why.reason);
+        }
+    }
+
+    /// Orders the next attempt.
+    fn attempt(&mut self, name: &str, settings: &PromotionSpec) {
+        let due = self.facts.now + PICK_UP;
+        let now = self.facts.now;
+        let Some(promotion) = self.promotion(name) else { return };
+        promotion.phase = Phase::Attempting;
+        promotion.attempt += 1;
+        promotion.attempted = Some(now);
+        promotion.due = Some(due);
+        promotion.claimed = false;
+        promotion.strategy = Some(settings.strategy.clone());
+        promotion.why = Condition::new("Attempting", format!("{} is being promoted into {name}", promotion.revision));
+        let attempt = Attempt::of(name, promotion);
+        self.orders.push(Order::Attempt(attempt.clone()));
+        self.wake_at(due);
+        self.tell(name, "started", &attempt.attempt.to_string());
+    }
+
+    /// Nobody has told how an attempt ended: whoever had it is gone, or never got it.
+    fn lost(&mut self, name: &str) {
+        let now = self.facts.now;
+        let (namespace, pipeline) = (self.next.namespace.clone(), self.next.name.clone());
+        let Some(promotion) = self.promotion(name) else { return };
+        let wait = backoff(&Attempt::of(name, promotion), (&namespace, &pipeline));
+        let was = if promotion.claimed {
+            "whoever carried out the attempt did not tell how it ended"
+        } else {
+            "nobody took up the attempt"
+        };
+        promotion.phase = Phase::Failed;
+        promotion.why = Condition::new("AttemptLost", was);
+        promotion.due = Some(now + wait);
+    }
+
+    /// Orders the closing of what is due for it.
+    fn close(&mut self) {
+        let now = self.facts.now;
+        let mut orders = vec![];
+        let mut wake = vec![];
+        for (name, state) in &mut self.next.environments {
+            for closing in &mut state.closing {
+                if closing.due <= now {
+                    orders.push(Order::Close(Attempt::of(name, &closing.promotion)));
+                    closing.due = now + PICK_UP;
+                }
+                wake.push(closing.due);
+            }
+        }
+        self.orders.extend(orders);
+        wake.into_iter().for_each(|at| self.wake_at(at));
+    }
+
+    /// A promotion becomes history.
+    pub fn past(&mut self, name: &str, promotion: Promotion) {
+        self.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
+    }
+}

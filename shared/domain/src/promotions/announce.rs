@@ -1,0 +1,47 @@
+//! The events that tell the life of a pipeline: `dev.keelway.promotion.*`. Their ids follow from what they tell.
+
+use super::facts::Attempt;
+use super::state::{Made, Pipeline, Promotion};
+use crate::event::Object;
+use crate::ids::{event_id, hash64};
+use crate::json::canonical;
+use crate::record::Draft;
+use crate::time::Timestamp;
+use serde_json::{Value, json};
+
+/// The `source` of the events of pipelines.
+pub const SOURCE: &str = "keelway-promotions";
+
+/// An event about a promotion. `what`: the last word of its type; `detail` tells repetitions of it apart.
+pub(super) fn about(x: &Pipeline, environment: &str, promotion: &Promotion, what: &str, detail: &str, now: Timestamp) -> Draft {
+    let identity = Attempt::of(environment, promotion).identity(&x.namespace, &x.name);
+    let mut data = Object::from_iter([
+        ("project".into(), x.namespace.as_str().into()),
+        ("pipeline".into(), x.name.as_str().into()),
+        ("environment".into(), environment.into()),
+        ("revision".into(), promotion.revision.as_str().into()),
+        ("run".into(), promotion.run.into()),
+        ("attempt".into(), promotion.attempt.into()),
+    ]);
+    if !promotion.why.reason.is_empty() {
+        data.insert("reason".into(), promotion.why.reason.as_str().into());
+        data.insert("message".into(), promotion.why.message.as_str().into());
+    }
+    match &promotion.effect {
+        Some(Made::PullRequest { number, url, .. }) => {
+            drop(data.insert("pullRequest".into(), json!({"number": number, "url": url})))
+        }
+        Some(Made::Sequence { context }) => drop(data.insert("keptnContext".into(), context.as_str().into())),
+        Some(Made::Notification { .. }) | None => {}
+    }
+    // The same may happen again, a gate may close twice for example: the content and the time are part of the id.
+    let content = hash64(&[canonical(&Value::Object(data.clone())).as_bytes(), &now.0.to_be_bytes()]);
+    Draft {
+        id: Some(event_id(x.id(), &format!("{identity:016x}/{what}/{detail}/{content:016x}")).to_string()),
+        ty: format!("dev.keelway.promotion.{what}"),
+        source: SOURCE.into(),
+        time: now,
+        data,
+        ..Draft::default()
+    }
+}

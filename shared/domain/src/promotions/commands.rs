@@ -1,0 +1,202 @@
+//! What people and tools ask of a pipeline.
+
+use super::advance::Step;
+use super::definition::Definition;
+use super::facts::{At, Command, Decision, Facts, Refused};
+use super::gates::said;
+use super::state::{Condition, MAX_ABANDONED, Note, Phase, Pipeline, Promotion};
+
+/// Decides what a command does.
+pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
+    let Some(definition) = facts.definition else {
+        return unknown(format!("pipeline {} in {} was deleted", x.name, x.namespace));
+    };
+    let mut step = Step::new(x, facts);
+    let done = match command {
+        Command::Approve(at) => approve(&mut step, definition, at, note),
+        Command::Reject(at) => reject(&mut step, definition, at, note),
+        Command::Suspend => {
+            step.next.suspended.get_or_insert_with(|| note.clone());
+            Ok(())
+        }
+        Command::Resume => {
+            step.next.suspended = None;
+            Ok(())
+        }
+        Command::Hold(at) => later(definition, &at.environment).map(|()| {
+            let state = step.next.environments.entry(at.environment.clone()).or_default();
+            if state.hold.as_ref().is_none_or(|(revision, _)| *revision != at.revision) {
+                state.hold = Some((at.revision.clone(), note.clone()));
+            }
+        }),
+        Command::Release(name) => later(definition, name).map(|()| {
+            if let Some(state) = step.next.environments.get_mut(name) {
+                state.hold = None;
+            }
+        }),
+        Command::Abandon(revision) => {
+            abandon(&mut step, revision, note);
+            Ok(())
+        }
+        Command::Retry(name) => retry(&mut step, definition, name, note),
+        Command::Abort(name) => abort(&mut step, definition, name, note),
+    };
+    match done {
+        Ok(()) => step.advance(),
+        Err(refused) => Decision::Refused(refused),
+    }
+}
+
+fn unknown(message: String) -> Decision {
+    Decision::Refused(Refused::Unknown(message))
+}
+
+/// Checks that something can be promoted into an environment.
+fn later(definition: &Definition, name: &str) -> Result<(), Refused> {
+    let names =
+        || definition.environments.iter().skip(1).map(|environment| environment.name.as_str()).collect::<Vec<_>>().join(", ");
+    match definition.environment(name) {
+        None => Err(Refused::Unknown(format!("there is no environment {name:?}: promotions go into {}", names()))),
+        Some((0, _)) => Err(Refused::Conflict(format!(
+            "nothing is promoted into {name}, the first environment: promotions go into {}",
+            names()
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The promotion of that revision into that environment in the present run.
+fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At) -> Result<&'s mut Promotion, Refused> {
+    later(definition, &at.environment)?;
+    let run = step.next.run.as_ref().map(|run| run.number);
+    let revision = step.next.run.as_ref().map(|run| run.revision.clone());
+    let promotion =
+        step.promotion(&at.environment).filter(|promotion| Some(promotion.run) == run && promotion.revision == at.revision);
+    promotion.ok_or_else(|| {
+        let instead = revision.map_or_else(
+            || "nothing yet".to_owned(),
+            |revision| format!("{revision}, as soon as the environments before it run it"),
+        );
+        Refused::Conflict(format!("{} does not wait for {}: it waits for {instead}", at.environment, at.revision))
+    })
+}
+
+fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
+    let settings = definition.environment(&at.environment).and_then(|(_, environment)| definition.promotion(environment));
+    let rule = settings.map(|settings| settings.approval.clone()).unwrap_or_default();
+    let promotion = awaited(step, definition, at)?;
+    match promotion.phase {
+        Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
+        Phase::Abandoned => return Err(Refused::Conflict(format!("{} was abandoned{}", at.revision, after(&promotion.why)))),
+        _ if promotion.approved => return Ok(()),
+        _ => {}
+    }
+    if !rule.approvers.is_empty() && !rule.approvers.contains(&note.by) {
+        return Err(Refused::Conflict(format!(
+            "{:?} does not approve for {}: {} do",
+            note.by,
+            at.environment,
+            rule.approvers.join(", ")
+        )));
+    }
+    if promotion.approvals.iter().any(|given| given.by == note.by) {
+        return Ok(());
+    }
+    promotion.approvals.push(note.clone());
+    promotion.approved = promotion.approvals.len() >= usize::try_from(rule.quorum.max(1)).unwrap_or(usize::MAX);
+    let detail = promotion.approvals.len().to_string();
+    step.tell(&at.environment, "approved", &detail);
+    Ok(())
+}
+
+fn after(why: &Condition) -> String {
+    if why.message.is_empty() { String::new() } else { format!(": {}", why.message) }
+}
+
+fn reject(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
+    let promotion = awaited(step, definition, at)?;
+    match promotion.phase {
+        Phase::Rejected => return Ok(()),
+        Phase::Waiting if !promotion.approved => {}
+        _ => {
+            return Err(Refused::Conflict(format!(
+                "{} does not wait for approval any more: abort the promotion instead",
+                at.revision
+            )));
+        }
+    }
+    promotion.phase = Phase::Rejected;
+    promotion.why = Condition::new("Rejected", format!("rejected{}", said(&note.by, &note.message)));
+    step.tell(&at.environment, "rejected", "");
+    Ok(())
+}
+
+/// No run promotes the revision any more; what is open for it is closed.
+fn abandon(step: &mut Step<'_>, revision: &str, note: &Note) {
+    if step.next.abandoned.iter().any(|known| known == revision) {
+        return;
+    }
+    step.next.abandoned.push(revision.to_owned());
+    let too_many = step.next.abandoned.len().saturating_sub(MAX_ABANDONED);
+    step.next.abandoned.drain(..too_many);
+    let names: Vec<String> = step.next.environments.keys().cloned().collect();
+    for name in names {
+        let why = Condition::new("RevisionAbandoned", format!("{revision} was abandoned{}", said(&note.by, &note.message)));
+        if step.promotion(&name).is_some_and(|promotion| promotion.revision == revision && !promotion.phase.is_final()) {
+            stop(step, &name, why);
+        }
+    }
+}
+
+/// Ends a promotion, and takes back what it has open.
+fn stop(step: &mut Step<'_>, name: &str, why: Condition) {
+    let Some(promotion) = step.promotion(name) else { return };
+    let open = promotion.clone();
+    promotion.phase = Phase::Abandoned;
+    promotion.due = None;
+    promotion.why = why;
+    let comment = promotion.why.message.clone();
+    step.take_back(name, open, &comment);
+    step.tell(name, "abandoned", "");
+}
+
+fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) -> Result<(), Refused> {
+    later(definition, name)?;
+    let run = step.next.run.as_ref().map(|run| run.number);
+    let now = step.facts.now;
+    let Some(promotion) = step.promotion(name).filter(|promotion| Some(promotion.run) == run) else {
+        return Err(Refused::Conflict(format!("no promotion into {name} has been attempted in this run")));
+    };
+    match promotion.phase {
+        Phase::Failed => promotion.due = Some(now),
+        // It had succeeded or was given up: what the next attempt makes is something else than what the last one made.
+        Phase::Abandoned | Phase::Succeeded => {
+            promotion.phase = Phase::Waiting;
+            promotion.again += 1;
+            promotion.attempt = 0;
+            promotion.effect = None;
+            promotion.completed = false;
+            promotion.why = Condition::new("Retried", format!("attempted anew{}", said(&note.by, &note.message)));
+        }
+        Phase::Rejected => {
+            return Err(Refused::Conflict(format!("{} was rejected for {name}{}", promotion.revision, after(&promotion.why))));
+        }
+        Phase::Waiting | Phase::Attempting | Phase::Created => {
+            return Err(Refused::Conflict(format!("the promotion into {name} goes on{}: abort it first", after(&promotion.why))));
+        }
+    }
+    Ok(())
+}
+
+fn abort(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) -> Result<(), Refused> {
+    later(definition, name)?;
+    let why = Condition::new("Aborted", format!("aborted{}", said(&note.by, &note.message)));
+    match step.promotion(name) {
+        Some(promotion) if matches!(promotion.phase, Phase::Attempting | Phase::Created | Phase::Failed) => {
+            stop(step, name, why);
+            Ok(())
+        }
+        Some(promotion) if promotion.phase == Phase::Abandoned => Ok(()),
+        _ => Err(Refused::Conflict(format!("no attempt to promote into {name} is on its way"))),
+    }
+}

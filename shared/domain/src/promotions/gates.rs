@@ -1,0 +1,99 @@
+//! What stands between a promotion that is needed and its first attempt. The gates come in a fixed order, and the first closed one is
+//! told.
+
+use super::definition::{Definition, PromotionSpec};
+use super::facts::Facts;
+use super::state::{Condition, Pipeline, Promotion};
+use super::windows;
+use crate::time::Timestamp;
+
+/// A closed gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gate {
+    /// A word for machines, a sentence for people.
+    pub why: Condition,
+    /// When it opens by itself, as far as is known now.
+    pub opens: Option<Timestamp>,
+}
+
+impl Gate {
+    fn new(reason: &str, message: String, opens: Option<Timestamp>) -> Option<Self> {
+        Some(Self { why: Condition::new(reason, message), opens })
+    }
+}
+
+impl Condition {
+    /// A reason and its sentence.
+    pub fn new(reason: &str, message: impl Into<String>) -> Self {
+        Self { reason: reason.to_owned(), message: message.into() }
+    }
+}
+
+/// The first closed gate before a promotion into the environment at this place.
+pub fn closed(x: &Pipeline, place: usize, promotion: &Promotion, settings: &PromotionSpec, facts: &Facts<'_>) -> Option<Gate> {
+    let definition = facts.definition?;
+    let environment = definition.environments.get(place)?;
+    let state = x.environments.get(&environment.name);
+    let name = &environment.name;
+    if x.abandoned.contains(&promotion.revision) {
+        return Gate::new("RevisionAbandoned", format!("{} was abandoned: it is promoted nowhere", promotion.revision), None);
+    }
+    if let Some(note) = &x.suspended {
+        return Gate::new("Suspended", format!("the pipeline is suspended{}: resume it", said(&note.by, &note.message)), None);
+    }
+    approval(promotion, settings, name)
+        .or_else(|| soak(x, definition, place, facts))
+        .or_else(|| window(settings, facts))
+        .or_else(|| {
+            let (revision, note) =
+                state?.hold.as_ref().filter(|(revision, _)| !definition.compare.same(revision, &promotion.revision))?;
+            let by = said(&note.by, &note.message);
+            Gate::new("Held", format!("{name} is held on {revision}{by}: release it"), None)
+        })
+        .or_else(|| {
+            // The old pull request is closed first. One failure to close it does not hold up its successor.
+            let first = state?.closing.iter().filter(|closing| closing.tries == 0).map(|closing| closing.due).max()?;
+            let message = format!("what is open for an earlier revision in {name} is being closed");
+            Gate::new("Closing", message, Some(first))
+        })
+}
+
+fn approval(promotion: &Promotion, settings: &PromotionSpec, name: &str) -> Option<Gate> {
+    if promotion.approved {
+        return None;
+    }
+    let (given, needed) = (promotion.approvals.len(), settings.approval.quorum.max(1));
+    let so_far = if needed > 1 { format!(" ({given} of {needed} approvals so far)") } else { String::new() };
+    let message = format!("{} waits for approval for {name}{so_far}", promotion.revision);
+    Gate::new("ApprovalNeeded", message, None)
+}
+
+fn soak(x: &Pipeline, definition: &Definition, place: usize, facts: &Facts<'_>) -> Option<Gate> {
+    let before = definition.environments.get(place.checked_sub(1)?)?;
+    let soak = before.soak?;
+    let revision = &x.run.as_ref()?.revision;
+    let healthy = x.environments.get(&before.name).and_then(|state| state.healthy.as_ref());
+    let since = healthy.filter(|(on, _)| definition.compare.same(on, revision)).map(|(_, since)| *since);
+    let ends = since.map(|since| since + soak);
+    if ends.is_some_and(|ends| ends <= facts.now) {
+        return None;
+    }
+    let until = ends.map_or_else(|| "begins when it is healthy there".to_owned(), |ends| format!("until {}", ends.rfc3339()));
+    Gate::new("Soaking", format!("{revision} must be healthy in {} for {soak}: {until}", before.name), ends)
+}
+
+fn window(settings: &PromotionSpec, facts: &Facts<'_>) -> Option<Gate> {
+    match windows::gate(&settings.windows, facts.now) {
+        windows::Gate::Open => None,
+        windows::Gate::Closed(opens) => {
+            let until = opens.map_or_else(|| "it never opens".to_owned(), |opens| format!("it opens at {}", opens.rfc3339()));
+            Gate::new("WindowClosed", format!("the window for promotions is closed: {until}"), opens)
+        }
+    }
+}
+
+/// ` by <whom> (<why>)`, as far as known.
+pub(super) fn said(by: &str, why: &str) -> String {
+    let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
+    if why.is_empty() { by } else { format!("{by} ({why})") }
+}

@@ -1,0 +1,31 @@
+//! The promotions engine's decisions: (state, input, facts) → next state and what it owes.
+//!
+//! A pipeline is level-triggered: [`decide`] applies an input to the state, and then evaluates the whole pipeline against what is
+//! known now ([`advance`]). So it does not matter which observation came first, or whether one was lost: the next evaluation
+//! decides the same.
+
+pub mod definition;
+pub mod observe;
+pub mod windows;
+
+mod advance;
+mod announce;
+mod attempts;
+mod commands;
+mod decide;
+mod facts;
+mod gates;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use facts::{
+    At, Attempt, BACKOFF, BACKOFF_MOST, Closed, Command, Decision, Facts, Input, LEASE, Order, Outcome, PATIENCE, PICK_UP, Past,
+    Refused, Retry, Seen, Transition,
+};
+pub use gates::{Gate, closed};
+pub use state::{Closing, Condition, Environment, MAX_ABANDONED, Made, Note, Phase, Pipeline, Promotion, Run};
+
+/// A transition record of a pipeline; it orders attempts and their closing.
+pub type Record = crate::record::Record<Order>;

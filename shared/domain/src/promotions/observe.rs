@@ -1,0 +1,98 @@
+//! What is known about the targets, and what it says about an environment.
+
+use super::definition::{Compare, EnvironmentSpec, Target};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The newest fact about a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// What it runs; absent if it does not say.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Whether it is healthy on the generation that was asked for.
+    #[serde(rename = "h", default)]
+    pub ready: bool,
+    /// Why it cannot be read. Then nothing else is known.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When it was observed.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
+/// All facts about a pipeline's targets.
+pub type Observations = BTreeMap<Target, Observed>;
+
+/// What the targets of the first environment say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum First<'a> {
+    /// A target cannot be read.
+    Unknown(String),
+    /// They do not all run the same revision.
+    Mixed,
+    /// All run this revision, but not all are healthy.
+    Unready(&'a str),
+    /// All run this revision and are healthy.
+    Current(&'a str),
+}
+
+/// What the targets of a later environment say about a revision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Later {
+    /// A target cannot be read.
+    Unknown(String),
+    /// All run it and are healthy.
+    Healthy,
+    /// All run it, but not all are healthy.
+    Unready,
+    /// Some run it, others do not.
+    Partly,
+    /// None runs it.
+    Absent,
+}
+
+fn unreadable(environment: &EnvironmentSpec, observations: &Observations) -> Option<String> {
+    environment.targets.iter().find_map(|target| match observations.get(target) {
+        None => Some(format!("nothing has been reported about {target} yet")),
+        Some(observed) => observed.error.as_ref().map(|error| format!("{target}: {error}")),
+    })
+}
+
+/// Reads the first environment. Of two reasons, that they run different revisions is told first.
+pub fn first<'a>(environment: &EnvironmentSpec, observations: &'a Observations, compare: Compare) -> First<'a> {
+    if let Some(error) = unreadable(environment, observations) {
+        return First::Unknown(error);
+    }
+    let mut all = environment.targets.iter().filter_map(|target| observations.get(target));
+    let Some(revision) = all.clone().next().and_then(|observed| observed.revision.as_deref()) else { return First::Mixed };
+    if !all.clone().all(|observed| observed.revision.as_deref().is_some_and(|other| compare.same(other, revision))) {
+        return First::Mixed;
+    }
+    if all.all(|observed| observed.ready) { First::Current(revision) } else { First::Unready(revision) }
+}
+
+/// Reads a later environment.
+pub fn later(environment: &EnvironmentSpec, observations: &Observations, revision: &str, compare: Compare) -> Later {
+    if let Some(error) = unreadable(environment, observations) {
+        return Later::Unknown(error);
+    }
+    let all: Vec<&Observed> = environment.targets.iter().filter_map(|target| observations.get(target)).collect();
+    let runs = |observed: &&&Observed| observed.revision.as_deref().is_some_and(|other| compare.same(other, revision));
+    match all.iter().filter(runs).count() {
+        0 => Later::Absent,
+        n if n < all.len() => Later::Partly,
+        _ if all.iter().all(|observed| observed.ready) => Later::Healthy,
+        _ => Later::Unready,
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.cluster {
+            Some(cluster) => write!(f, "{} in cluster {cluster}", self.namespace),
+            None => f.write_str(&self.namespace),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The state of a pipeline: its run, and one current promotion per environment. Closed promotions are history, kept as items of
+//! their own.
+
+use super::definition::Strategy;
+use crate::ids::{RecordId, SubjectId, hash64};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// At most this many revisions are remembered as abandoned; the oldest are forgotten first.
+pub const MAX_ABANDONED: usize = 50;
+
+/// A pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    /// The project it belongs to.
+    pub namespace: String,
+    /// Its name there.
+    pub name: String,
+    /// When it was first applied.
+    pub began: Timestamp,
+    /// The run: the revision that is carried through.
+    pub run: Option<Run>,
+    /// By environment; the first one has no promotion.
+    pub environments: BTreeMap<String, Environment>,
+    /// Nobody promotes anything until it is resumed.
+    pub suspended: Option<Note>,
+    /// Revisions that are not promoted in any run.
+    pub abandoned: Vec<String>,
+    /// What the last evaluation found, for people.
+    pub condition: Condition,
+    /// It was deleted: what is open is closed, then it ends.
+    pub deleted: bool,
+    /// The one pending wake-up.
+    pub wake: Option<Timestamp>,
+    /// The message that set it ([`crate::cause::Cause::id`]): only a redelivery of that message schedules it again.
+    pub armed_by: u64,
+    /// The record of the last transition that had one.
+    pub record: Option<RecordId>,
+}
+
+impl Pipeline {
+    /// A pipeline that has observed nothing.
+    pub fn new(namespace: &str, name: &str, now: Timestamp) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            began: now,
+            run: None,
+            environments: BTreeMap::new(),
+            suspended: None,
+            abandoned: vec![],
+            condition: Condition::default(),
+            deleted: false,
+            wake: None,
+            armed_by: 0,
+            record: None,
+        }
+    }
+
+    /// Its id, in the addresses of its records.
+    pub fn id(&self) -> SubjectId {
+        SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
+    }
+
+    /// Whether it is deleted, and nothing is left to close.
+    pub fn over(&self) -> bool {
+        self.deleted && self.environments.values().all(|environment| environment.closing.is_empty())
+    }
+}
+
+/// A revision on its way through the pipeline. A run begins each time the revision changes, so a revision that comes back is promoted
+/// again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// 1, 2, 3, …
+    #[serde(rename = "n")]
+    pub number: u64,
+    /// What is carried through.
+    #[serde(rename = "r")]
+    pub revision: String,
+    /// When it began.
+    #[serde(rename = "t")]
+    pub since: Timestamp,
+}
+
+/// Who did something, when, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Who.
+    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// When.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+    /// Why.
+    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// The whole pipeline's condition.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// A word for machines; empty = ready.
+    #[serde(rename = "r", default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// A sentence for people.
+    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// An environment of a pipeline.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The promotion into it that is current.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<Promotion>,
+    /// Attempts that are being taken back.
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
+    pub closing: Vec<Closing>,
+    /// The revision it stays on.
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<(String, Note)>,
+    /// The revision on which all its targets are healthy, and since when.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub healthy: Option<(String, Timestamp)>,
+}
+
+/// The promotion of a revision into an environment, in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Promotion {
+    /// The run.
+    #[serde(rename = "n")]
+    pub run: u64,
+    /// What is promoted.
+    #[serde(rename = "r")]
+    pub revision: String,
+    /// Where it is in its life.
+    #[serde(rename = "s")]
+    pub phase: Phase,
+    /// When it was found to be needed.
+    #[serde(rename = "t")]
+    pub since: Timestamp,
+    /// How often it was attempted; the number of the present or last attempt.
+    #[serde(rename = "a", default)]
+    pub attempt: u32,
+    /// How often a person had it attempted anew: part of the identity of what an attempt makes.
+    #[serde(rename = "g", default)]
+    pub again: u32,
+    /// When it was last attempted.
+    #[serde(rename = "at", default, skip_serializing_if = "Option::is_none")]
+    pub attempted: Option<Timestamp>,
+    /// Until then the attempt belongs to whoever carries it out; after a failure, when it is attempted again.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Timestamp>,
+    /// Somebody carries out the attempt.
+    #[serde(rename = "k", default)]
+    pub claimed: bool,
+    /// All targets have been healthy on it in this run.
+    #[serde(rename = "ok", default)]
+    pub completed: bool,
+    /// Who approved it.
+    #[serde(rename = "ap", default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Note>,
+    /// It does not need (any more) approval.
+    #[serde(rename = "y", default)]
+    pub approved: bool,
+    /// When people were last reminded that it waits for approval.
+    #[serde(rename = "re", default, skip_serializing_if = "Option::is_none")]
+    pub reminded: Option<Timestamp>,
+    /// How the present attempt is carried out; a changed definition applies to the next one.
+    #[serde(rename = "st", default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// What the attempt made.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Made>,
+    /// Why it is as it is: a word for machines, a sentence for people.
+    #[serde(rename = "w", default)]
+    pub why: Condition,
+}
+
+impl Promotion {
+    /// A promotion that was found to be needed just now.
+    pub(super) fn needed(run: &Run, approved: bool, now: Timestamp) -> Self {
+        Self {
+            run: run.number,
+            revision: run.revision.clone(),
+            phase: Phase::Waiting,
+            since: now,
+            attempt: 0,
+            again: 0,
+            attempted: None,
+            due: None,
+            claimed: false,
+            completed: false,
+            approvals: vec![],
+            approved,
+            reminded: None,
+            strategy: None,
+            effect: None,
+            why: Condition::default(),
+        }
+    }
+}
+
+/// Where a promotion is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Phase {
+    /// A gate is closed: approval, soak, window, hold, suspension.
+    Waiting,
+    /// An attempt is on its way.
+    Attempting,
+    /// The attempt made something that takes its time: a pull request is open, a sequence runs.
+    Created,
+    /// The attempt failed; it is repeated when due.
+    Failed,
+    /// Done.
+    Succeeded,
+    /// The pull request was closed, or a person gave it up: no further attempt in this run.
+    Abandoned,
+    /// A person rejected it: no further attempt in this run.
+    Rejected,
+}
+
+impl Phase {
+    /// Whether it never changes again, unless a person asks for another attempt.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Abandoned | Self::Rejected)
+    }
+}
+
+/// What an attempt made outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Made {
+    /// A pull request.
+    PullRequest {
+        /// Its number at the host.
+        number: u64,
+        /// Where people find it.
+        url: String,
+        /// Its branch.
+        branch: String,
+        /// The newest commit of the branch, as Keelway wrote it.
+        head: String,
+        /// Whether the host could merge it, as far as it says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mergeable: Option<bool>,
+    },
+    /// A delivery.
+    Sequence {
+        /// Its context.
+        context: String,
+    },
+    /// A notification.
+    Notification {
+        /// Its id.
+        id: String,
+    },
+}
+
+/// An attempt that is being taken back: its pull request is closed, once nobody can be working on it any more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Closing {
+    /// As it was when it was given up.
+    #[serde(rename = "p")]
+    pub promotion: Promotion,
+    /// Not before: until then, somebody may still be making the pull request.
+    #[serde(rename = "d")]
+    pub due: Timestamp,
+    /// How often closing was tried.
+    #[serde(rename = "n", default)]
+    pub tries: u32,
+    /// What the comment says.
+    #[serde(rename = "m")]
+    pub comment: String,
+}

@@ -1,0 +1,230 @@
+//! Carries out what pipelines have decided: attempts, their closing, and looks at open pull requests. All of it waits for other people's
+//! servers, so it has a queue and a function of its own.
+//!
+//! Usually once: an attempt is begun by one conditional write, and whoever begins it looks for what an earlier one may have made, by an
+//! identity that all attempts share, before it makes anything.
+
+use super::message::{Address, Job, Message};
+use super::{ATTEMPTS, Promotions, keys, watch};
+use crate::ports::{PortError, Ports, Query};
+use crate::protocol::{Engine, Handled, Loaded};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::definition::Strategy;
+use keelway_domain::promotions::{Attempt, Closed, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::time::{Span, Timestamp};
+use std::future::Future;
+
+/// At most so many open pull requests of one repository are looked at at once.
+const REQUESTS: usize = 1000;
+
+/// One attempt, with everything that carrying it out takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Of which pipeline.
+    pub of: Address,
+    /// Which.
+    pub attempt: Attempt,
+    /// How.
+    pub strategy: Strategy,
+    /// What it made before, if that is known.
+    pub made: Option<Made>,
+}
+
+impl Task {
+    /// What its effect is known by outside.
+    pub fn identity(&self) -> u64 {
+        self.attempt.identity(&self.of.namespace, &self.of.name)
+    }
+}
+
+/// What is seen of a repository's pull requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// For each one asked for, in that order, what became of it; `None`: nothing new.
+    pub requests: Vec<Option<Seen>>,
+    /// The host's mark of this answer: the next look is cheaper with it.
+    pub mark: Option<String>,
+    /// The host wants no look before this time.
+    pub not_before: Option<Timestamp>,
+}
+
+/// The servers of other people. Each method may be called again after it has had its effect: it looks first.
+pub trait Outside: Send + Sync {
+    /// Carries out an attempt, unless something with its identity is there already.
+    fn carry_out(&self, task: &Task) -> impl Future<Output = Result<Outcome, PortError>> + Send;
+    /// Takes back what an attempt made, found by its identity if it is not known, with a comment.
+    fn take_back(&self, task: &Task, comment: &str) -> impl Future<Output = Result<Closed, PortError>> + Send;
+    /// Looks at pull requests of one repository.
+    fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> impl Future<Output = Result<Sight, PortError>> + Send;
+}
+
+/// A delivery of attempts.
+pub type Delivery = crate::protocol::Delivery<Job>;
+
+/// Carries out attempts.
+pub struct Attempts<P, O> {
+    pipelines: Promotions<P>,
+    outside: O,
+}
+
+impl<P: Ports, O: Outside> Attempts<P, O> {
+    /// On these ports.
+    pub fn new(pipelines: Promotions<P>, outside: O) -> Self {
+        Self { pipelines, outside }
+    }
+
+    async fn state(&self, of: &Address) -> Result<Option<Pipeline>, PortError> {
+        let item = self.pipelines.ports.get(&keys::pipeline(of)).await?;
+        Ok(item.as_ref().map(Loaded::<Pipeline>::read).transpose()?.map(|loaded| loaded.x))
+    }
+
+    async fn attempt(
+        &self,
+        of: &Address,
+        attempt: &Attempt,
+        strategy: Option<&Strategy>,
+        cause: Cause,
+    ) -> Result<Handled, PortError> {
+        let begun = self.pipelines.turn(of, Input::Begin(attempt), cause).await?;
+        let x = self.state(of).await?;
+        let present = |promotion: &&Promotion| {
+            attempt.is_of(promotion) && promotion.attempt == attempt.attempt && promotion.phase == Phase::Attempting
+        };
+        // The evaluation that began it may have found that it is not needed any more.
+        let begun =
+            x.as_ref().and_then(|x| promotion(x, attempt)).filter(|promotion| begun == Handled::Committed && present(promotion));
+        if let Some(task) = begun.and_then(|promotion| task(of, attempt, promotion)) {
+            let outcome = self.outside.carry_out(&task).await?;
+            let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
+            if ended != Handled::Stale {
+                return Ok(ended);
+            }
+        }
+        self.tidy(of, attempt, strategy).await
+    }
+
+    /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still knows of
+    /// it.
+    async fn tidy(&self, of: &Address, attempt: &Attempt, strategy: Option<&Strategy>) -> Result<Handled, PortError> {
+        let x = self.state(of).await?;
+        let state = x.as_ref().and_then(|x| x.environments.get(&attempt.environment));
+        let awaited = state.is_some_and(|state| {
+            state.promotion.as_ref().is_some_and(|promotion| attempt.is_of(promotion) && !promotion.phase.is_final())
+                || state.closing.iter().any(|closing| attempt.is_of(&closing.promotion))
+        });
+        if let Some(strategy) = strategy.filter(|strategy| !awaited && !matches!(strategy, Strategy::Notification(_))) {
+            let task = Task { of: of.clone(), attempt: attempt.clone(), strategy: strategy.clone(), made: None };
+            if let Closed::Failed(_) = self.outside.take_back(&task, "this promotion is not awaited any more").await? {
+                let reason = format!("{of}: what an attempt for {} made could not be taken back", attempt.environment);
+                return Err(PortError::Retry { request: "attempt", reason });
+            }
+        }
+        Ok(Handled::Stale)
+    }
+
+    async fn close(&self, of: &Address, attempt: &Attempt, cause: Cause) -> Result<Handled, PortError> {
+        let Some(x) = self.state(of).await? else { return Ok(Handled::Stale) };
+        let closing = x.environments.get(&attempt.environment).map(|state| state.closing.as_slice()).unwrap_or_default();
+        let Some(closing) = closing.iter().find(|closing| attempt.is_of(&closing.promotion)) else { return Ok(Handled::Stale) };
+        let how = match task(of, attempt, &closing.promotion) {
+            Some(task) => self.outside.take_back(&task, &closing.comment).await?,
+            None => Closed::Closed,
+        };
+        self.pipelines.turn(of, Input::Closed(attempt, &how), cause).await
+    }
+
+    /// One look at a repository: every pipeline with an open pull request there learns what became of it.
+    async fn look(&self, repository: &str, at: Timestamp) -> Result<Handled, PortError> {
+        let ports = &self.pipelines.ports;
+        let item = ports.get(&keys::repository(repository)).await?;
+        if watch::next(item.as_ref()) != Some(at) {
+            return Ok(Handled::Stale);
+        }
+        if ports.now() < at {
+            watch::arm(ports, repository, at).await?;
+            return Ok(Handled::Settled);
+        }
+        let query = Query::table(keys::repository_partition(repository), 100).prefix(keys::OPEN);
+        let (entries, _) = table::all(ports, query, REQUESTS).await?;
+        let mut tasks = vec![];
+        let mut youngest: Option<Timestamp> = None;
+        for entry in &entries {
+            let of = entry.text("ns").zip(entry.text("na"));
+            let attempt = entry.text("j").and_then(|text| serde_json::from_str::<Attempt>(text).ok());
+            let Some((of, attempt)) = of.zip(attempt) else { continue };
+            let of = Address { namespace: of.0.to_owned(), name: of.1.to_owned() };
+            let x = self.state(&of).await?;
+            let open = x.as_ref().and_then(|x| promotion(x, &attempt));
+            let open = open.filter(|promotion| attempt.is_of(promotion) && promotion.phase == Phase::Created);
+            match open.and_then(|promotion| Some((promotion, task(&of, &attempt, promotion)?))) {
+                Some((promotion, task)) => {
+                    youngest = youngest.max(promotion.attempted);
+                    tasks.push(task);
+                }
+                None => watch::forget(ports, repository, &of, &attempt).await?,
+            }
+        }
+        if tasks.is_empty() {
+            let _ = watch::write(ports, repository, item.as_ref(), None, Default::default()).await?;
+            return Ok(Handled::Settled);
+        }
+        let mark = item.as_ref().and_then(|item| item.text("etag"));
+        let sight = self.outside.look(repository, &tasks, mark).await?;
+        let letters: Vec<_> = tasks
+            .iter()
+            .zip(&sight.requests)
+            .filter_map(|(task, seen)| Some((task, seen.clone()?)))
+            .map(|(task, seen)| {
+                let repository = Some(repository.to_owned());
+                Message::Seen { to: task.of.clone(), attempt: task.attempt.clone(), seen, repository }.letter()
+            })
+            .collect();
+        table::send_all(ports, &letters).await?;
+        let age = youngest.map_or(Span(0), |youngest| ports.now() - youngest);
+        let next = (ports.now() + watch::pause(age)).max(sight.not_before.unwrap_or_default());
+        if watch::write(ports, repository, item.as_ref(), Some(next), watch::etag(sight.mark.as_deref())).await? {
+            watch::arm(ports, repository, next).await?;
+        }
+        Ok(Handled::Committed)
+    }
+}
+
+fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
+    x.environments.get(&attempt.environment)?.promotion.as_ref()
+}
+
+fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
+    let strategy = promotion.strategy.clone()?;
+    Some(Task { of: of.clone(), attempt: attempt.clone(), strategy, made: promotion.effect.clone() })
+}
+
+impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
+    type Ports = P;
+    type State = Pipeline;
+    type Message = Job;
+
+    const NAME: &'static str = ATTEMPTS;
+
+    fn ports(&self) -> &P {
+        &self.pipelines.ports
+    }
+    fn retention(&self) -> Span {
+        self.pipelines.limits.retention
+    }
+    fn is_wake_up(message: &Job) -> bool {
+        matches!(message, Job::Look { .. })
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let reason = "no event is meant for this queue";
+        crate::protocol::invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await
+    }
+    async fn message(&self, message: &Job, cause: Cause) -> Result<Handled, PortError> {
+        match message {
+            Job::Attempt { of, attempt, strategy } => self.attempt(of, attempt, strategy.as_ref(), cause).await,
+            Job::Close { of, attempt, .. } => self.close(of, attempt, cause).await,
+            Job::Look { repository, at } => self.look(repository, *at).await,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How a pipeline is stored. What commits rarely change together has attributes of its own: a commit writes only those that differ.
+
+use super::keys;
+use crate::item::{Attrs, Item, Key};
+use crate::keys::{record_id, record_sort};
+use crate::ports::PortError;
+use keelway_domain::ids::SubjectId;
+use keelway_domain::promotions::Pipeline;
+use keelway_domain::time::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The newest format of a pipeline that this code knows.
+pub const FORMAT: i64 = 1;
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A member that is stored as JSON; absent: its default.
+pub(super) fn member<T: DeserializeOwned + Default>(item: &Item, name: &str) -> Result<T, PortError> {
+    let Some(text) = item.text(name) else { return Ok(T::default()) };
+    serde_json::from_str(text)
+        .map_err(|error| PortError::Refused { request: "decode", reason: format!("{}: attribute {name}: {error}", item.key) })
+}
+
+/// The attributes of a pipeline. `expires`: when a deleted one is removed.
+pub fn attributes(x: &Pipeline, key: Key, expires: Timestamp) -> Attrs {
+    let some = |text: String, empty: bool| (!empty).then_some(text);
+    Item::new(key)
+        .with("ns", x.namespace.as_str())
+        .with("na", x.name.as_str())
+        .with("be", x.began.0)
+        .with_some("ru", x.run.as_ref().map(json))
+        .with_some("en", some(json(&x.environments), x.environments.is_empty()))
+        .with_some("su", x.suspended.as_ref().map(json))
+        .with_some("ab", some(json(&x.abandoned), x.abandoned.is_empty()))
+        .with_some("co", some(json(&x.condition), x.condition.reason.is_empty()))
+        .with_some("dl", x.deleted.then_some(1i64))
+        .with_some("wk", x.wake.map(|wake| wake.0))
+        .with_some("wb", x.wake.map(|_| crate::keys::hash(x.armed_by)))
+        .with_some("re", x.record.map(|id| record_sort(&id)))
+        .with_some("ttl", x.over().then_some(expires.0 / 1000))
+        .attrs
+}
+
+/// Reads a pipeline.
+///
+/// # Errors
+/// [`PortError::Refused`] for an item that cannot be read.
+pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
+    let text = |name: &'static str| {
+        let reason = || format!("{}: attribute {name} is missing", item.key);
+        item.text(name).map(str::to_owned).ok_or_else(|| PortError::Refused { request: "decode", reason: reason() })
+    };
+    Ok(Pipeline {
+        namespace: text("ns")?,
+        name: text("na")?,
+        began: Timestamp(item.number("be").unwrap_or_default()),
+        run: member(item, "ru")?,
+        environments: member(item, "en")?,
+        suspended: member(item, "su")?,
+        abandoned: member(item, "ab")?,
+        condition: member(item, "co")?,
+        deleted: item.number("dl").is_some(),
+        wake: item.number("wk").map(Timestamp),
+        armed_by: item.text("wb").and_then(SubjectId::parse).map_or(0, |id| id.0),
+        record: item.text("re").and_then(record_id),
+    })
+}
+
+/// The item of a promotion that has become history.
+pub fn past(of: &super::Address, past: &keelway_domain::promotions::Past, expires: Timestamp) -> Item {
+    Item::new(Key::new(keys::pipeline_partition(of), keys::history(past))).with("j", json(past)).with("ttl", expires.0 / 1000)
+}

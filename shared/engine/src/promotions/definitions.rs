@@ -1,0 +1,198 @@
+//! Pipelines as they are applied. Definitions have no effects of their own, so the API writes them itself, and then wakes the pipeline.
+
+use super::message::{Address, Message};
+use super::{Promotions, codec, keys, observations};
+use crate::item::{Item, Key, MAX_ITEM_BYTES, Name};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
+use crate::table;
+use keelway_domain::promotions::Pipeline;
+use keelway_domain::promotions::definition::{Definition, Target};
+use keelway_domain::time::Timestamp;
+use std::collections::BTreeSet;
+
+/// The newest format of a definition that this code knows.
+const FORMAT: i64 = 1;
+
+/// A definition in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// What it says.
+    pub definition: Definition,
+    /// The text as it was applied.
+    pub source: String,
+    /// When it was last changed.
+    pub at: Timestamp,
+    /// How often it was changed.
+    pub version: i64,
+}
+
+/// What became of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in force.
+    Changed,
+    /// It was in force already.
+    Unchanged,
+    /// It does not fit into one item: shorten it.
+    TooLarge,
+}
+
+/// Reads a definition; `None` for one that was deleted.
+///
+/// # Errors
+/// [`PortError::Retry`] for a newer format, [`PortError::Refused`] for an item that cannot be read.
+pub fn read(item: &Item) -> Result<Option<Applied>, PortError> {
+    check_format(item, FORMAT)?;
+    let Some(definition) = codec::member::<Option<Definition>>(item, "j")? else { return Ok(None) };
+    Ok(Some(Applied {
+        definition,
+        source: item.text("src").unwrap_or_default().to_owned(),
+        at: Timestamp(item.number("at").unwrap_or_default()),
+        version: item.version(),
+    }))
+}
+
+impl<P: Ports> Promotions<P> {
+    /// Puts a definition in force, and wakes its pipeline.
+    ///
+    /// # Errors
+    /// Of the ports. Applying it again completes what was begun.
+    pub async fn apply(&self, to: &Address, definition: &Definition, source: &str) -> Result<Outcome, PortError> {
+        let text = serde_json::to_string(definition).unwrap_or_default();
+        let key = keys::definition(to);
+        for _ in 0..COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            let old = found.as_ref().map(read).transpose()?.flatten();
+            let version = found.as_ref().map_or(0, Item::version);
+            let item = Item::new(key.clone())
+                .with("j", text.as_str())
+                .with("src", source)
+                .with("at", self.ports.now().0)
+                .with("v", version + 1)
+                .with("f", FORMAT);
+            if item.size() > MAX_ITEM_BYTES - 1024 {
+                return Ok(Outcome::TooLarge);
+            }
+            // The targets' entries come first: a pipeline that is woken for nothing does nothing, but one that is not woken hangs.
+            self.depend(to, definition).await?;
+            let state = Pipeline::new(&to.namespace, &to.name, self.ports.now());
+            drop(self.ports.write(&create(&state, self.ports.now() + self.limits.retention)).await?);
+            let unchanged = old.as_ref().is_some_and(|old| old.definition == *definition && old.source == source);
+            if !unchanged {
+                let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
+                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
+                    continue;
+                }
+            }
+            if let Some(old) = &old {
+                self.depend_no_more(to, &old.definition, Some(definition)).await?;
+            }
+            let version = if unchanged { version } else { version + 1 };
+            self.wake(to, format!("definition {version}")).await?;
+            return Ok(if unchanged { Outcome::Unchanged } else { Outcome::Changed });
+        }
+        Err(contended(key))
+    }
+
+    /// Deletes a definition: its pipeline closes what it has open, and ends. `false`: there is none.
+    ///
+    /// # Errors
+    /// Of the ports. Deleting it again completes what was begun.
+    pub async fn delete(&self, to: &Address) -> Result<bool, PortError> {
+        let key = keys::definition(to);
+        for _ in 0..COMMIT_TRIES {
+            let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
+            let Some(old) = read(&found)? else {
+                self.wake(to, format!("definition {}", found.version())).await?;
+                return Ok(false);
+            };
+            // A tombstone keeps the version rising: whoever applied the definition last, and was slow, does not bring it back.
+            let expires = self.ports.now() + self.limits.retention;
+            let tombstone = Item::new(key.clone()).with("v", old.version + 1).with("f", FORMAT).with("ttl", expires.0 / 1000);
+            if self.ports.write(&Write::Put(tombstone, Condition::Version(old.version))).await? == Written::Done {
+                self.depend_no_more(to, &old.definition, None).await?;
+                self.wake(to, format!("definition {}", old.version + 1)).await?;
+                return Ok(true);
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// A definition in force.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn definition(&self, to: &Address) -> Result<Option<Applied>, PortError> {
+        Ok(self.ports.get(&keys::definition(to)).await?.as_ref().map(read).transpose()?.flatten())
+    }
+
+    /// A page of a namespace's pipelines by name, and where the next one begins.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn definitions(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
+        let partition = keys::definitions(namespace);
+        let cursor = after.map(|name| Cursor { key: Key::new(partition.clone(), name), index_sort: None });
+        let page = self.ports.query(&Query::table(partition, limit).after(cursor)).await?;
+        let mut all = vec![];
+        for item in &page.items {
+            if let Some(applied) = read(item)? {
+                all.push((Address { namespace: namespace.to_owned(), name: item.key.sk.clone() }, applied));
+            }
+        }
+        Ok((all, page.next.map(|next| next.key.sk)))
+    }
+
+    /// Sends a pipeline a message to look at everything again. `because` tells what caused it.
+    pub(super) async fn wake(&self, to: &Address, because: String) -> Result<(), PortError> {
+        table::send_all(&self.ports, &[Message::Evaluate { to: to.clone(), because }.letter()]).await
+    }
+
+    /// Enters the pipeline with each of its targets. What was observed there so far is kept from now on.
+    async fn depend(&self, to: &Address, definition: &Definition) -> Result<(), PortError> {
+        let targets: BTreeSet<&Target> = definition.targets().collect();
+        let entry = |target: &&Target| {
+            Item::new(keys::depends(&definition.app, target, to)).with("ns", to.namespace.as_str()).with("na", to.name.as_str())
+        };
+        table::record(&self.ports, targets.iter().map(entry).collect(), vec![]).await?;
+        let wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
+        for item in table::read(&self.ports, &wanted).await?.values().filter(|item| item.number("ttl").is_some()) {
+            let keep = Write::Update {
+                key: item.key.clone(),
+                condition: Condition::Version(item.version()),
+                set: [(Name::Borrowed("v"), (item.version() + 1).into())].into(),
+                remove: vec![Name::Borrowed("ttl")],
+                raise: false,
+            };
+            // If it changed in between, the newer fact found the entry, and is kept.
+            drop(self.ports.write(&keep).await?);
+        }
+        Ok(())
+    }
+
+    async fn depend_no_more(&self, to: &Address, old: &Definition, new: Option<&Definition>) -> Result<(), PortError> {
+        let keys_of = |definition: &Definition| -> BTreeSet<Key> {
+            definition.targets().map(|target| keys::depends(&definition.app, target, to)).collect()
+        };
+        let kept = new.map(keys_of).unwrap_or_default();
+        let gone: Vec<Key> = keys_of(old).difference(&kept).cloned().collect();
+        table::record(&self.ports, vec![], gone).await
+    }
+
+    /// What is known about a pipeline's targets.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn observations(
+        &self,
+        definition: &Definition,
+    ) -> Result<keelway_domain::promotions::observe::Observations, PortError> {
+        observations::of(&self.ports, definition).await
+    }
+}

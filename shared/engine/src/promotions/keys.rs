@@ -1,0 +1,83 @@
+//! The table keys of everything about promotions. One partition per pipeline (its state, records and history), one per target (the
+//! newest fact, and which pipelines depend on it), one per repository (the open pull requests to look at).
+
+use super::message::Address;
+use crate::item::Key;
+use crate::keys::{MAIN, hash, ms};
+use keelway_domain::ids::hash64;
+use keelway_domain::promotions::definition::{App, Target};
+use keelway_domain::promotions::{Attempt, Past};
+
+/// The partition of a pipeline.
+pub fn pipeline_partition(to: &Address) -> String {
+    format!("P#{}#{}", to.namespace, to.name)
+}
+
+/// The state of a pipeline.
+pub fn pipeline(to: &Address) -> Key {
+    Key::new(pipeline_partition(to), MAIN)
+}
+
+/// The partition that lists the pipelines of a namespace.
+pub fn definitions(namespace: &str) -> String {
+    format!("PD#{namespace}")
+}
+
+/// What a pipeline is to do.
+pub fn definition(to: &Address) -> Key {
+    Key::new(definitions(&to.namespace), to.name.clone())
+}
+
+/// What a promotion's place in a pipeline's history begins with.
+pub const HISTORY: &str = "H#";
+
+/// The sort key of a promotion that has left the state.
+pub fn history(past: &Past) -> String {
+    let promotion = &past.promotion;
+    format!("{HISTORY}{}#{:06}#{}#{}", ms(past.at), promotion.run, past.environment, promotion.again)
+}
+
+/// The partition of a target: an application in a namespace of a cluster. Its name is hashed, because clusters and kinds may have
+/// names of any length.
+pub fn target_partition(app: &App, target: &Target) -> String {
+    let cluster = target.cluster.as_deref().unwrap_or_default();
+    let parts = [cluster, &target.namespace, group(&app.api_version), &app.kind, &app.name].map(str::as_bytes);
+    format!("O#{}", hash(hash64(&[b"target", parts[0], parts[1], parts[2], parts[3], parts[4]])))
+}
+
+/// The API group of `group/version`: an upgrade of the version does not make another object.
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The newest fact about a target.
+pub fn observation(app: &App, target: &Target) -> Key {
+    Key::new(target_partition(app, target), MAIN)
+}
+
+/// What the entries of the pipelines that depend on a target begin with.
+pub const DEPENDS: &str = "P#";
+
+/// Says that a pipeline depends on a target.
+pub fn depends(app: &App, target: &Target, to: &Address) -> Key {
+    Key::new(target_partition(app, target), format!("{DEPENDS}{}#{}", to.namespace, to.name))
+}
+
+/// The partition of a repository.
+pub fn repository_partition(url: &str) -> String {
+    format!("R#{}", hash(hash64(&[b"repository", url.as_bytes()])))
+}
+
+/// When a repository is looked at next.
+pub fn repository(url: &str) -> Key {
+    Key::new(repository_partition(url), MAIN)
+}
+
+/// What the entries of open pull requests begin with.
+pub const OPEN: &str = "Q#";
+
+/// An open pull request of ours.
+pub fn open_request(url: &str, to: &Address, attempt: &Attempt) -> Key {
+    let identity = hash(attempt.identity(&to.namespace, &to.name));
+    Key::new(repository_partition(url), format!("{OPEN}{identity}"))
+}

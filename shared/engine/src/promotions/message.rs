@@ -1,0 +1,138 @@
+//! The messages of the engine: to pipelines, and to whoever carries out their attempts. Each may arrive twice, late, or when it is no
+//! longer needed.
+
+use super::{ATTEMPTS, NAME};
+use crate::protocol::{Letter, delivery};
+use keelway_domain::promotions::definition::Strategy;
+use keelway_domain::promotions::{Attempt, Closed, Command, Note, Outcome, Pipeline, Seen};
+use keelway_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The address of a message.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Address {
+    /// The project.
+    #[serde(rename = "p")]
+    pub namespace: String,
+    /// The pipeline.
+    #[serde(rename = "n")]
+    pub name: String,
+}
+
+impl Address {
+    /// Of a pipeline.
+    pub fn of(x: &Pipeline) -> Self {
+        Self { namespace: x.namespace.clone(), name: x.name.clone() }
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A message to a pipeline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Message {
+    /// Something it depends on has changed.
+    Evaluate {
+        /// Whom.
+        to: Address,
+        /// What has changed; tells apart what caused the message.
+        because: String,
+    },
+    /// The wake-up for this time.
+    Wake {
+        /// Whom.
+        to: Address,
+        /// When.
+        at: Timestamp,
+    },
+    /// An attempt was carried out.
+    Ended {
+        /// Whom.
+        to: Address,
+        /// Which.
+        attempt: Attempt,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// Somebody looked at what an attempt made.
+    Seen {
+        /// Whom.
+        to: Address,
+        /// Which.
+        attempt: Attempt,
+        /// What was seen.
+        seen: Seen,
+        /// In which repository; none for a sequence.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repository: Option<String>,
+    },
+    /// Somebody tried to take an attempt back.
+    Closed {
+        /// Whom.
+        to: Address,
+        /// Which.
+        attempt: Attempt,
+        /// How that went.
+        how: Closed,
+    },
+    /// A person or a tool asks for something.
+    Command {
+        /// Whom.
+        to: Address,
+        /// For what.
+        command: Command,
+        /// Who, when and why.
+        note: Note,
+    },
+}
+
+impl Message {
+    /// The message, addressed to the queue of pipelines.
+    pub fn letter(&self) -> Letter {
+        Letter { to: NAME, body: delivery::body(self) }
+    }
+}
+
+/// A message to whoever carries out attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Job {
+    /// Carry out an attempt.
+    Attempt {
+        /// Of which pipeline.
+        of: Address,
+        /// Which.
+        attempt: Attempt,
+        /// How, as far as known: whoever comes too late takes back what was made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        strategy: Option<Strategy>,
+    },
+    /// Take it back.
+    Close {
+        /// Of which pipeline.
+        of: Address,
+        /// Which.
+        attempt: Attempt,
+        /// When that was due: a later job for the same attempt is another one.
+        due: Timestamp,
+    },
+    /// Look at the open pull requests of a repository.
+    Look {
+        /// Its URL.
+        repository: String,
+        /// For when the look was planned; if another one is planned now, this one has been replaced.
+        at: Timestamp,
+    },
+}
+
+impl Job {
+    /// The message, addressed to the queue of attempts.
+    pub fn letter(&self) -> Letter {
+        Letter { to: ATTEMPTS, body: delivery::body(self) }
+    }
+}

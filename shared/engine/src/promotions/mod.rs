@@ -1,0 +1,184 @@
+//! The promotions engine: level-triggered pipelines. A pipeline is the subject of its messages.
+//!
+//! [`Promotions`] decides: every message ends in an evaluation of the whole pipeline ([`keelway_domain::promotions::decide`]).
+//! [`attempts::Attempts`] carries out what was decided, on a queue and in a function of its own, because it waits for other people's
+//! servers. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
+
+pub mod attempts;
+pub mod codec;
+pub mod definitions;
+pub mod keys;
+mod look;
+pub mod message;
+pub mod observations;
+mod subject;
+mod watch;
+
+pub use message::{Address, Job, Message};
+
+use crate::item::Key;
+use crate::ports::{Condition, PortError, Ports, Write};
+use crate::protocol::sweep::Tick;
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, run, settle};
+use crate::table::Items;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::observe::Observations;
+use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, Refused, decide};
+use keelway_domain::time::Span;
+use subject::{Watch, open_requests};
+
+/// The engine's name, and that of its queue.
+pub const NAME: &str = "promotions";
+/// The queue of attempts.
+pub const ATTEMPTS: &str = "attempts";
+
+/// Settings of the installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long history is kept. Default 90 days.
+    pub retention: Span,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { retention: Span::minutes(90 * 24 * 60) }
+    }
+}
+
+/// A delivery of this engine.
+pub type Delivery = crate::protocol::Delivery<Message>;
+/// A pipeline and the version of its item.
+pub type Loaded = crate::protocol::Loaded<Pipeline>;
+
+/// The engine on its ports.
+pub struct Promotions<P> {
+    ports: P,
+    limits: Limits,
+}
+
+impl<P: Ports> Promotions<P> {
+    /// An engine on these ports.
+    pub fn new(ports: P, limits: Limits) -> Self {
+        Self { ports, limits }
+    }
+
+    /// Gives a pipeline an input.
+    pub(crate) async fn turn(&self, to: &Address, input: Input<'_>, cause: Cause) -> Result<Handled, PortError> {
+        run(self, cause, &Turn { to, input, cause }).await
+    }
+}
+
+impl<P: Ports> Engine for Promotions<P> {
+    type Ports = P;
+    type State = Pipeline;
+    type Message = Message;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &P {
+        &self.ports
+    }
+    fn retention(&self) -> Span {
+        self.limits.retention
+    }
+    /// An evaluation depends on the clock like a wake-up: windows open, and pauses end.
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. } | Message::Evaluate { .. })
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        self.observed_by_event(event, cause).await
+    }
+    async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
+        let (to, input) = match message {
+            Message::Evaluate { to, .. } => (to, Input::Evaluate),
+            Message::Wake { to, at } => (to, Input::Wake(*at)),
+            Message::Ended { to, attempt, outcome } => (to, Input::Ended(attempt, outcome)),
+            Message::Seen { to, attempt, seen, .. } => (to, Input::Seen(attempt, seen)),
+            Message::Closed { to, attempt, how } => (to, Input::Closed(attempt, how)),
+            Message::Command { to, command, note } => (to, Input::Command(command, note)),
+        };
+        let handled = self.turn(to, input, cause).await?;
+        if let (Handled::Stale, Message::Seen { attempt, repository: Some(repository), .. }) = (handled, message) {
+            watch::forget(&self.ports, repository, to, attempt).await?;
+        }
+        Ok(handled)
+    }
+    async fn perform(&self, _: &Pipeline, duty: &Watch) -> Result<(), PortError> {
+        watch::plan(&self.ports, &duty.repository).await
+    }
+    async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        look::look(self, open, tick).await
+    }
+}
+
+/// An input on its way to a pipeline.
+struct Turn<'a> {
+    to: &'a Address,
+    input: Input<'a>,
+    cause: Cause,
+}
+
+impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
+    fn key(&self) -> Key {
+        keys::pipeline(self.to)
+    }
+
+    fn reads(&self) -> Vec<Key> {
+        vec![keys::definition(self.to)]
+    }
+
+    async fn decide(&self, engine: &Promotions<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Pipeline>, PortError> {
+        let definition = items.get(&keys::definition(self.to)).map(definitions::read).transpose()?.flatten();
+        let observations = match &definition {
+            Some(applied) => observations::of(&engine.ports, &applied.definition).await?,
+            None => Observations::new(),
+        };
+        let now = engine.ports.now();
+        let old = found.map(|loaded| &loaded.x);
+        let x = match (old, &definition) {
+            (Some(x), Some(_)) => x.clone(),
+            (Some(x), None) if !x.over() => x.clone(),
+            (None, Some(_)) => Pipeline::new(&self.to.namespace, &self.to.name, now),
+            (_, None) => return Ok(Verdict::Done(Handled::Stale)),
+        };
+        let facts = Facts {
+            now,
+            cause: self.cause,
+            definition: definition.as_ref().map(|applied| &applied.definition),
+            observations: &observations,
+        };
+        match decide(&x, self.input, &facts) {
+            Decision::Commit(transition) => {
+                let mut change = Change::new(old, transition.next, transition.record);
+                let expires = now + engine.limits.retention;
+                // With the commit or not at all: a writer that loses its race leaves no history.
+                let past = transition.past.iter().map(|past| Write::Put(codec::past(self.to, past, expires), Condition::Always));
+                change.with.extend(past);
+                register(self.to, old, &mut change);
+                Ok(Verdict::Commit(Box::new(change)))
+            }
+            Decision::Settle => Ok(Verdict::Settle),
+            Decision::Late => {
+                // It may have counted in an earlier delivery, which then stopped.
+                if let Some(x) = old.filter(|_| self.cause.again) {
+                    settle(engine, x, self.cause).await?;
+                }
+                Ok(Verdict::Done(Handled::Stale))
+            }
+            Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => {
+                let text = format!("{} {:?}", self.to, self.input);
+                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
+                Ok(Verdict::Done(Handled::Invalid))
+            }
+        }
+    }
+}
+
+/// Enters open pull requests into their repository's list. They are taken out when somebody looks at one that is no longer open: taking
+/// them out before the commit could lose one if another writer is faster.
+fn register(of: &Address, old: Option<&Pipeline>, change: &mut Change<Pipeline>) {
+    let before = old.map(open_requests).unwrap_or_default();
+    let new = open_requests(&change.next).into_iter().filter(|open| !before.contains(open));
+    change.items.extend(new.map(|(repository, attempt)| watch::entry(&repository, of, &attempt)));
+}

@@ -1,0 +1,119 @@
+//! Facts about targets. Each has a version that only rises; an older fact changes nothing. A new fact wakes the pipelines that name its
+//! target, and no others.
+
+use super::message::{Address, Message};
+use super::{Promotions, codec, keys};
+use crate::item::{Item, Key};
+use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
+use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::definition::{App, Definition, Target};
+use keelway_domain::promotions::observe::{Observations, Observed};
+use keelway_domain::time::Span;
+use serde::{Deserialize, Serialize};
+
+/// The type of the event that reports facts over the bus.
+pub const OBSERVED: &str = "dev.keelway.target.observed";
+/// The newest format of a fact that this code knows.
+const FORMAT: i64 = 1;
+/// How long a fact that no pipeline asks for is kept.
+const UNASKED: Span = Span::minutes(24 * 60);
+/// So many pipelines are found at once by their target.
+const PAGE: u32 = 200;
+
+/// A fact about a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What runs there.
+    pub app: App,
+    /// Where.
+    pub target: Target,
+    /// Rises with every fact about the target.
+    pub version: i64,
+    /// What was observed.
+    pub observed: Observed,
+}
+
+/// What is known about a pipeline's targets.
+pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<Observations, PortError> {
+    let targets: Vec<&Target> = definition.targets().collect();
+    let mut wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
+    wanted.sort();
+    wanted.dedup();
+    let items = table::read(store, &wanted).await?;
+    let mut all = Observations::new();
+    for target in targets {
+        if let Some(item) = items.get(&keys::observation(&definition.app, target)) {
+            check_format(item, FORMAT)?;
+            all.extend(codec::member::<Option<Observed>>(item, "j")?.map(|observed| (target.clone(), observed)));
+        }
+    }
+    Ok(all)
+}
+
+impl<P: Ports> Promotions<P> {
+    /// Keeps a fact if it is newer than what is known, and wakes the pipelines that depend on its target. `false`: it is older.
+    ///
+    /// # Errors
+    /// Of the ports. Reporting it again completes what was begun.
+    pub async fn observe(&self, fact: &Fact) -> Result<bool, PortError> {
+        let partition = keys::target_partition(&fact.app, &fact.target);
+        let key = keys::observation(&fact.app, &fact.target);
+        for _ in 0..COMMIT_TRIES {
+            // One query reads what is known and who asks for it.
+            let mut page = self.ports.query(&Query::table(partition.clone(), PAGE)).await?;
+            let known = page.items.first().filter(|item| item.key == key).cloned();
+            known.as_ref().map_or(Ok(()), |item| check_format(item, FORMAT))?;
+            let version = known.as_ref().and_then(|item| item.number("n"));
+            if version.is_some_and(|version| version > fact.version) {
+                return Ok(false);
+            }
+            let asked = page.items.iter().any(|item| item.key.sk.starts_with(keys::DEPENDS));
+            if version != Some(fact.version) {
+                let now = self.ports.now();
+                let item = Item::new(key.clone())
+                    .with("j", serde_json::to_string(&fact.observed).unwrap_or_default())
+                    .with("n", fact.version)
+                    .with("v", known.as_ref().map_or(0, Item::version) + 1)
+                    .with("f", FORMAT)
+                    .with_some("ttl", (!asked).then_some((now + UNASKED).0 / 1000));
+                let condition = known.as_ref().map_or(Condition::Absent, |item| Condition::Version(item.version()));
+                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
+                    continue;
+                }
+            }
+            loop {
+                let concerned = page.items.iter().filter(|item| item.key.sk.starts_with(keys::DEPENDS));
+                let letters: Vec<_> = concerned
+                    .filter_map(|item| Some(Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() }))
+                    .map(|to| Message::Evaluate { to, because: format!("{partition} {}", fact.version) }.letter())
+                    .collect();
+                table::send_all(&self.ports, &letters).await?;
+                let Some(next) = page.next.take() else { return Ok(true) };
+                page = self.ports.query(&Query::table(partition.clone(), PAGE).after(Some(next))).await?;
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// Facts that were reported over the bus.
+    pub(super) async fn observed_by_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let facts = event.data.get("facts").cloned().unwrap_or_default();
+        match serde_json::from_value::<Vec<Fact>>(facts) {
+            Ok(facts) if event.ty == OBSERVED && !facts.is_empty() => {
+                for fact in &facts {
+                    self.observe(fact).await?;
+                }
+                Ok(Handled::Recorded)
+            }
+            Ok(_) => self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await,
+            Err(error) => self.unusable(event, cause, &format!("data.facts: {error}")).await,
+        }
+    }
+
+    async fn unusable(&self, event: &CloudEvent, cause: Cause, reason: &str) -> Result<Handled, PortError> {
+        invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await
+    }
+}

@@ -1,0 +1,92 @@
+//! A pipeline as the protocol sees it.
+
+use super::message::{Address, Job, Message};
+use super::{NAME, codec, keys};
+use crate::item::{Attrs, Item, Key};
+use crate::ports::PortError;
+use crate::protocol::{Letter, Place, Subject};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::{RecordId, context_of};
+use keelway_domain::names::Context;
+use keelway_domain::promotions::definition::Strategy;
+use keelway_domain::promotions::{Attempt, Order, Phase, Pipeline, Record};
+use keelway_domain::time::Timestamp;
+
+/// What a pipeline's state owes beside what all engines owe: a repository with an open pull request is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    /// The repository's URL.
+    pub repository: String,
+}
+
+impl Subject for Pipeline {
+    type Send = Order;
+    type Duty = Watch;
+
+    const FORMAT: i64 = codec::FORMAT;
+
+    fn key(&self) -> Key {
+        keys::pipeline(&Address::of(self))
+    }
+    fn decode(item: &Item) -> Result<Self, PortError> {
+        codec::pipeline(item)
+    }
+    fn attributes(&self, expires: Timestamp) -> Attrs {
+        codec::attributes(self, self.key(), expires)
+    }
+    fn place(&self) -> Place {
+        Place { engine: NAME, scope: self.namespace.clone(), since: self.began, name: self.name.clone() }
+    }
+    fn record(&self) -> Option<RecordId> {
+        self.record
+    }
+    fn wake(&self) -> Option<Timestamp> {
+        self.wake.filter(|_| !self.over())
+    }
+    fn armed_by(&self) -> Option<u64> {
+        Some(self.armed_by)
+    }
+    fn over(&self) -> bool {
+        Pipeline::over(self)
+    }
+    fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
+        let name = format!("{}/{}", self.namespace, self.name);
+        Context::new(context_of("pipeline", &name).to_string()).map(|context| record.events(id, &context)).unwrap_or_default()
+    }
+    fn letter(&self, _: &RecordId, _: usize, order: &Order) -> Letter {
+        let of = Address::of(self);
+        match order {
+            Order::Attempt(attempt) => {
+                let promotion = self.environments.get(&attempt.environment).and_then(|state| state.promotion.as_ref());
+                let strategy =
+                    promotion.filter(|promotion| attempt.is_of(promotion)).and_then(|promotion| promotion.strategy.clone());
+                Job::Attempt { of, attempt: attempt.clone(), strategy }.letter()
+            }
+            Order::Close(attempt) => {
+                let closing = self.environments.get(&attempt.environment).map(|state| state.closing.as_slice()).unwrap_or_default();
+                let due = closing.iter().find(|closing| attempt.is_of(&closing.promotion)).map(|closing| closing.due);
+                Job::Close { of, attempt: attempt.clone(), due: due.unwrap_or_default() }.letter()
+            }
+        }
+    }
+    fn wake_up(&self, at: Timestamp) -> Letter {
+        Message::Wake { to: Address::of(self), at }.letter()
+    }
+    fn fresh(&self, old: Option<&Self>) -> Vec<Watch> {
+        let before = old.map(open_requests).unwrap_or_default();
+        let new = open_requests(self).into_iter().filter(|open| !before.contains(open));
+        new.map(|(repository, _)| Watch { repository }).collect()
+    }
+}
+
+/// The open pull requests of a pipeline: in which repository, and of which attempt.
+pub(super) fn open_requests(x: &Pipeline) -> Vec<(String, Attempt)> {
+    let open = |(name, state): (&String, &keelway_domain::promotions::Environment)| {
+        let promotion = state.promotion.as_ref().filter(|promotion| promotion.phase == Phase::Created)?;
+        match &promotion.strategy {
+            Some(Strategy::PullRequest(request)) => Some((request.url.clone(), Attempt::of(name, promotion))),
+            _ => None,
+        }
+    };
+    x.environments.iter().filter_map(open).collect()
+}

@@ -1,0 +1,90 @@
+//! When repositories with open pull requests are looked at. One look serves all open pull requests of a repository, whichever pipelines
+//! they belong to.
+
+use super::keys;
+use super::message::{Address, Job};
+use crate::item::{Attrs, Item, Name};
+use crate::ports::{Condition, PortError, Ports, Write, Written};
+use crate::protocol::sweep::OVERDUE;
+use crate::protocol::{COMMIT_TRIES, contended};
+use crate::table;
+use keelway_domain::ids::hash64;
+use keelway_domain::promotions::Attempt;
+use keelway_domain::time::{Span, Timestamp};
+
+/// The pause between looks at a repository with a young pull request.
+pub const YOUNG: Span = Span::seconds(30);
+/// A pull request is young for so long; then the pause doubles each time so long.
+pub const YOUTH: Span = Span::minutes(10);
+/// The longest pause.
+pub const LONGEST: Span = Span::minutes(60);
+
+/// The pause until the next look, by the age of the youngest open pull request.
+pub fn pause(age: Span) -> Span {
+    let doublings = (age.0 / YOUTH.0).clamp(0, 12);
+    Span((YOUNG.0 << doublings).min(LONGEST.0))
+}
+
+/// An open pull request in its repository's list.
+pub(super) fn entry(repository: &str, of: &Address, attempt: &Attempt) -> Item {
+    Item::new(keys::open_request(repository, of, attempt))
+        .with("ns", of.namespace.as_str())
+        .with("na", of.name.as_str())
+        .with("j", serde_json::to_string(attempt).unwrap_or_default())
+}
+
+/// When a repository is looked at next.
+pub(super) fn next(item: Option<&Item>) -> Option<Timestamp> {
+    item.and_then(|item| item.number("next")).map(Timestamp)
+}
+
+/// Sees to it that a repository is looked at soon.
+pub(super) async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
+    let key = keys::repository(repository);
+    for _ in 0..COMMIT_TRIES {
+        let item = ports.get(&key).await?;
+        let at = ports.now() + YOUNG;
+        // An overdue look was lost.
+        if let Some(planned) = next(item.as_ref()).filter(|planned| *planned <= at && *planned + OVERDUE >= ports.now()) {
+            return arm(ports, repository, planned).await;
+        }
+        if write(ports, repository, item.as_ref(), Some(at), Attrs::new()).await? {
+            return arm(ports, repository, at).await;
+        }
+    }
+    Err(contended(key))
+}
+
+/// Writes when a repository is looked at next, and what else is to be remembered. `false`: somebody else did.
+pub(super) async fn write(
+    ports: &impl Ports,
+    repository: &str,
+    found: Option<&Item>,
+    at: Option<Timestamp>,
+    more: Attrs,
+) -> Result<bool, PortError> {
+    let version = found.map_or(0, Item::version);
+    let mut item =
+        Item::new(keys::repository(repository)).with("v", version + 1).with("url", repository).with_some("next", at.map(|at| at.0));
+    item.attrs.extend(found.map(|found| found.attrs.clone()).unwrap_or_default().into_iter().filter(|(name, _)| name == "etag"));
+    item.attrs.extend(more);
+    let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
+    Ok(ports.write(&Write::Put(item, condition)).await? == Written::Done)
+}
+
+/// Schedules the look that is planned for a time. Scheduling it again has no further effect.
+pub(super) async fn arm(ports: &impl Ports, repository: &str, at: Timestamp) -> Result<(), PortError> {
+    let letter = Job::Look { repository: repository.to_owned(), at }.letter();
+    let name = format!("keelway-{}-{}", crate::keys::hash(hash64(&[b"look", repository.as_bytes()])), at.0);
+    ports.send_at(letter.to, &name, &letter.body, at).await
+}
+
+/// Takes a pull request that is no longer awaited out of its repository's list.
+pub(super) async fn forget(ports: &impl Ports, repository: &str, of: &Address, attempt: &Attempt) -> Result<(), PortError> {
+    table::record(ports, vec![], vec![keys::open_request(repository, of, attempt)]).await
+}
+
+/// The attribute under which a look remembers the host's mark of what it answered.
+pub(super) fn etag(mark: Option<&str>) -> Attrs {
+    mark.map(|mark| (Name::Borrowed("etag"), mark.into())).into_iter().collect()
+}
