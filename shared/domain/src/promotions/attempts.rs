@@ -9,7 +9,7 @@ use crate::time::Span;
 /// The pause after a failed attempt: twice as long each time, up to an hour, a fifth more or less. What varies follows from the attempt,
 /// so that two deliveries of one message decide the same.
 pub(super) fn backoff(attempt: &Attempt, pipeline: (&str, &str)) -> Span {
-    let base = BACKOFF.0.saturating_mul(1 << attempt.attempt.clamp(1, 12) - 1).min(BACKOFF_MOST.0);
+    let base = BACKOFF.0.saturating_mul(1 << (attempt.attempt.clamp(1, 12) - 1)).min(BACKOFF_MOST.0);
     let identity = attempt.identity(pipeline.0, pipeline.1);
     let dice = hash64(&[&identity.to_be_bytes(), &attempt.attempt.to_be_bytes()]) % 401;
     Span(base * (800 + i64::try_from(dice).unwrap_or(0)) / 1000)
