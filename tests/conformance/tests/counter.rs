@@ -6,31 +6,19 @@ use keelway_conformance::contracts::Contracts;
 use keelway_conformance::counter::cases::{Case, CountersWorld};
 use keelway_conformance::counter::versions::side_by_side;
 use keelway_conformance::counter::{Counters, simulate};
-use keelway_conformance::sim::{Stats, Violation, number, seeds};
+use keelway_conformance::sim::{self, Stats, Violation, number, seeds};
 use keelway_world::case::{cases, run};
 use keelway_world::story::{Mode, Story};
 use keelway_world::worker::Worker;
 
 #[test]
 fn every_seed_of_the_counters_keeps_the_invariants() {
-    let count = number("KEELWAY_SEEDS").unwrap_or(20_000);
-    match seeds(count, |seed| simulate(seed, false)) {
-        Ok(stats) => println!("{count} seeds: {:?}", stats.0),
-        Err(violation) => {
-            let replayed = simulate(violation.seed, true).err();
-            let trace = replayed.map(|violation| violation.trace.join("\n")).unwrap_or_default();
-            panic!("{trace}\n\nseed {}: {}", violation.seed, violation.rule);
-        }
-    }
+    sim::hold(20_000, "KEELWAY_COUNTER_SEED", simulate);
 }
 
 #[test]
 fn one_seed_of_the_counters() {
-    let Some(seed) = number("KEELWAY_COUNTER_SEED") else { return };
-    match simulate(seed, true) {
-        Ok(stats) => println!("seed {seed} keeps every invariant: {:?}", stats.0),
-        Err(violation) => panic!("{}\n\nseed {seed}: {}", violation.trace.join("\n"), violation.rule),
-    }
+    sim::one("KEELWAY_COUNTER_SEED", simulate);
 }
 
 fn all() -> Vec<(String, Case)> {

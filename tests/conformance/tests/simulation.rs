@@ -4,34 +4,16 @@
 //! `KEELWAY_SEED=n` replays one with every request it made.
 
 use keelway_conformance::sequences::simulate;
-use keelway_conformance::sim::{Violation, number, seeds};
-
-fn report(violation: &Violation) -> String {
-    let replayed = simulate(violation.seed, None, true).err();
-    let trace = replayed.map(|violation| violation.trace.join("\n")).unwrap_or_default();
-    format!(
-        "{trace}\n\nseed {}: {}\nreplay: KEELWAY_SEED={} cargo test -p keelway-conformance --test simulation one_seed -- --nocapture",
-        violation.seed, violation.rule, violation.seed
-    )
-}
+use keelway_conformance::sim::{self, number};
 
 #[test]
 fn every_seed_keeps_the_invariants() {
-    let count = number("KEELWAY_SEEDS").unwrap_or(20_000);
-    let begin = std::time::Instant::now();
-    match seeds(count, |seed| simulate(seed, None, false)) {
-        Ok(stats) => println!("{count} seeds in {:.1?}: {:?}", begin.elapsed(), stats.0),
-        Err(violation) => panic!("{}", report(&violation)),
-    }
+    sim::hold(20_000, "KEELWAY_SEED", |seed, trace| simulate(seed, None, trace));
 }
 
 #[test]
 fn one_seed() {
-    let Some(seed) = number("KEELWAY_SEED") else { return };
-    match simulate(seed, None, true) {
-        Ok(stats) => println!("seed {seed} keeps every invariant: {:?}", stats.0),
-        Err(violation) => panic!("{}\n\nseed {seed}: {}", violation.trace.join("\n"), violation.rule),
-    }
+    sim::one("KEELWAY_SEED", |seed, trace| simulate(seed, None, trace));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the sweep finds: pipelines that have something to do, because a message was lost.
 
 use super::message::{Address, Job, Message};
-use super::subject::open_requests;
+use super::subject::{Watch, open_requests};
 use super::{Loaded, Promotions, definitions, keys, observations, watch};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
@@ -13,18 +13,18 @@ use keelway_domain::promotions::definition::Definition;
 use keelway_domain::promotions::observe::Observations;
 use keelway_domain::promotions::{Decision, Facts, Input, decide};
 use keelway_domain::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs nothing but its
-/// share of two reads.
+/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs the read of its
+/// targets, and its share of one read for all.
 pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&Address::of(&loaded.x))).collect();
     let items = table::read(&engine.ports, &wanted).await?;
     let mut letters = vec![];
-    let mut repositories: BTreeSet<String> = BTreeSet::new();
+    let mut watched: Vec<(Address, Watch)> = vec![];
     for loaded in open {
         let to = Address::of(&loaded.x);
-        repositories.extend(open_requests(&loaded.x).into_iter().map(|(repository, _)| repository));
+        watched.extend(open_requests(&loaded.x).into_iter().map(|watch| (to.clone(), watch)));
         let applied = match items.get(&keys::definition(&to)).map(definitions::read).transpose() {
             Ok(applied) => applied.flatten(),
             // A definition that this code cannot read does not delay the others.
@@ -42,7 +42,7 @@ pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick
             letters.push(Message::Evaluate { to, because: format!("sweep {}", tick.now.0) }.letter());
         }
     }
-    letters.extend(overdue(engine, repositories, tick).await?);
+    letters.extend(overdue(engine, &watched, tick).await?);
     Ok(letters)
 }
 
@@ -51,23 +51,26 @@ fn changes(loaded: &Loaded, definition: Option<&Definition>, observations: &Obse
     matches!(decide(&loaded.x, Input::Evaluate, &facts), Decision::Commit(_))
 }
 
-/// Looks at repositories that should have happened.
+/// Looks at repositories that should have happened. Whoever opened a pull request may have stopped before it was entered into its
+/// repository's list: this enters it.
 async fn overdue<P: Ports>(
     engine: &Promotions<P>,
-    repositories: BTreeSet<String>,
+    watched: &[(Address, Watch)],
     tick: &mut Tick,
 ) -> Result<Vec<Letter>, PortError> {
-    let keys: BTreeMap<Key, String> =
-        repositories.into_iter().filter(|url| tick.once.insert(url.clone())).map(|url| (keys::repository(&url), url)).collect();
-    let items = table::read(&engine.ports, &keys.keys().cloned().collect::<Vec<_>>()).await?;
-    let mut letters = vec![];
-    for (key, repository) in keys {
-        match watch::next(items.get(&key)) {
-            Some(at) if tick.overdue(Some(at)) => letters.push(Job::Look { repository, at }.letter()),
-            Some(_) => {}
-            // Whoever opened the pull request stopped before this was planned.
-            None => watch::plan(&engine.ports, &repository).await?,
+    let of_request = |(of, watch): &(Address, Watch)| keys::open_request(&watch.repository, of, &watch.attempt);
+    let repositories: BTreeSet<&String> = watched.iter().map(|(_, watch)| &watch.repository).collect();
+    let wanted = watched.iter().map(of_request).chain(repositories.iter().map(|url| keys::repository(url))).collect::<Vec<_>>();
+    let items = table::read(&engine.ports, &wanted).await?;
+    for one in watched {
+        let planned = watch::next(items.get(&keys::repository(&one.1.repository))).is_some();
+        if !planned || !items.contains_key(&of_request(one)) {
+            watch::begin(&engine.ports, &one.0, &one.1).await?;
         }
     }
-    Ok(letters)
+    let look = |repository: &&String| {
+        let at = watch::next(items.get(&keys::repository(repository))).filter(|at| tick.overdue(Some(*at)))?;
+        tick.once.insert((*repository).clone()).then(|| Job::Look { repository: (*repository).clone(), at }.letter())
+    };
+    Ok(repositories.iter().filter_map(look).collect())
 }

@@ -26,7 +26,7 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::observe::Observations;
 use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, Refused, decide};
 use keelway_domain::time::Span;
-use subject::{Watch, open_requests};
+use subject::Watch;
 
 /// The engine's name, and that of its queue.
 pub const NAME: &str = "promotions";
@@ -104,8 +104,8 @@ impl<P: Ports> Engine for Promotions<P> {
         }
         Ok(handled)
     }
-    async fn perform(&self, _: &Pipeline, duty: &Watch) -> Result<(), PortError> {
-        watch::plan(&self.ports, &duty.repository).await
+    async fn perform(&self, x: &Pipeline, duty: &Watch) -> Result<(), PortError> {
+        watch::begin(&self.ports, &Address::of(x), duty).await
     }
     async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         look::look(self, open, tick).await
@@ -155,7 +155,6 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
                 // With the commit or not at all: a writer that loses its race leaves no history.
                 let past = transition.past.iter().map(|past| Write::Put(codec::past(self.to, past, expires), Condition::Always));
                 change.with.extend(past);
-                register(self.to, old, &mut change);
                 Ok(Verdict::Commit(Box::new(change)))
             }
             Decision::Settle => Ok(Verdict::Settle),
@@ -173,12 +172,4 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
             }
         }
     }
-}
-
-/// Enters open pull requests into their repository's list. They are taken out when somebody looks at one that is no longer open: taking
-/// them out before the commit could lose one if another writer is faster.
-fn register(of: &Address, old: Option<&Pipeline>, change: &mut Change<Pipeline>) {
-    let before = old.map(open_requests).unwrap_or_default();
-    let new = open_requests(&change.next).into_iter().filter(|open| !before.contains(open));
-    change.items.extend(new.map(|(repository, attempt)| watch::entry(&repository, of, &attempt)));
 }

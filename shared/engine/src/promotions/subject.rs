@@ -5,6 +5,7 @@ use super::{NAME, codec, keys};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
 use crate::protocol::{Letter, Place, Subject};
+use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{RecordId, context_of};
 use keelway_domain::names::Context;
@@ -17,6 +18,8 @@ use keelway_domain::time::Timestamp;
 pub struct Watch {
     /// The repository's URL.
     pub repository: String,
+    /// The attempt that opened the pull request.
+    pub attempt: Attempt,
 }
 
 impl Subject for Pipeline {
@@ -72,19 +75,23 @@ impl Subject for Pipeline {
     fn wake_up(&self, at: Timestamp) -> Letter {
         Message::Wake { to: Address::of(self), at }.letter()
     }
+    fn owed(&self, cause: Cause) -> Vec<Watch> {
+        if cause.again { open_requests(self) } else { vec![] }
+    }
     fn fresh(&self, old: Option<&Self>) -> Vec<Watch> {
         let before = old.map(open_requests).unwrap_or_default();
-        let new = open_requests(self).into_iter().filter(|open| !before.contains(open));
-        new.map(|(repository, _)| Watch { repository }).collect()
+        open_requests(self).into_iter().filter(|open| !before.contains(open)).collect()
     }
 }
 
-/// The open pull requests of a pipeline: in which repository, and of which attempt.
-pub(super) fn open_requests(x: &Pipeline) -> Vec<(String, Attempt)> {
+/// The open pull requests of a pipeline.
+pub(super) fn open_requests(x: &Pipeline) -> Vec<Watch> {
     let open = |(name, state): (&String, &keelway_domain::promotions::Environment)| {
         let promotion = state.promotion.as_ref().filter(|promotion| promotion.phase == Phase::Created)?;
         match &promotion.strategy {
-            Some(Strategy::PullRequest(request)) => Some((request.url.clone(), Attempt::of(name, promotion))),
+            Some(Strategy::PullRequest(request)) => {
+                Some(Watch { repository: request.url.clone(), attempt: Attempt::of(name, promotion) })
+            }
             _ => None,
         }
     };

@@ -3,6 +3,7 @@
 
 use super::keys;
 use super::message::{Address, Job};
+use super::subject::Watch;
 use crate::item::{Attrs, Item, Name};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::protocol::sweep::OVERDUE;
@@ -25,12 +26,15 @@ pub fn pause(age: Span) -> Span {
     Span((YOUNG.0 << doublings).min(LONGEST.0))
 }
 
-/// An open pull request in its repository's list.
-pub(super) fn entry(repository: &str, of: &Address, attempt: &Attempt) -> Item {
-    Item::new(keys::open_request(repository, of, attempt))
+/// Enters an open pull request into its repository's list, and sees to it that the repository is looked at. Not before the commit that says
+/// that it is open: a look takes out what is not.
+pub(super) async fn begin(ports: &impl Ports, of: &Address, Watch { repository, attempt }: &Watch) -> Result<(), PortError> {
+    let entry = Item::new(keys::open_request(repository, of, attempt))
         .with("ns", of.namespace.as_str())
         .with("na", of.name.as_str())
-        .with("j", serde_json::to_string(attempt).unwrap_or_default())
+        .with("j", serde_json::to_string(attempt).unwrap_or_default());
+    table::record(ports, vec![entry], vec![]).await?;
+    plan(ports, repository).await
 }
 
 /// When a repository is looked at next.
@@ -39,7 +43,7 @@ pub(super) fn next(item: Option<&Item>) -> Option<Timestamp> {
 }
 
 /// Sees to it that a repository is looked at soon.
-pub(super) async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
+async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;

@@ -87,7 +87,9 @@ fn hello(bed: &Bed) -> Outcome {
     let executor = shell.executor("greeter", &["sayhello"], project, &["sh", "-c", script])?;
     let words = ["trigger", "sequence", "sequence1", "--project", project, "--stage", "dev", "--service", "service1", "--watch"];
     let timeline = shell.fine(&words)?;
-    for word in ["sequence1", "sayhello", "dev ✓"] {
+    // What the machine's locale can show.
+    let passed = if timeline.contains('✓') { "dev ✓" } else { "dev ok" };
+    for word in ["sequence1", "sayhello", passed] {
         ensure(timeline.contains(word), || format!("the timeline does not speak of {word}:\n{timeline}"))?;
     }
     let sequences = shell.json(&["get", "sequences", "--project", project])?;

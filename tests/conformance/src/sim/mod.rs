@@ -13,6 +13,6 @@ mod troubles;
 
 pub use scenario::{Hands, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};
-pub use seeds::{number, seeds};
+pub use seeds::{hold, number, one, seeds};
 pub use stats::{Stats, Violation};
 pub use troubles::Troubles;

@@ -7,6 +7,36 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// For a test: `KEELWAY_SEEDS` seeds, or `default`, must keep every invariant. The first one that does not is told with all its requests.
+///
+/// # Panics
+/// With that seed, and how to replay it.
+pub fn hold(default: u64, replay: &str, simulate: impl Fn(u64, bool) -> Result<Stats, Violation> + Sync) {
+    let count = number("KEELWAY_SEEDS").unwrap_or(default);
+    let begin = std::time::Instant::now();
+    match seeds(count, |seed| simulate(seed, false)) {
+        Ok(stats) => println!("{count} seeds in {:.1?}: {:?}", begin.elapsed(), stats.0),
+        Err(Violation { seed, rule, .. }) => {
+            let trace = simulate(seed, true).err().map(|violation| violation.trace.join("\n")).unwrap_or_default();
+            panic!(
+                "{trace}\n\nseed {seed}: {rule}\nreplay: {replay}={seed} cargo test -p keelway-conformance one_seed -- --nocapture"
+            );
+        }
+    }
+}
+
+/// For a test: replays the seed that the variable `replay` names, if any, with all its requests.
+///
+/// # Panics
+/// With the invariant that it violates.
+pub fn one(replay: &str, simulate: impl Fn(u64, bool) -> Result<Stats, Violation>) {
+    let Some(seed) = number(replay) else { return };
+    match simulate(seed, true) {
+        Ok(stats) => println!("seed {seed} keeps every invariant: {:?}", stats.0),
+        Err(violation) => panic!("{}\n\nseed {seed}: {}", violation.trace.join("\n"), violation.rule),
+    }
+}
+
 /// Runs the seeds below `count` on two threads; the smallest violated one, or what happened.
 ///
 /// # Errors
