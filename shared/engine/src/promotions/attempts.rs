@@ -56,6 +56,8 @@ pub trait Outside: Send + Sync {
     fn carry_out(&self, task: &Task) -> impl Future<Output = Result<Outcome, PortError>> + Send;
     /// Takes back what an attempt made, found by its identity if it is not known, with a comment.
     fn take_back(&self, task: &Task, comment: &str) -> impl Future<Output = Result<Closed, PortError>> + Send;
+    /// Looks at the sequence that carries out an attempt. `None`: it goes on.
+    fn follow(&self, task: &Task) -> impl Future<Output = Result<Option<Seen>, PortError>> + Send;
     /// Looks at pull requests of one repository.
     fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> impl Future<Output = Result<Sight, PortError>> + Send;
 }
@@ -135,6 +137,19 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         self.pipelines.turn(of, Input::Closed(attempt, &how), cause).await
     }
 
+    /// Looks at the sequence that carries out the promotion into an environment.
+    async fn follow(&self, of: &Address, environment: &str, cause: Cause) -> Result<Handled, PortError> {
+        let x = self.state(of).await?;
+        let promotion = x.as_ref().and_then(|x| x.environments.get(environment)?.promotion.as_ref());
+        let Some(promotion) = promotion.filter(|promotion| runs_sequence(promotion)) else { return Ok(Handled::Stale) };
+        let attempt = Attempt::of(environment, promotion);
+        let Some(task) = task(of, &attempt, promotion) else { return Ok(Handled::Stale) };
+        match self.outside.follow(&task).await? {
+            Some(seen) => self.pipelines.turn(of, Input::Seen(&attempt, &seen), cause).await,
+            None => Ok(Handled::Settled),
+        }
+    }
+
     /// One look at a repository: every pipeline with an open pull request there learns what became of it.
     async fn look(&self, repository: &str, at: Timestamp) -> Result<Handled, PortError> {
         let ports = &self.pipelines.ports;
@@ -195,6 +210,11 @@ fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
     x.environments.get(&attempt.environment)?.promotion.as_ref()
 }
 
+/// Whether a sequence carries out the promotion at present.
+pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
+    promotion.phase == Phase::Created && matches!(promotion.effect, Some(Made::Sequence { .. }))
+}
+
 fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
     let strategy = promotion.strategy.clone()?;
     Some(Task { of: of.clone(), attempt: attempt.clone(), strategy, made: promotion.effect.clone() })
@@ -214,7 +234,7 @@ impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
         self.pipelines.limits.retention
     }
     fn is_wake_up(message: &Job) -> bool {
-        matches!(message, Job::Look { .. })
+        matches!(message, Job::Look { .. } | Job::Follow { .. })
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let reason = "no event is meant for this queue";
@@ -224,6 +244,7 @@ impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
         match message {
             Job::Attempt { of, attempt, strategy } => self.attempt(of, attempt, strategy.as_ref(), cause).await,
             Job::Close { of, attempt, .. } => self.close(of, attempt, cause).await,
+            Job::Follow { of, environment, .. } => self.follow(of, environment, cause).await,
             Job::Look { repository, at } => self.look(repository, *at).await,
         }
     }

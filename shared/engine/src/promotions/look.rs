@@ -1,5 +1,6 @@
 //! What the sweep finds: pipelines that have something to do, because a message was lost.
 
+use super::attempts::runs_sequence;
 use super::message::{Address, Job, Message};
 use super::subject::{Watch, open_requests};
 use super::{Loaded, Promotions, definitions, keys, observations, watch};
@@ -38,6 +39,12 @@ pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick
             Some(definition) => observations::of(&engine.ports, definition).await?,
             None => Observations::new(),
         };
+        // Nobody may have heard that a sequence has ended.
+        let sequences = loaded.x.environments.iter().filter(|(_, state)| state.promotion.as_ref().is_some_and(runs_sequence));
+        letters.extend(sequences.map(|(environment, _)| {
+            let because = format!("sweep {}", tick.now.0);
+            Job::Follow { of: to.clone(), environment: environment.clone(), because }.letter()
+        }));
         if changes(loaded, definition, &observations, tick.now) {
             letters.push(Message::Evaluate { to, because: format!("sweep {}", tick.now.0) }.letter());
         }

@@ -121,6 +121,15 @@ pub enum Job {
         /// When that was due: a later job for the same attempt is another one.
         due: Timestamp,
     },
+    /// Look at the sequence that carries out the promotion into an environment.
+    Follow {
+        /// Of which pipeline.
+        of: Address,
+        /// Into which environment.
+        environment: String,
+        /// What caused it; tells apart what is sent for different reasons.
+        because: String,
+    },
     /// Look at the open pull requests of a repository.
     Look {
         /// Its URL.

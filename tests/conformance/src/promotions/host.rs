@@ -186,6 +186,10 @@ impl Outside for Reach {
         }))
     }
 
+    async fn follow(&self, _: &Task) -> Result<Option<Seen>, PortError> {
+        Ok(None)
+    }
+
     async fn look(&self, repository: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
         let look = |now| {
             let mut host = self.host.lock();
