@@ -61,7 +61,7 @@ def parser():
         "--json", action="store_true", help="as JSON")
     verb("outputs", "print the outputs of a deployed stack", stack=True)
     logs = verb("logs", "print what the functions logged", stack=True)
-    logs.add_argument("--function", choices=["api", "sequences", "sweep", "dead-letters"])
+    logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "sweep", "dead-letters"])
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     verb("actions", "print which actions the template allows each function, as JSON")
     verb("recorded", "print which actions each function used, and which were denied, as JSON",

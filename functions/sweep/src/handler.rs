@@ -3,6 +3,7 @@
 
 use keelway_aws::Aws;
 use keelway_engine::ports::PortError;
+use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
 use keelway_engine::sequences::Sequences;
@@ -18,23 +19,30 @@ const PAGE_TIME: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Done {
     letters: usize,
-    swept: Swept,
+    pipelines: Swept,
+    executions: Swept,
 }
 
 /// Sweeps until everything is checked or the time is up. Letters get half of the time, so that many letters do not delay open work.
 ///
 /// # Errors
 /// What the engines could not do. The next tick repeats it.
-pub async fn sweep(engine: &Sequences<Aws>, until: Instant) -> Result<(), PortError> {
+pub async fn sweep((sequences, promotions): &(Sequences<Aws>, Promotions<Aws>), until: Instant) -> Result<(), PortError> {
     let about = About { kind: "sweep", ..About::default() };
-    let now = Instant::now();
-    let half = now + until.saturating_duration_since(now) / 2;
     let work = async {
-        let letters = letters(engine.ports(), half).await?;
-        let swept = pages(engine, until).await?;
-        Ok::<_, PortError>(Done { letters, swept })
+        let letters = letters(sequences.ports(), half_of(until)).await?;
+        // Each engine has its time, and one that fails does not keep the other from its work.
+        let pipelines = pages(promotions, half_of(until)).await;
+        let executions = pages(sequences, until).await;
+        Ok::<_, PortError>(Done { letters, pipelines: pipelines?, executions: executions? })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
+}
+
+/// The middle of the time that is left.
+fn half_of(until: Instant) -> Instant {
+    let now = Instant::now();
+    now + until.saturating_duration_since(now) / 2
 }
 
 async fn letters(ports: &Aws, until: Instant) -> Result<usize, PortError> {
@@ -61,7 +69,11 @@ async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError
 }
 
 fn outcome(done: &Done) -> String {
-    let Swept { seen, sent, finished } = done.swept;
-    let rest = if finished { "all seen" } else { "to be continued" };
-    format!("{} dead letters looked at, {seen} open executions seen, {sent} messages sent, {rest}", done.letters)
+    let tell = |swept: &Swept, what: &str| {
+        let Swept { seen, sent, finished } = swept;
+        let rest = if *finished { "all seen" } else { "to be continued" };
+        format!("{seen} open {what} seen, {sent} messages sent, {rest}")
+    };
+    let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
+    format!("{} dead letters looked at; {executions}; {pipelines}", done.letters)
 }

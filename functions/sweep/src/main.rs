@@ -2,6 +2,7 @@
 
 mod handler;
 
+use keelway_engine::promotions::Promotions;
 use keelway_engine::sequences::Sequences;
 use keelway_lambda::{aws, batch};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
@@ -9,10 +10,11 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let engine = Sequences::new(aws::connect(&config).await, config.limits);
-    let engine = &engine;
+    let ports = aws::connect(&config).await;
+    let promotions = Promotions::new(ports.clone(), config.promotions());
+    let engines = &(Sequences::new(ports, config.limits), promotions);
     lambda_runtime::run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {
-        handler::sweep(engine, batch::until(event.context.deadline)).await.map_err(Error::from)
+        handler::sweep(engines, batch::until(event.context.deadline)).await.map_err(Error::from)
     }))
     .await
 }

@@ -15,6 +15,13 @@ pub(crate) fn client() -> SharedHttpClient {
     http_client_fn(move |settings, components| connector.get_or_init(|| make(settings, components)).clone())
 }
 
+/// A connector for requests that no client makes.
+pub(crate) fn connector() -> SharedHttpConnector {
+    let mut builder = ConnectorBuilder::default().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
+    builder.set_proxy_config(Some(ProxyConfig::from_env()));
+    SharedHttpConnector::new(builder.build())
+}
+
 /// As the clients' default is made.
 fn make(settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
     let mut builder = ConnectorBuilder::default().tls_provider(Provider::Rustls(CryptoMode::AwsLc));

@@ -10,6 +10,7 @@ mod expression;
 mod http;
 pub mod meter;
 mod queue;
+mod secrets;
 mod store;
 
 use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
@@ -39,6 +40,8 @@ pub struct Names {
     pub scheduler_role_arn: String,
     /// Where Scheduler puts what it could not deliver; `None` = nowhere; the sweep recovers from the loss.
     pub scheduler_dead_letters_arn: Option<String>,
+    /// What the names of this stack's secrets begin with, before a `/`.
+    pub secrets: String,
 }
 
 /// One engine's queue.
@@ -63,6 +66,7 @@ struct Inner {
     eventbridge: aws_sdk_eventbridge::Client,
     scheduler: aws_sdk_scheduler::Client,
     sqs: aws_sdk_sqs::Client,
+    secrets: secrets::SecretsManager,
 }
 
 impl Aws {
@@ -98,7 +102,7 @@ impl Aws {
     pub fn new(config: &SdkConfig, names: Names) -> Self {
         let dynamodb = aws_sdk_dynamodb::config::Builder::from(config).retry_classifier(error::Contention).build();
         Self::with_clients(
-            names,
+            (names, secrets::SecretsManager::new(config)),
             aws_sdk_dynamodb::Client::from_conf(dynamodb),
             aws_sdk_eventbridge::Client::new(config),
             aws_sdk_scheduler::Client::new(config),
@@ -107,13 +111,13 @@ impl Aws {
     }
 
     fn with_clients(
-        names: Names,
+        (names, secrets): (Names, secrets::SecretsManager),
         dynamodb: aws_sdk_dynamodb::Client,
         eventbridge: aws_sdk_eventbridge::Client,
         scheduler: aws_sdk_scheduler::Client,
         sqs: aws_sdk_sqs::Client,
     ) -> Self {
-        Self { inner: Arc::new(Inner { names, dynamodb, eventbridge, scheduler, sqs }) }
+        Self { inner: Arc::new(Inner { names, dynamodb, eventbridge, scheduler, sqs, secrets }) }
     }
 
     /// Opens the connection to the table before the first message needs it, while the function starts at full speed.

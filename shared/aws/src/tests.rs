@@ -32,13 +32,14 @@ fn names() -> Names {
         scheduler_group: "group".into(),
         scheduler_role_arn: "arn:role".into(),
         scheduler_dead_letters_arn: Some("arn:dead".into()),
+        ..Names::default()
     }
 }
 
 fn aws(rule: &Rule) -> Aws {
     let at_once = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
     Aws::with_clients(
-        names(),
+        (names(), crate::secrets::SecretsManager::new(&aws_config::SdkConfig::builder().build())),
         mock_client!(aws_sdk_dynamodb, RuleMode::MatchAny, &[rule], |config| config
             .retry_config(at_once.clone())
             .retry_classifier(crate::error::Contention)),

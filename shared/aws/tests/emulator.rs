@@ -78,7 +78,7 @@ async fn cloud(test: &str) -> Option<Cloud> {
         .into(),
         scheduler_group: name.clone(),
         scheduler_role_arn: "arn:aws:iam::000000000000:role/scheduler".into(),
-        scheduler_dead_letters_arn: None,
+        ..Names::default()
     };
     Some(Cloud { aws: Aws::new(&config, names), config, name, queue_url })
 }

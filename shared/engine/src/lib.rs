@@ -7,5 +7,7 @@ pub mod keys;
 pub mod ports;
 pub mod promotions;
 pub mod protocol;
+pub mod remembered;
+pub mod secrets;
 pub mod sequences;
 pub mod table;

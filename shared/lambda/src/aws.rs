@@ -21,6 +21,7 @@ pub async fn connect(config: &Config) -> Aws {
         scheduler_group: config.scheduler_group.clone(),
         scheduler_role_arn: config.scheduler_role_arn.clone(),
         scheduler_dead_letters_arn: config.scheduler_dead_letters_arn.clone(),
+        secrets: config.secrets.clone(),
     };
     Aws::connect(names).await
 }

@@ -2,13 +2,14 @@
 //! module understands: `tests/template.rs` compares the two.
 
 use keelway_domain::time::Span;
+use keelway_engine::promotions;
 use keelway_engine::sequences::{self, Limits};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use tracing::Level;
 
-/// The engines. Every function can send to each of them.
-pub const ENGINES: [&str; 1] = [sequences::NAME];
+/// The engines' queues. Every function can send to each of them.
+pub const ENGINES: [&str; 3] = [sequences::NAME, promotions::NAME, promotions::ATTEMPTS];
 
 /// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +18,7 @@ pub struct Config {
     pub table: String,
     /// `KEELWAY_BUS`
     pub bus: String,
-    /// URL and ARN of each engine's queue: `KEELWAY_SEQUENCES_QUEUE_URL`, `KEELWAY_SEQUENCES_QUEUE_ARN`.
+    /// URL and ARN of each engine's queue: `KEELWAY_SEQUENCES_QUEUE_URL`, `KEELWAY_SEQUENCES_QUEUE_ARN`, and so on.
     pub queues: BTreeMap<String, (String, String)>,
     /// `KEELWAY_SCHEDULER_GROUP`
     pub scheduler_group: String,
@@ -25,6 +26,8 @@ pub struct Config {
     pub scheduler_role_arn: String,
     /// `KEELWAY_SCHEDULER_DLQ_ARN`, optional
     pub scheduler_dead_letters_arn: Option<String>,
+    /// `KEELWAY_SECRETS` (keelway): what the names of secrets begin with.
+    pub secrets: String,
     /// `KEELWAY_START_DEADLINE` (10m), `KEELWAY_TASK_TIMEOUT` (24h; 0 = never), `KEELWAY_RETENTION_DAYS` (90),
     /// `KEELWAY_MAX_EVENT_BYTES` (245760), `KEELWAY_MAX_EXECUTIONS` (1000)
     pub limits: Limits,
@@ -64,6 +67,11 @@ impl Config {
         Self::read(environment)
     }
 
+    /// The settings of the promotions engine.
+    pub fn promotions(&self) -> promotions::Limits {
+        promotions::Limits { retention: self.limits.retention }
+    }
+
     /// From any source of variables. An empty variable counts as absent, because templates set empty ones.
     ///
     /// # Errors
@@ -78,6 +86,7 @@ impl Config {
             scheduler_group: env.required("KEELWAY_SCHEDULER_GROUP", "keelway"),
             scheduler_role_arn: env.required("KEELWAY_SCHEDULER_ROLE_ARN", "arn:aws:iam::123456789012:role/keelway-scheduler"),
             scheduler_dead_letters_arn: env.optional("KEELWAY_SCHEDULER_DLQ_ARN"),
+            secrets: env.optional("KEELWAY_SECRETS").unwrap_or_else(|| "keelway".to_owned()),
             limits: Limits {
                 start_deadline: env.span("KEELWAY_START_DEADLINE", default.start_deadline, "10m", Span::seconds(1)),
                 task_timeout: env.span("KEELWAY_TASK_TIMEOUT", default.task_timeout, "24h", Span(0)),
@@ -190,8 +199,8 @@ mod tests {
     fn complete(name: &str) -> Option<String> {
         match name {
             "KEELWAY_TABLE" | "KEELWAY_BUS" | "KEELWAY_SCHEDULER_GROUP" => Some("keelway".into()),
-            "KEELWAY_SEQUENCES_QUEUE_URL" => Some("https://sqs/1/q".into()),
-            "KEELWAY_SEQUENCES_QUEUE_ARN" => Some("arn:aws:sqs:r:1:q".into()),
+            name if name.ends_with("_QUEUE_URL") => Some("https://sqs/1/q".into()),
+            name if name.ends_with("_QUEUE_ARN") => Some("arn:aws:sqs:r:1:q".into()),
             "KEELWAY_SCHEDULER_ROLE_ARN" => Some("arn:aws:iam::1:role/r".into()),
             "KEELWAY_SCHEDULER_DLQ_ARN" => Some(String::new()),
             _ => None,

@@ -63,8 +63,9 @@ fn starts(variable: &str, value: &str) -> bool {
 }
 
 fn required(name: &str) -> Option<&str> {
-    let names = ["TABLE", "BUS", "SEQUENCES_QUEUE_URL", "SEQUENCES_QUEUE_ARN", "SCHEDULER_GROUP", "SCHEDULER_ROLE_ARN"];
-    name.strip_prefix("KEELWAY_").filter(|rest| names.contains(rest))
+    let names = ["TABLE", "BUS", "SCHEDULER_GROUP", "SCHEDULER_ROLE_ARN"];
+    let queue = |rest: &str| rest.ends_with("_QUEUE_URL") || rest.ends_with("_QUEUE_ARN");
+    name.strip_prefix("KEELWAY_").filter(|rest| names.contains(rest) || queue(rest))
 }
 
 /// Values that the parameter takes, made after its constraints.

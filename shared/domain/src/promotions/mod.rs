@@ -19,6 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use announce::SOURCE;
 pub use decide::decide;
 pub use facts::{
     At, Attempt, BACKOFF, BACKOFF_MOST, Closed, Command, Decision, Facts, Input, LEASE, Order, Outcome, PATIENCE, PICK_UP, Past,

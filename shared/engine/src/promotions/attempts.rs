@@ -30,6 +30,8 @@ pub struct Task {
     pub strategy: Strategy,
     /// What it made before, if that is known.
     pub made: Option<Made>,
+    /// When the promotion was found to be needed.
+    pub since: Timestamp,
 }
 
 impl Task {
@@ -117,7 +119,13 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
                 || state.closing.iter().any(|closing| attempt.is_of(&closing.promotion))
         });
         if let Some(strategy) = strategy.filter(|strategy| !awaited && !matches!(strategy, Strategy::Notification(_))) {
-            let task = Task { of: of.clone(), attempt: attempt.clone(), strategy: strategy.clone(), made: None };
+            let task = Task {
+                of: of.clone(),
+                attempt: attempt.clone(),
+                strategy: strategy.clone(),
+                made: None,
+                since: Timestamp::default(),
+            };
             if let Closed::Failed(_) = self.outside.take_back(&task, "this promotion is not awaited any more").await? {
                 let reason = format!("{of}: what an attempt for {} made could not be taken back", attempt.environment);
                 return Err(PortError::Retry { request: "attempt", reason });
@@ -217,7 +225,7 @@ pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
 
 fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
     let strategy = promotion.strategy.clone()?;
-    Some(Task { of: of.clone(), attempt: attempt.clone(), strategy, made: promotion.effect.clone() })
+    Some(Task { of: of.clone(), attempt: attempt.clone(), strategy, made: promotion.effect.clone(), since: promotion.since })
 }
 
 impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
