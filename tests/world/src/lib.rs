@@ -4,6 +4,7 @@
 //! No AWS, no sockets, no runtime. [`World`] is the entry point; [`case`] reads stories and tells them to any [`case::Stand`];
 //! [`Tested`] is what all of it needs of an engine.
 
+pub mod at_once;
 pub mod bus;
 pub mod case;
 pub mod contract;

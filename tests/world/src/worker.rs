@@ -26,7 +26,7 @@ impl std::fmt::Debug for Worker {
 }
 
 #[derive(Default)]
-struct GiveWay(bool);
+pub(crate) struct GiveWay(bool);
 
 impl Future for GiveWay {
     type Output = ();
