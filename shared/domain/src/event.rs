@@ -19,6 +19,9 @@ pub const SOURCE: &str = "shipyard-controller";
 pub const APPROVAL_SOURCE: &str = "approval-service";
 /// The `source` of an event that came without one, as Keptn's API sets it.
 pub const DEFAULT_SOURCE: &str = "https://github.com/keptn/keptn/api";
+/// The member of a sequence's data that says which promotion it carries out: `{namespace, pipeline, environment, revision, run}`. Its
+/// `.finished` repeats it.
+pub const PROMOTION: &str = "promotion";
 /// The version of the Keptn specification the events follow.
 pub const SPEC_VERSION: &str = "0.2.4";
 

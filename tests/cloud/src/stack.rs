@@ -9,6 +9,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use keelway_aws::{Aws, Names, QueueName};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Query, Store};
+use keelway_engine::promotions;
 use keelway_engine::sequences;
 use keelway_engine::table;
 use serde_json::Value;
@@ -50,7 +51,14 @@ impl Stack {
         let names = Names {
             table: output("TableName")?,
             bus: output("BusName")?,
-            queues: [(sequences::NAME.to_owned(), QueueName { url: output("QueueUrl")?, arn: String::new() })].into(),
+            queues: [
+                (sequences::NAME, "QueueUrl"),
+                (promotions::NAME, "PromotionsQueueUrl"),
+                (promotions::ATTEMPTS, "AttemptsQueueUrl"),
+            ]
+            .into_iter()
+            .map(|(engine, queue)| Ok((engine.to_owned(), QueueName { url: output(queue)?, arn: String::new() })))
+            .collect::<Result<_, Problem>>()?,
             scheduler_group: output("SchedulerGroupName")?,
             ..Names::default()
         };

@@ -7,7 +7,7 @@ use super::facts::{Decision, Facts, Transition};
 use super::follow::Ended;
 use super::show;
 use super::state::{End, EventRef, Execution, Lane, Outcome};
-use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, SOURCE, Status, TaskResult};
+use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
@@ -314,7 +314,11 @@ impl<'a> Step<'a> {
         data.insert("status".into(), json!(outcome.status.as_str()));
         data.insert("result".into(), json!(outcome.result.as_str()));
         data.insert("message".into(), json!(shortened(message)));
-        let draft = self.sequence_draft(Kind::Finished, data);
+        let mut draft = self.sequence_draft(Kind::Finished, data);
+        // Whoever promotes by this sequence takes only such ends from the bus.
+        if self.record.base.get(PROMOTION).is_some_and(Value::is_object) {
+            draft.with.push(PROMOTION.into());
+        }
         if outcome.result == TaskResult::Fail || outcome.status == Status::Errored {
             let id = draft.id.clone().unwrap_or_default();
             let ty = format!("{}.{}.finished", self.next.stage, self.next.sequence);

@@ -22,17 +22,14 @@ use crate::protocol::sweep::Tick;
 use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, run, settle};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
-use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
 use keelway_domain::promotions::observe::Observations;
 use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, Refused, decide};
 use keelway_domain::time::Span;
-use serde_json::Value;
 use subject::Watch;
 
 /// The engine's name, and that of its queue.
 pub const NAME: &str = "promotions";
-/// The member of a sequence's data that says which promotion it carries out.
-pub const PROMOTION: &str = "promotion";
 /// The queue of attempts.
 pub const ATTEMPTS: &str = "attempts";
 
@@ -118,12 +115,11 @@ impl<P: Ports> Engine for Promotions<P> {
     }
 }
 
-/// The look at a sequence that has ended, if the event says that one with a promotion has. The event is only a hint: what became of the
-/// sequence is read from its state.
+/// The look at a sequence that has ended, if it carried out a promotion. The event is only a hint: what became of the sequence is read from
+/// its state.
 fn followed(event: &CloudEvent) -> Option<Job> {
     let EventType::Sequence(_, _, Kind::Finished) = EventType::parse(&event.ty) else { return None };
-    let promotion = event.data.get(PROMOTION)?;
-    let text = |name: &str| promotion.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |name: &str| event.data.get(PROMOTION)?.get(name)?.as_str().map(str::to_owned);
     let of = Address { namespace: text("namespace")?, name: text("pipeline")? };
     Some(Job::Follow { of, environment: text("environment")?, because: event.id.clone() })
 }

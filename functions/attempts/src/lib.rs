@@ -1,0 +1,81 @@
+//! Carries out promotions, on servers of other people: git hosts, receivers of notifications; and by sequences.
+//!
+//! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file. What fails for now is an outcome, not an error, so that the
+//! promotion says why it waits.
+
+mod notify;
+mod sequence;
+
+pub use notify::NEEDED;
+
+use keelway_domain::promotions::definition::Strategy;
+use keelway_domain::promotions::{Closed, Condition, Outcome, Retry, Seen};
+use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::promotions::attempts::{Outside, Sight, Task};
+use keelway_engine::remembered::Remembered;
+use keelway_engine::secrets::Secrets;
+use keelway_engine::sequences::{Limits, Sequences};
+use std::time::Duration;
+
+/// Whoever carries out promotions.
+pub struct Carrier<P> {
+    ports: P,
+    secrets: Remembered<P>,
+    sequences: Sequences<P>,
+    client: reqwest::Client,
+}
+
+impl<P: Ports + Secrets + Clone> Carrier<P> {
+    /// On these ports.
+    ///
+    /// # Errors
+    /// When there is no TLS.
+    pub fn new(ports: P, limits: Limits) -> Result<Self, reqwest::Error> {
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(Duration::from_secs(5))
+            .timeout(Duration::from_secs(15))
+            // A receiver that has moved is told by its owner; requests with secrets in them follow nobody.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        let secrets = Remembered::new(ports.clone());
+        Ok(Self { sequences: Sequences::new(ports.clone(), limits), secrets, client, ports })
+    }
+}
+
+/// An error of our own services: the attempt is repeated like any other that failed.
+fn unavailable(error: &PortError) -> Outcome {
+    Outcome::Failed { why: Condition::new("Unavailable", error.to_string()), retry: Retry::Backoff }
+}
+
+impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
+    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+        let done = match &task.strategy {
+            Strategy::Notification(notification) => {
+                notify::carry_out((&self.ports, &self.client), &self.secrets, task, notification).await
+            }
+            Strategy::PullRequest(_) => todo!(),
+            Strategy::Sequence(sequence) => sequence::carry_out(&self.sequences, task, sequence).await,
+        };
+        Ok(done.unwrap_or_else(|error| unavailable(&error)))
+    }
+
+    async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {
+        match &task.strategy {
+            Strategy::Notification(_) => Ok(Closed::Closed),
+            Strategy::PullRequest(_) => todo!(),
+            Strategy::Sequence(sequence) => sequence::take_back(&self.sequences, task, sequence).await,
+        }
+    }
+
+    async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
+        match &task.strategy {
+            Strategy::Sequence(sequence) => sequence::follow(&self.sequences, task, sequence).await,
+            Strategy::Notification(_) | Strategy::PullRequest(_) => Ok(None),
+        }
+    }
+
+    async fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> Result<Sight, PortError> {
+        todo!()
+    }
+}

@@ -1,0 +1,140 @@
+//! The strategy `sequence`: a sequence of a shipyard carries out the promotion.
+//!
+//! The trigger's id and context follow from the identity of the promotion, so the sequence is found before it is triggered again, and a
+//! trigger that arrives twice starts it once.
+
+use keelway_domain::event::{CloudEvent, Object, PROMOTION, TaskResult};
+use keelway_domain::ids::{ExecutionId, SubjectId, context_of, event_id};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::promotions::definition::Sequence;
+use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, SOURCE, Seen};
+use keelway_domain::sequences::{End, Execution};
+use keelway_domain::time::Span;
+use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::promotions::attempts::Task;
+use keelway_engine::protocol::{Engine, Loaded};
+use keelway_engine::sequences::commands::Control;
+use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::sequences::preflight::Preflight;
+use keelway_engine::sequences::{Address, Sequences, keys};
+use keelway_engine::table;
+use serde_json::json;
+
+/// How long an attempt waits for its sequence to be accepted.
+const PATIENCE: Span = Span::seconds(10);
+/// How often it looks.
+const LOOK: Span = Span(200);
+
+/// Triggers the sequence, unless it was triggered before.
+///
+/// # Errors
+/// Of the ports.
+pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Outcome, PortError> {
+    let Some((to, event)) = trigger(task, sequence) else { return Ok(refused(unusable(task, sequence))) };
+    let made = Outcome::Created(Made::Sequence { context: to.context.to_string() });
+    if execution(engine, &to).await?.is_some() {
+        return Ok(made);
+    }
+    match engine.preflight(&event).await {
+        Ok(Preflight::Publish) => table::publish(engine.ports(), std::slice::from_ref(&event)).await?,
+        Ok(Preflight::Known | Preflight::Decision(..)) => return Ok(made),
+        Err(Refusal::Port(error)) => return Err(error),
+        Err(refusal) => return Ok(refused(refusal.to_string())),
+    }
+    let until = engine.ports().now() + PATIENCE;
+    while engine.ports().now() < until {
+        if execution(engine, &to).await?.is_some() {
+            return Ok(made);
+        }
+        engine.ports().pause(LOOK).await;
+    }
+    let message = format!("{} was triggered, but the sequence has not begun yet", event.ty);
+    Ok(Outcome::Failed { why: Condition::new("SequenceNotAccepted", message), retry: Retry::Backoff })
+}
+
+/// What became of the sequence; `None`: it goes on.
+///
+/// # Errors
+/// Of the ports.
+pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Option<Seen>, PortError> {
+    let Some((to, event)) = trigger(task, sequence) else { return Ok(None) };
+    let x = execution(engine, &to).await?;
+    Ok(x.as_ref().and_then(|x| x.outcome.as_ref()).map(|outcome| {
+        let tell = |how: &str| format!("{} {how} (context {})", event.ty.trim_end_matches(".triggered"), to.context);
+        match (outcome.end, outcome.result) {
+            (End::Aborted, _) => Seen::Closed(tell("was aborted")),
+            (End::TimedOut, _) => Seen::Failed(tell("timed out")),
+            (_, TaskResult::Pass) => Seen::Succeeded(tell("passed")),
+            (_, TaskResult::Warning) => Seen::Succeeded(tell("passed with a warning")),
+            (_, TaskResult::Fail) => Seen::Failed(tell("failed")),
+        }
+    }))
+}
+
+/// Aborts the sequence, unless it has ended.
+///
+/// # Errors
+/// Of the ports.
+pub async fn take_back<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Closed, PortError> {
+    if let Some(Seen::Succeeded(how)) = follow(engine, task, sequence).await? {
+        return Ok(Closed::Merged(how));
+    }
+    let Some((to, _)) = trigger(task, sequence) else { return Ok(Closed::Closed) };
+    match engine.control(&to.project, &to.context, None, Control::Abort).await {
+        Err(Refusal::Port(error)) => Err(error),
+        // There is no such context: nothing was triggered.
+        Ok(_) | Err(_) => Ok(Closed::Closed),
+    }
+}
+
+async fn execution<P: Ports>(engine: &Sequences<P>, to: &Address) -> Result<Option<Execution>, PortError> {
+    let item = engine.ports().get(&keys::execution(to)).await?;
+    Ok(item.as_ref().map(Loaded::<Execution>::read).transpose()?.map(|loaded| loaded.x))
+}
+
+fn refused(message: String) -> Outcome {
+    Outcome::Failed { why: Condition::new("TriggerRefused", message), retry: Retry::Backoff }
+}
+
+fn place<'a>(task: &'a Task, sequence: &'a Sequence) -> (&'a str, &'a str) {
+    let project = sequence.project.as_deref().unwrap_or(&task.of.namespace);
+    (project, sequence.stage.as_deref().unwrap_or(&task.attempt.environment))
+}
+
+fn unusable(task: &Task, sequence: &Sequence) -> String {
+    format!("{:?} cannot be the name of a project: name it in strategy.sequence.project", place(task, sequence).0)
+}
+
+/// The event that triggers the sequence, and the execution that it starts.
+fn trigger(task: &Task, sequence: &Sequence) -> Option<(Address, CloudEvent)> {
+    let (project, stage) = place(task, sequence);
+    let promotion = SubjectId(task.identity());
+    let context = Context::of(&context_of(SOURCE, &promotion.to_string()).to_string());
+    let attempt = &task.attempt;
+    let data = json!({
+        "project": project,
+        "stage": stage,
+        "service": sequence.service,
+        "configurationChange": {"values": {"image": attempt.revision}},
+        PROMOTION: {
+            "namespace": task.of.namespace,
+            "pipeline": task.of.name,
+            "environment": attempt.environment,
+            "revision": attempt.revision,
+            "run": attempt.run,
+        },
+    });
+    let event = CloudEvent {
+        id: event_id(promotion, "trigger").to_string(),
+        source: SOURCE.into(),
+        ty: format!("sh.keptn.event.{stage}.{}.triggered", sequence.name),
+        time: task.since,
+        context: context.clone(),
+        triggered_id: None,
+        git_commit_id: None,
+        data: data.as_object().cloned().unwrap_or_else(Object::new),
+    };
+    let project = ProjectName::new(project).ok()?;
+    let execution = ExecutionId::of_trigger(&project, &context, SOURCE, &event.id);
+    Some((Address { project, context, execution }, event))
+}

@@ -1,0 +1,225 @@
+//! All engines on the in-memory world, and the real carrier of promotions. Time passes when told to.
+
+use keelway_attempts::Carrier;
+use keelway_domain::event::{CloudEvent, PROMOTION};
+use keelway_domain::promotions::definition::{
+    App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
+};
+use keelway_domain::promotions::observe::Observed;
+use keelway_domain::promotions::{Command, Environment, Note, Pipeline, Promotion};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::ports::Store;
+use keelway_engine::promotions::attempts::Attempts;
+use keelway_engine::promotions::observations::Fact;
+use keelway_engine::promotions::{self, Address, Job, Message, Promotions, keys};
+use keelway_engine::protocol::Loaded;
+use keelway_engine::protocol::sweep::{self, Tick};
+use keelway_engine::secrets::Known;
+use keelway_engine::sequences::{self, Limits, Sequences};
+use keelway_wire::cloudevent::{Origin, parse};
+use keelway_world::World;
+use keelway_world::at_once::AtOnce;
+use keelway_world::queue::{Parcel, Received};
+use keelway_world::story::handle;
+use serde_json::Value;
+
+pub struct Stand {
+    pub world: World,
+    pub pipelines: Promotions<AtOnce>,
+    attempts: Attempts<AtOnce, Carrier<AtOnce>>,
+    pub sequences: Sequences<AtOnce>,
+    /// Ends of sequences do not arrive.
+    pub deaf: bool,
+    bus_seen: usize,
+    version: i64,
+}
+
+pub fn to() -> Address {
+    Address { namespace: "shop".into(), name: "cart".into() }
+}
+
+/// A pipeline over these environments, each with a target of its own.
+pub fn definition(environments: &[&str], strategy: Strategy) -> Definition {
+    let environment = |name: &&str| EnvironmentSpec {
+        name: (*name).to_owned(),
+        targets: vec![Target { cluster: None, namespace: (*name).to_owned() }],
+        promotion: None,
+        soak: None,
+    };
+    Definition {
+        app: App { api_version: "helm.toolkit.fluxcd.io/v2".into(), kind: "HelmRelease".into(), name: "cart".into() },
+        environments: environments.iter().map(environment).collect(),
+        promotion: Some(PromotionSpec { manual: false, strategy, approval: Approval::default(), windows: vec![] }),
+        in_flight: InFlight::Restart,
+        compare: Compare::Exact,
+    }
+}
+
+impl Stand {
+    pub fn new(secrets: Known) -> Self {
+        let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
+        let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
+        let pipelines = || Promotions::new(ports(1), promotions::Limits::default());
+        let carrier = Carrier::new(ports(2), Limits::default()).unwrap();
+        Self {
+            attempts: Attempts::new(pipelines(), carrier),
+            pipelines: pipelines(),
+            sequences: Sequences::new(ports(3), Limits::default()),
+            deaf: false,
+            bus_seen: 0,
+            version: 0,
+            world,
+        }
+    }
+
+    pub async fn apply(&mut self, definition: &Definition) {
+        self.pipelines.apply(&to(), definition, "").await.unwrap();
+        self.work().await;
+    }
+
+    /// The target of an environment runs a revision and is healthy.
+    pub async fn runs(&mut self, definition: &Definition, environment: &str, revision: &str) {
+        self.version += 1;
+        let observed = Observed { revision: Some(revision.into()), ready: true, error: None, at: self.world.now() };
+        let target = Target { cluster: None, namespace: environment.into() };
+        let fact = Fact { app: definition.app.clone(), target, version: self.version, observed };
+        self.pipelines.observe(&fact).await.unwrap();
+        self.work().await;
+    }
+
+    /// All environments run a revision.
+    pub async fn all_run(&mut self, definition: &Definition, revision: &str) {
+        for environment in &definition.environments {
+            self.runs(definition, &environment.name, revision).await;
+        }
+    }
+
+    pub async fn command(&mut self, command: Command) {
+        let note = Note { by: "anna".into(), at: self.world.now(), message: String::new() };
+        let message = Message::Command { to: to(), command, note };
+        self.world.enqueue(promotions::NAME, Parcel::Own(message.letter().body));
+        self.work().await;
+    }
+
+    pub async fn state(&self) -> Pipeline {
+        let item = AtOnce::new(self.world.worker(9)).get(&keys::pipeline(&to())).await.unwrap().unwrap();
+        Loaded::<Pipeline>::read(&item).unwrap().x
+    }
+
+    pub async fn environment(&self, name: &str) -> Environment {
+        self.state().await.environments.get(name).cloned().unwrap_or_default()
+    }
+
+    pub async fn promotion(&self, environment: &str) -> Promotion {
+        self.environment(environment).await.promotion.unwrap_or_else(|| panic!("no promotion into {environment}"))
+    }
+
+    /// Events of a type that were published.
+    pub fn published(&self, ty: &str) -> Vec<Value> {
+        let read = |entry: &keelway_engine::ports::BusEntry| serde_json::from_str(&entry.detail).unwrap();
+        self.world.outgoing().iter().filter(|entry| entry.detail_type == ty).map(|entry| read(entry)).collect()
+    }
+
+    /// Time passes, and with it all timers.
+    pub async fn pass(&mut self, time: Span) {
+        let until = self.world.now() + time;
+        loop {
+            self.work().await;
+            let next = self.world.core().queue.next_time().filter(|next| *next <= until);
+            let mut core = self.world.core();
+            core.now = next.unwrap_or(until).max(core.now);
+            let now = core.now;
+            core.queue.fire(now);
+            if next.is_none() {
+                break;
+            }
+        }
+        self.work().await;
+    }
+
+    pub async fn sweep(&mut self) {
+        let mut tick = Tick::default();
+        while !sweep::page(&self.pipelines, &mut tick).await.unwrap().finished {}
+        self.work().await;
+    }
+
+    /// Works until no message is left that is due.
+    pub async fn work(&mut self) {
+        while self.step().await {}
+    }
+
+    async fn step(&mut self) -> bool {
+        route(&self.world, &mut self.bus_seen, self.deaf);
+        let Some(id) = next(&self.world, |_| true) else { return false };
+        let received = self.world.core().queue.receive(id).unwrap();
+        let is_job = matches!(&received.parcel, Parcel::Own(text) if serde_json::from_str::<Job>(text).is_ok());
+        if is_job {
+            // An attempt may wait for the sequences engine.
+            let mut seen = self.bus_seen;
+            tokio::select! {
+                handled = handle(&self.attempts, &received) => { handled.unwrap(); }
+                () = work_sequences(&self.world, &self.sequences, &mut seen) => {}
+            }
+            self.bus_seen = seen;
+        } else {
+            self.decide(&received).await;
+        }
+        self.world.core().queue.acknowledge(id);
+        true
+    }
+
+    async fn decide(&self, received: &Received) {
+        let by_sequences = match &received.parcel {
+            Parcel::Own(text) => serde_json::from_str::<sequences::Message>(text).is_ok(),
+            Parcel::Event(event) => is_trigger(event),
+            _ => false,
+        };
+        if by_sequences {
+            handle(&self.sequences, received).await.unwrap();
+        } else {
+            handle(&self.pipelines, received).await.unwrap();
+        }
+    }
+}
+
+fn next(world: &World, wanted: impl Fn(&str) -> bool) -> Option<u64> {
+    let core = world.core();
+    core.queue
+        .receivable(core.now)
+        .into_iter()
+        .find(|id| core.queue.messages.get(id).is_some_and(|message| wanted(&message.engine)))
+}
+
+fn is_trigger(event: &CloudEvent) -> bool {
+    event.ty.starts_with("sh.keptn.") && event.source != "shipyard-controller"
+}
+
+/// What the template's rules take from the bus.
+fn route(world: &World, seen: &mut usize, deaf: bool) {
+    let fresh: Vec<Value> = {
+        let core = world.core();
+        core.bus.log.iter().skip(*seen).map(|publication| serde_json::from_str(&publication.entry.detail).unwrap()).collect()
+    };
+    *seen += fresh.len();
+    for event in &fresh {
+        let Ok(event) = parse(event, Origin::Bus, world.now()) else { continue };
+        let ends = event.source == "shipyard-controller" && event.ty.ends_with(".finished");
+        if is_trigger(&event) {
+            world.enqueue(sequences::NAME, Parcel::Event(event));
+        } else if ends && !deaf && event.data.get(PROMOTION).is_some_and(|promotion| promotion.get("pipeline").is_some()) {
+            world.enqueue(promotions::NAME, Parcel::Event(event));
+        }
+    }
+}
+
+async fn work_sequences(world: &World, engine: &Sequences<AtOnce>, seen: &mut usize) {
+    loop {
+        route(world, seen, false);
+        if let Some(id) = next(world, |engine| engine == sequences::NAME) {
+            let received = world.core().queue.receive(id).unwrap();
+            handle(engine, &received).await.unwrap();
+            world.core().queue.acknowledge(id);
+        }
+        tokio::task::yield_now().await;
+    }
+}
