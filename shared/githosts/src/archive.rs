@@ -1,0 +1,104 @@
+//! A repository's archive: one request instead of one for each file. It only tells which files may have the marker; their content is then
+//! read from the host, because an archive may change line ends and substitute text (`export-subst`, `eol` in `.gitattributes`). Files with
+//! `export-ignore` are not in an archive.
+
+use crate::error::{HostError, Kind};
+use crate::marker;
+use flate2::read::GzDecoder;
+use std::io::Read;
+use tar::EntryType;
+
+/// The largest archive that is downloaded, in bytes.
+pub(crate) const DOWNLOAD: usize = 64 << 20;
+/// The most that is unpacked, in bytes.
+const UNPACKED: u64 = 1 << 30;
+/// The most entries that are read.
+const ENTRIES: usize = 200_000;
+/// A larger file is passed over, in bytes.
+pub(crate) const FILE: u64 = 1 << 20;
+
+/// A file that may have the marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) path: String,
+    pub(crate) executable: bool,
+}
+
+/// What an archive has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Candidates {
+    pub(crate) files: Vec<Candidate>,
+    /// Which files were passed over, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The YAML files of a `.tar.gz` that contain the marker's text. `folder`: everything is in one folder, which is no part of the paths.
+pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str) -> Result<Candidates, HostError> {
+    let broken = |error: std::io::Error| {
+        HostError::new(Kind::Nonsense, format!("{host} answered with an archive that cannot be read ({error})"))
+    };
+    let too_large = || {
+        let message = format!(
+            "the repository's archive at {host} has more than {ENTRIES} entries or {} MiB: promote in a smaller repository",
+            UNPACKED >> 20
+        );
+        HostError::new(Kind::TooLarge, message)
+    };
+    let mut found = Candidates::default();
+    let mut unpacked = 0;
+    let mut tar = tar::Archive::new(GzDecoder::new(archive).take(2 * UNPACKED));
+    for (n, entry) in tar.entries().map_err(broken)?.enumerate() {
+        let mut entry = entry.map_err(broken)?;
+        unpacked += entry.size();
+        if n >= ENTRIES || unpacked > UNPACKED {
+            return Err(too_large());
+        }
+        let path = match std::str::from_utf8(&entry.path_bytes()) {
+            Ok(path) => path.to_owned(),
+            // A file with such a name cannot be asked for.
+            Err(_) => continue,
+        };
+        let path = if folder { path.split_once('/').map(|(_, path)| path.to_owned()).unwrap_or_default() } else { path };
+        if !(path.ends_with(".yaml") || path.ends_with(".yml")) {
+            continue;
+        }
+        match entry.header().entry_type() {
+            EntryType::Regular | EntryType::Continuous => {}
+            EntryType::Symlink | EntryType::Link => {
+                found.notes.push(format!("{path} is a link"));
+                continue;
+            }
+            _ => continue,
+        }
+        if !is_inside(&path) {
+            found.notes.push(format!("{path:?} leads out of the repository"));
+            continue;
+        }
+        if entry.size() > FILE {
+            found.notes.push(format!("{path} is larger than {} MiB", FILE >> 20));
+            continue;
+        }
+        let mut content = vec![];
+        entry.read_to_end(&mut content).map_err(broken)?;
+        let contains = |text: &str| content.windows(text.len()).any(|window| window == text.as_bytes());
+        if !contains(marker::SIGN) {
+            continue;
+        }
+        if std::str::from_utf8(&content).is_err() {
+            found.notes.push(format!("{path} is not UTF-8"));
+        } else if contains(marker) {
+            let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
+            found.files.push(Candidate { path, executable });
+        }
+    }
+    Ok(found)
+}
+
+/// Only plain segments, as git itself permits them.
+fn is_inside(path: &str) -> bool {
+    let odd = |segment: &str| matches!(segment, "" | "." | "..") || segment.eq_ignore_ascii_case(".git");
+    !path.contains(['\\', '\0']) && !path.split('/').any(odd)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,92 @@
+use super::*;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{Builder, Header};
+
+const MARKER: &str = "shop:carts:staging";
+const MARKED: &str = "tag: v1 # {\"$promotion\": \"shop:carts:staging\"}\n";
+
+/// An archive of files with these names and contents.
+pub(crate) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
+    for (path, content) in files {
+        append(&mut tar, path, EntryType::Regular, content.as_bytes());
+    }
+    finish(tar)
+}
+
+fn append(tar: &mut Builder<GzEncoder<Vec<u8>>>, path: &str, kind: EntryType, content: &[u8]) {
+    let mut header = Header::new_gnu();
+    // Written directly: the builder itself refuses names that lead out.
+    header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+    header.set_entry_type(kind);
+    header.set_mode(if path.ends_with("run.yaml") { 0o775 } else { 0o664 });
+    header.set_size(content.len() as u64);
+    if kind == EntryType::Symlink {
+        header.set_link_name("../../etc/passwd").unwrap();
+    }
+    header.set_cksum();
+    tar.append(&header, content).unwrap();
+}
+
+fn finish(tar: Builder<GzEncoder<Vec<u8>>>) -> Vec<u8> {
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
+fn paths(found: &Candidates) -> Vec<&str> {
+    found.files.iter().map(|file| file.path.as_str()).collect()
+}
+
+#[test]
+fn only_yaml_files_with_the_marker_are_candidates() {
+    let others = MARKED.replace("staging", "production");
+    let packed = archive(&[
+        ("shop-1/apps/staging/values.yaml", MARKED),
+        ("shop-1/b.yml", MARKED),
+        ("shop-1/run.yaml", MARKED),
+        ("shop-1/values.json", MARKED),
+        ("shop-1/README.md", MARKED),
+        ("shop-1/production.yaml", &others),
+        ("shop-1/none.yaml", "tag: v1\n"),
+    ]);
+    let found = candidates("git.test", &packed, true, MARKER).unwrap();
+    assert_eq!(paths(&found), ["apps/staging/values.yaml", "b.yml", "run.yaml"]);
+    assert_eq!(found.files.iter().map(|file| file.executable).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(found.notes, Vec::<String>::new());
+    // Bitbucket packs without a folder.
+    let found = candidates("git.test", &archive(&[("apps/values.yaml", MARKED), ("b.yaml", MARKED)]), false, MARKER).unwrap();
+    assert_eq!(paths(&found), ["apps/values.yaml", "b.yaml"]);
+}
+
+#[test]
+fn links_large_files_binaries_and_path_tricks_are_passed_over_and_named() {
+    let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
+    append(&mut tar, "r/link.yaml", EntryType::Symlink, b"");
+    append(&mut tar, "r/large.yaml", EntryType::Regular, format!("{MARKED}{}", " ".repeat(1 << 20)).as_bytes());
+    append(&mut tar, "r/binary.yaml", EntryType::Regular, &[MARKED.as_bytes(), &[0xff, 0xfe]].concat());
+    for path in ["r/../../up.yaml", "r//up.yaml", "r/./up.yaml", "r/.git/up.yaml", "r/a\\b.yaml"] {
+        append(&mut tar, path, EntryType::Regular, MARKED.as_bytes());
+    }
+    let found = candidates("git.test", &finish(tar), true, MARKER).unwrap();
+    assert_eq!(found.files, vec![]);
+    for expected in ["link.yaml is a link", "large.yaml is larger than 1 MiB", "binary.yaml is not UTF-8"] {
+        assert!(found.notes.iter().any(|note| note == expected), "{expected}: {:?}", found.notes);
+    }
+    assert_eq!(found.notes.iter().filter(|note| note.contains("leads out")).count(), 5, "{:?}", found.notes);
+}
+
+#[test]
+fn what_is_no_archive_or_a_bomb_is_named() {
+    let kind = |bytes: &[u8]| candidates("git.test", bytes, true, MARKER).unwrap_err().kind;
+    assert_eq!(kind(b"<html>"), Kind::Nonsense);
+    let whole = archive(&[("r/a.yaml", MARKED)]);
+    assert_eq!(kind(&whole[..whole.len() / 2]), Kind::Nonsense);
+    // A header that promises more than is ever unpacked; nothing of it is read.
+    let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
+    let mut header = Header::new_gnu();
+    header.set_path("r/huge.bin").unwrap();
+    header.set_size(UNPACKED + 1);
+    header.set_cksum();
+    tar.append(&header, std::io::empty()).unwrap();
+    assert_eq!(kind(&finish(tar)), Kind::TooLarge);
+}

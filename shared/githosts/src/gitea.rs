@@ -1,0 +1,263 @@
+//! Gitea and Forgejo: <https://docs.gitea.com/api>, version 1. Files are written by `POST /repos/{owner}/{repo}/contents`, which makes the
+//! branch and one commit for all files (Gitea 1.20, Forgejo 1.20).
+
+use crate::archive;
+use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
+use crate::error::{HostError, Kind};
+use crate::github::{content, foreign};
+use crate::http::{Call, Http, path, segment};
+use crate::repository::Repository;
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+
+/// A client for Gitea.
+#[derive(Debug)]
+pub(crate) struct Gitea(pub(crate) Http);
+
+#[derive(Deserialize)]
+struct Pull {
+    number: u64,
+    html_url: String,
+    state: String,
+    #[serde(default)]
+    merged: bool,
+    merge_commit_sha: Option<String>,
+    mergeable: Option<bool>,
+    head: Side,
+    base: Side,
+}
+
+#[derive(Deserialize)]
+struct Side {
+    label: String,
+    #[serde(rename = "ref")]
+    reference: String,
+    sha: String,
+    repo_id: i64,
+}
+
+impl Pull {
+    /// `None`: it comes from a fork, or from a repository that was deleted.
+    fn request(self) -> Option<Request> {
+        if self.head.repo_id != self.base.repo_id {
+            return None;
+        }
+        let state = match (self.merged, self.state.as_str()) {
+            (true, _) => State::Merged { commit: self.merge_commit_sha.unwrap_or_else(|| self.head.sha.clone()) },
+            (false, "open") => State::Open,
+            (false, _) => State::Closed,
+        };
+        // The ref is refs/pull/<number>/head when the branch is gone; the label still has the branch's name.
+        let branch = if self.head.reference.starts_with("refs/pull/") { self.head.label } else { self.head.reference };
+        let mergeable = self.mergeable.filter(|_| state == State::Open);
+        Some(Request { number: self.number, url: self.html_url, branch, head: self.head.sha, state, mergeable })
+    }
+}
+
+impl Gitea {
+    /// A request about the repository, or about something in it.
+    fn call(&self, method: Method, of: &Repository, rest: &str, what: &str) -> Call<'_> {
+        let what = if what.is_empty() { format!("repository {of}") } else { format!("{what} in {of}") };
+        self.0.call(method, &format!("/repos/{}/{}{rest}", segment(of.owner()), segment(of.name())), &what)
+    }
+
+    async fn pulls(&self, of: &Repository, state: &str, mark: Option<&str>) -> Result<Look, HostError> {
+        let call = |_, page: String| {
+            let query = [("state", state), ("sort", "recentupdate"), ("limit", "50"), ("page", page.as_str())];
+            self.call(Method::GET, of, "/pulls", "").query(&query)
+        };
+        let pages = self.0.pages::<Pull>(call, mark).await?;
+        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
+        Ok(Look { requests, mark: pages.mark })
+    }
+
+    async fn pull(&self, of: &Repository, rest: &str, what: &str) -> Result<Option<Request>, HostError> {
+        let answer = self.call(Method::GET, of, &format!("/pulls/{rest}"), what).send().await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        Ok(answer.ok()?.json::<Pull>()?.request())
+    }
+}
+
+impl Client for Gitea {
+    fn host(&self) -> &str {
+        self.0.host()
+    }
+
+    async fn access(&self, of: &Repository) -> Result<(), HostError> {
+        #[derive(Deserialize)]
+        struct Access {
+            permissions: Option<Permissions>,
+            #[serde(default)]
+            archived: bool,
+        }
+        #[derive(Deserialize)]
+        struct Permissions {
+            push: bool,
+        }
+        let access: Access = self.call(Method::GET, of, "", "").send().await?.ok()?.json()?;
+        let host = self.host();
+        if access.archived {
+            return Err(HostError::new(Kind::Refused, format!("{host}: {of} is archived: nothing can be changed in it")));
+        }
+        if access.permissions.is_some_and(|permissions| !permissions.push) {
+            let message = format!(
+                "{host}: the token may read {of}, but not write: give its user write access, and the token the scopes write:repository and write:issue"
+            );
+            return Err(HostError::new(Kind::Forbidden, message));
+        }
+        Ok(())
+    }
+
+    async fn find(&self, of: &Repository, branch: &str, base: Option<&str>) -> Result<Vec<Request>, HostError> {
+        // There is no filter by branch alone. Open ones are few; of the others, one is found by its two branches.
+        let ours = |look: Look| look.requests.unwrap_or_default().into_iter().filter(|request| request.branch == branch).collect();
+        let open: Vec<Request> = ours(self.pulls(of, "open", None).await?);
+        if !open.is_empty() {
+            return Ok(open);
+        }
+        match base {
+            Some(base) => {
+                let rest = format!("{}/{}", segment(base), path(branch));
+                Ok(self.pull(of, &rest, "pull request").await?.into_iter().collect())
+            }
+            None => Ok(ours(self.pulls(of, "closed", None).await?)),
+        }
+    }
+
+    async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
+        self.pulls(of, "open", mark).await
+    }
+
+    async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
+        self.pull(of, &number.to_string(), &format!("pull request {number}")).await
+    }
+
+    async fn tip(&self, of: &Repository, branch: &str) -> Result<Option<String>, HostError> {
+        #[derive(Deserialize)]
+        struct Branch {
+            commit: Commit,
+        }
+        #[derive(Deserialize)]
+        struct Commit {
+            id: String,
+        }
+        let answer = self.call(Method::GET, of, &format!("/branches/{}", path(branch)), &format!("branch {branch}")).send().await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        Ok(Some(answer.ok()?.json::<Branch>()?.commit.id))
+    }
+
+    async fn parents(&self, of: &Repository, commit: &str) -> Result<Vec<String>, HostError> {
+        #[derive(Deserialize)]
+        struct Commit {
+            parents: Vec<Parent>,
+        }
+        #[derive(Deserialize)]
+        struct Parent {
+            sha: String,
+        }
+        let answer = self.call(Method::GET, of, &format!("/git/commits/{}", segment(commit)), "commits").send().await?.ok()?;
+        Ok(answer.json::<Commit>()?.parents.into_iter().map(|parent| parent.sha).collect())
+    }
+
+    async fn archive(&self, of: &Repository, commit: &str) -> Result<Archive, HostError> {
+        let call = self.call(Method::GET, of, &format!("/archive/{}.tar.gz", segment(commit)), "archive");
+        Ok(Archive { bytes: call.send_up_to(archive::DOWNLOAD).await?.ok()?.body, folder: true })
+    }
+
+    async fn file(&self, of: &Repository, commit: &str, name: &str) -> Result<Option<File>, HostError> {
+        let call = self.call(Method::GET, of, &format!("/contents/{}", path(name)), name).query(&[("ref", commit)]);
+        content(call.send().await?)
+    }
+
+    async fn branch(&self, of: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {
+        #[derive(Deserialize)]
+        struct Changed {
+            commit: Commit,
+        }
+        #[derive(Deserialize)]
+        struct Commit {
+            sha: String,
+        }
+        if new.replace {
+            self.delete_branch(of, new.name).await?;
+        }
+        let operation = |file: &crate::client::NewFile| json!({"operation": "update", "path": file.path, "content": crate::base64(&file.content), "sha": file.blob});
+        let body = json!({
+            "branch": new.base,
+            "new_branch": new.name,
+            "message": new.message,
+            "files": new.files.iter().map(operation).collect::<Vec<_>>(),
+        });
+        let answer = self.call(Method::POST, of, "/contents", &format!("branch {}", new.name)).json(&body).send().await?;
+        let code = answer.status.as_u16();
+        if matches!(code, 409 | 422) && answer.says(&["branch already exists"]) {
+            return Ok(Branched::Exists);
+        }
+        // The base has moved on between reading and writing.
+        if matches!(code, 409 | 422) && answer.says(&["sha does not match"]) {
+            let message = format!("{}: {} has changed while {of} was read", self.host(), new.base);
+            return Err(HostError::new(Kind::Transient, message));
+        }
+        Ok(Branched::Done(answer.ok()?.json::<Changed>()?.commit.sha))
+    }
+
+    async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
+        let answer =
+            self.call(Method::DELETE, of, &format!("/branches/{}", path(branch)), &format!("branch {branch}")).send().await?;
+        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.ok().map(drop) }
+    }
+
+    async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
+        let body = json!({"title": new.title, "head": new.branch, "base": new.base, "body": new.body});
+        let answer = self.call(Method::POST, of, "/pulls", "pull requests").json(&body).send().await?.ok()?;
+        answer.json::<Pull>()?.request().ok_or_else(|| foreign(self.host(), of))
+    }
+
+    async fn comment_once(&self, of: &Repository, number: u64, text: &str) -> Result<(), HostError> {
+        #[derive(Deserialize)]
+        struct Comment {
+            body: String,
+        }
+        // One answer has all comments: this list has no pages.
+        let (rest, what) = (format!("/issues/{number}/comments"), format!("pull request {number}"));
+        let comments: Vec<Comment> = self.call(Method::GET, of, &rest, &what).send().await?.ok()?.json()?;
+        if comments.iter().any(|comment| comment.body.trim() == text.trim()) {
+            return Ok(());
+        }
+        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.ok().map(drop)
+    }
+
+    async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
+        let call = self.call(Method::PATCH, of, &format!("/pulls/{number}"), &format!("pull request {number}"));
+        call.json(&json!({"state": "closed"})).send().await?.ok().map(drop)
+    }
+
+    async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {
+        let number = request.number;
+        let call = self.call(Method::POST, of, &format!("/pulls/{number}/merge"), &format!("pull request {number}"));
+        let answer = call.json(&json!({"Do": "merge", "head_commit_id": request.head})).send().await?;
+        match answer.status.as_u16() {
+            200 => {
+                let merged = self.get(of, number).await?.map(|request| request.state);
+                match merged {
+                    Some(State::Merged { commit }) => Ok(Merge::Merged(commit)),
+                    _ => Ok(Merge::NotYet(format!("{} has not finished merging", self.host()))),
+                }
+            }
+            405 if answer.says(&["merge style"]) => {
+                Ok(Merge::Refused(format!("the repository allows no merge commits ({})", answer.words())))
+            }
+            // It conflicts, it is still being checked, a check or a review is missing: Gitea does not say which.
+            405 => Ok(Merge::NotYet(answer.words())),
+            409 if answer.says(&["head out of date"]) => Ok(Merge::HeadMoved),
+            409 if answer.says(&["push out of date"]) => Ok(Merge::NotYet(answer.words())),
+            409 => Ok(Merge::Refused(format!("it conflicts with the base branch ({})", answer.words()))),
+            _ => Err(answer.error()),
+        }
+    }
+}

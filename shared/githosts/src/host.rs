@@ -1,0 +1,73 @@
+//! A git host of any form.
+
+use crate::client::{Client, Look, Merge, Request};
+use crate::credentials::Credentials;
+use crate::error::HostError;
+use crate::gitea::Gitea;
+use crate::github::GitHub;
+use crate::http::Http;
+use crate::propose::{self, Change, Proposed};
+use crate::repository::{Api, Form, Repository};
+use crate::settle::{self, Closed};
+
+/// A git host with credentials. It keeps its connections, so one is used for many operations. Each request has 5 seconds to connect and 15
+/// in all. Errors are [`HostError`]s: their kind says when another try makes sense, their message is for people.
+#[derive(Debug)]
+pub struct Host(Forms);
+
+#[derive(Debug)]
+enum Forms {
+    GitHub(GitHub),
+    Gitea(Gitea),
+}
+
+/// The operations are written once, for every client.
+macro_rules! with {
+    ($host:expr, $client:ident => $operation:expr) => {
+        match &$host.0 {
+            Forms::GitHub($client) => $operation,
+            Forms::Gitea($client) => $operation,
+        }
+    };
+}
+
+impl Host {
+    /// Makes no request. Fails with [`Kind::Credentials`](crate::Kind) if the secret does not have what this form of host takes.
+    pub fn new(api: &Api, credentials: &Credentials) -> Result<Self, HostError> {
+        let http = Http::new(api, credentials)?;
+        Ok(Self(match api.form() {
+            Form::GitHub => Forms::GitHub(GitHub(http)),
+            Form::Gitea => Forms::Gitea(Gitea(http)),
+            form => return Err(HostError::new(crate::Kind::Refused, format!("{form} is not supported yet"))),
+        }))
+    }
+
+    /// Opens the pull request, unless there is one of its branch. The credentials are checked before anything is written, and the branch
+    /// begins at the newest commit of the base. Fails with [`Kind::NoMarker`](crate::Kind) and [`Kind::BaseMissing`](crate::Kind), which
+    /// only a change of the repository or the pipeline ends.
+    pub async fn propose(&self, change: &Change) -> Result<Proposed, HostError> {
+        with!(self, client => propose::propose(client, change).await)
+    }
+
+    /// Closes the pull request of a branch with a comment, which it gets once, and deletes the branch. `number` saves a search if it is
+    /// known. A merged one is told and left alone.
+    pub async fn close(&self, of: &Repository, branch: &str, number: Option<u64>, comment: &str) -> Result<Closed, HostError> {
+        with!(self, client => settle::close(client, of, (branch, number), comment).await)
+    }
+
+    /// The open pull requests whose branch begins with [`BRANCHES`](crate::BRANCHES). With the mark of an earlier look, a host that has
+    /// such marks answers that nothing has changed, which does not count against its rate limit.
+    pub async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
+        with!(self, client => settle::list(client, of, mark).await)
+    }
+
+    /// One pull request; `None`: there is none of this number in the repository itself.
+    pub async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
+        with!(self, client => client.get(of, number).await)
+    }
+
+    /// Merges a pull request, if its newest commit is still `head`.
+    pub async fn merge(&self, of: &Repository, number: u64, head: &str) -> Result<Merge, HostError> {
+        with!(self, client => settle::merge(client, of, number, head).await)
+    }
+}

@@ -1,0 +1,241 @@
+//! Requests to one host: credentials, timeouts, limits, pages, and what its refusals mean.
+
+use crate::answer::Answer;
+use crate::credentials::{Credentials, Proof};
+use crate::error::{HostError, Kind};
+use crate::repository::{Api, Form, is_loopback, permitted};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::{AUTHORIZATION, HeaderValue, IF_NONE_MATCH};
+use reqwest::{Certificate, Method, RequestBuilder, StatusCode, Url, redirect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+const CONNECT: Duration = Duration::from_secs(5);
+const WHOLE: Duration = Duration::from_secs(15);
+const REDIRECTS: usize = 5;
+/// The most that an answer may have, in bytes; an archive may have more.
+const ANSWER: usize = 16 << 20;
+/// At most so many pages of one list are read.
+pub(crate) const PAGES: usize = 100;
+
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// One segment of a path: a `/` in it is encoded.
+pub(crate) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
+}
+
+/// Several segments of a path, such as a file's path or a branch.
+pub(crate) fn path(text: &str) -> String {
+    text.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+/// A connection to one host.
+#[derive(Debug)]
+pub(crate) struct Http {
+    client: reqwest::Client,
+    base: String,
+    host: String,
+    authorization: HeaderValue,
+    /// What no message may contain.
+    secrets: Secrets,
+}
+
+#[derive(Clone)]
+pub(crate) struct Secrets(Vec<String>);
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets(…)")
+    }
+}
+
+impl Secrets {
+    /// A text of the host without them.
+    pub(crate) fn without(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
+    }
+}
+
+impl Http {
+    pub(crate) fn new(api: &Api, credentials: &Credentials) -> Result<Self, HostError> {
+        let url = Url::parse(&api.base).map_err(|error| HostError::new(Kind::Refused, format!("{:?}: {error}", api.base)))?;
+        let host = url.origin().ascii_serialization();
+        let host = host.split_once("://").map_or(host.as_str(), |(_, host)| host).to_owned();
+        let loopback = is_loopback(&url);
+        // The client drops the Authorization header by itself when a redirect leads to another host.
+        let policy = redirect::Policy::custom(move |attempt| {
+            let allowed = permitted(attempt.url()) && (loopback || !is_loopback(attempt.url()));
+            if attempt.previous().len() > REDIRECTS || !allowed { attempt.stop() } else { attempt.follow() }
+        });
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            .timeout(WHOLE)
+            .redirect(policy)
+            .referer(false)
+            .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")));
+        if let Some(pem) = credentials.ca() {
+            let roots = Certificate::from_pem_bundle(pem.as_bytes()).ok().filter(|roots| !roots.is_empty());
+            let Some(roots) = roots else {
+                return Err(HostError::new(Kind::Credentials, "caFile in the secret is not a certificate in PEM form"));
+            };
+            builder = builder.tls_certs_merge(roots);
+        }
+        let client = builder.build().map_err(|error| HostError::new(Kind::Refused, format!("no client for {host}: {error}")))?;
+        let proof = match (api.form, credentials.proof(api.form)?) {
+            (Form::Gitea, Proof::Token(token)) => format!("token {token}"),
+            (_, Proof::Token(token)) => format!("Bearer {token}"),
+            (_, Proof::Basic(username, password)) => format!("Basic {}", crate::base64(format!("{username}:{password}"))),
+        };
+        let mut authorization = HeaderValue::from_str(&proof)
+            .map_err(|_| HostError::new(Kind::Credentials, "the token in the secret has characters that no token has"))?;
+        authorization.set_sensitive(true);
+        Ok(Self { client, base: api.base.clone(), host, authorization, secrets: Secrets(credentials.secrets()) })
+    }
+
+    /// The host's name, for messages.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+    #[cfg(test)]
+    pub(crate) fn secrets(&self) -> Secrets {
+        self.secrets.clone()
+    }
+
+    /// A request to a path below the base, about something that messages name.
+    pub(crate) fn call(&self, method: Method, path: &str, what: &str) -> Call<'_> {
+        self.call_at(method, &format!("{}{path}", self.base), what)
+    }
+
+    pub(crate) fn call_at(&self, method: Method, url: &str, what: &str) -> Call<'_> {
+        let request = self.client.request(method, url).header(AUTHORIZATION, &self.authorization);
+        Call { http: self, request, what: what.to_owned() }
+    }
+
+    /// Reads a list page by page: as long as the host says, in its `Link` header, that there is a next page. `mark` is what an earlier
+    /// reading of the same list gave; if no page has changed, nothing is read.
+    pub(crate) async fn pages<'h, T: DeserializeOwned>(
+        &'h self,
+        call: impl Fn(&'h Self, String) -> Call<'h>,
+        mark: Option<&str>,
+    ) -> Result<Pages<T>, HostError> {
+        let known: Vec<&str> = mark.map(|mark| mark.split(' ').collect()).unwrap_or_default();
+        let mut unchanged = !known.is_empty();
+        let (mut items, mut marks) = (vec![], vec![]);
+        let mut page = 1;
+        loop {
+            let tag = known.get(page - 1).filter(|_| unchanged);
+            let mut request = call(self, page.to_string());
+            if let Some(tag) = tag {
+                request = request.header(IF_NONE_MATCH.as_str(), tag);
+            }
+            let answer = request.send().await?;
+            if tag.is_some() && answer.status == StatusCode::NOT_MODIFIED {
+                if page == known.len() {
+                    return Ok(Pages { items: None, mark: mark.map(str::to_owned) });
+                }
+                page += 1;
+                continue;
+            }
+            if unchanged && page > 1 {
+                // A later page has changed: all are read.
+                unchanged = false;
+                page = 1;
+                continue;
+            }
+            unchanged = false;
+            let answer = answer.ok()?;
+            marks.push(answer.header("etag").filter(|tag| !tag.is_empty() && !tag.contains(' ')).map(str::to_owned));
+            let next = answer.has_next();
+            items.extend(answer.json::<Vec<T>>()?);
+            if !next {
+                break;
+            }
+            if page == PAGES {
+                let message = format!("{}: the list has more than {PAGES} pages, which is more than is read", self.host);
+                return Err(HostError::new(Kind::TooLarge, message));
+            }
+            page += 1;
+        }
+        let mark = marks.into_iter().collect::<Option<Vec<String>>>().map(|marks| marks.join(" "));
+        Ok(Pages { items: Some(items), mark })
+    }
+}
+
+/// A list that was read.
+pub(crate) struct Pages<T> {
+    /// `None`: nothing has changed.
+    pub(crate) items: Option<Vec<T>>,
+    pub(crate) mark: Option<String>,
+}
+
+/// A request that is being prepared.
+pub(crate) struct Call<'h> {
+    http: &'h Http,
+    request: RequestBuilder,
+    what: String,
+}
+
+impl Call<'_> {
+    pub(crate) fn query(mut self, pairs: &[(&str, &str)]) -> Self {
+        self.request = self.request.query(pairs);
+        self
+    }
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.request = self.request.header(name, value);
+        self
+    }
+    pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
+        self.request = self.request.json(body);
+        self
+    }
+    /// Fields of a form, as `multipart/form-data`.
+    pub(crate) fn form(mut self, fields: &[(&str, &str)]) -> Self {
+        let (kind, body) = crate::multipart::encode(fields);
+        self.request = self.request.header(reqwest::header::CONTENT_TYPE, kind).body(body);
+        self
+    }
+
+    /// Sends it. An answer of any status is an answer; [`Answer::ok`] turns refusals into errors.
+    pub(crate) async fn send(self) -> Result<Answer, HostError> {
+        self.send_up_to(ANSWER).await
+    }
+
+    /// Sends it, and reads at most so many bytes.
+    pub(crate) async fn send_up_to(self, limit: usize) -> Result<Answer, HostError> {
+        let Self { http, request, what } = self;
+        let mut response = request.send().await.map_err(|error| lost(&http.host, &error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = vec![];
+        while let Some(chunk) = response.chunk().await.map_err(|error| lost(&http.host, &error))? {
+            if body.len() + chunk.len() > limit {
+                let message = format!("{}: the answer about {what} is larger than {} MiB", http.host, limit >> 20);
+                return Err(HostError::new(Kind::TooLarge, message));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Answer { host: http.host.clone(), what, status, headers, body, secrets: http.secrets.clone() })
+    }
+}
+
+/// A request without an answer. The error's own text is not repeated: it contains the URL, which after a redirect may contain a token.
+fn lost(host: &str, error: &reqwest::Error) -> HostError {
+    use std::error::Error as _;
+    let mut cause = error.source();
+    let mut certificate = false;
+    while let Some(inner) = cause {
+        certificate |= inner.to_string().contains("certificate");
+        cause = inner.source();
+    }
+    let message = if error.is_timeout() {
+        format!("{host} did not answer within {} seconds", WHOLE.as_secs())
+    } else if certificate {
+        format!("{host} has a certificate that is not trusted: add the authority's certificate as caFile to the secret")
+    } else if error.is_connect() {
+        format!("{host} cannot be reached")
+    } else {
+        format!("the connection to {host} broke")
+    };
+    HostError::new(Kind::Transient, message)
+}

@@ -1,0 +1,43 @@
+//! Pull requests for promotions, on GitHub (and Enterprise), Gitea and Forgejo, GitLab and Bitbucket Server.
+//!
+//! There is no clone and no git binary. A repository is read by its archive, files are written by the host's commit API. [`Host`] has the
+//! operations; each may be repeated after any failure, because it first looks for what is there. The branch is a pull request's identity.
+
+mod answer;
+mod archive;
+mod client;
+mod credentials;
+mod error;
+mod gitea;
+mod github;
+mod host;
+mod http;
+mod marker;
+mod multipart;
+mod propose;
+mod repository;
+mod scalar;
+mod settle;
+mod webhook;
+
+pub use client::{Look, Merge, Request, State};
+pub use credentials::Credentials;
+pub use error::{HostError, Kind};
+pub use host::Host;
+pub use marker::{Edit, edit};
+pub use propose::{BRANCHES, Change, Proposed};
+pub use repository::{AddressError, Api, Form, Repository};
+pub use settle::Closed;
+pub use webhook::{BadSignature, WebhookAbout, webhook};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// Hosts break long base64 into lines.
+fn unbase64(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text.split_ascii_whitespace().collect::<String>()).ok()
+}

@@ -1,0 +1,190 @@
+//! Opening a pull request that makes the marked values a version.
+
+use crate::archive;
+use crate::client::{Branched, Client, NewBranch, NewFile, NewRequest, Request, State};
+use crate::error::{HostError, Kind};
+use crate::marker;
+use crate::repository::Repository;
+
+/// Branches of promotions begin with this, and no other branch is ever written or deleted.
+pub const BRANCHES: &str = "promotion/";
+/// The most files that one promotion changes.
+const FILES: usize = 100;
+/// The most notes that a message repeats.
+const NOTES: usize = 5;
+
+/// A pull request that shall be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Where.
+    pub repository: Repository,
+    /// The branch that it is to be merged into.
+    pub base: String,
+    /// Its branch: the identity by which it is found again. Begins with [`BRANCHES`].
+    pub head: String,
+    /// `<namespace>:<pipeline>:<environment>`: values with this marker change.
+    pub marker: String,
+    /// The version that they become.
+    pub version: String,
+    /// The pull request's title.
+    pub title: String,
+    /// The pull request's text.
+    pub body: String,
+    /// The commit's message.
+    pub message: String,
+}
+
+/// What is there now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proposed {
+    /// The pull request was opened.
+    Opened(Request),
+    /// There was one with this branch, in whatever state.
+    Found(Request),
+    /// Every marked value of the base branch is the version already. There is no branch.
+    Nothing,
+}
+
+/// The one that counts: open before merged before closed, then the newest.
+pub(crate) fn best(requests: Vec<Request>) -> Option<Request> {
+    let rank = |request: &Request| match request.state {
+        State::Open => 2,
+        State::Merged { .. } => 1,
+        State::Closed => 0,
+    };
+    requests.into_iter().max_by_key(|request| (rank(request), request.number))
+}
+
+/// Refuses branches that are not of promotions.
+pub(crate) fn check_branch(branch: &str) -> Result<(), HostError> {
+    let rest = branch.strip_prefix(BRANCHES).unwrap_or_default();
+    // Stricter than git: https://git-scm.com/docs/git-check-ref-format
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    let odd = rest.is_empty()
+        || rest.len() > 200
+        || !rest.chars().all(fine)
+        || rest.contains("..")
+        || rest.split('/').any(|part| part.is_empty() || part.starts_with('.') || part.ends_with('.') || part.ends_with(".lock"));
+    if odd {
+        return Err(HostError::new(
+            Kind::Refused,
+            format!("{branch:?} is not a branch of promotions: it must begin with {BRANCHES}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Opens the pull request, unless there is one. May be called again after any failure: what is there already is found and used.
+pub(crate) async fn propose<C: Client>(client: &C, change: &Change) -> Result<Proposed, HostError> {
+    check_branch(&change.head)?;
+    let of = &change.repository;
+    let found = async || Ok::<_, HostError>(best(client.find(of, &change.head, Some(&change.base)).await?));
+    if let Some(request) = found().await? {
+        return Ok(Proposed::Found(request));
+    }
+    client.access(of).await?;
+    let Some(base) = client.tip(of, &change.base).await? else {
+        let message = format!("{}: {of} has no branch {:?}: create it, or correct baseBranch", client.host(), change.base);
+        return Err(HostError::new(Kind::BaseMissing, message));
+    };
+    let files = edited(client, change, &base).await?;
+    let tip = client.tip(of, &change.head).await?;
+    if files.is_empty() {
+        if tip.is_some() {
+            // An earlier attempt stopped after the branch, and its change came about in another way.
+            client.delete_branch(of, &change.head).await?;
+        }
+        return Ok(Proposed::Nothing);
+    }
+    let new = NewBranch {
+        name: &change.head,
+        base: &change.base,
+        base_commit: &base,
+        message: &change.message,
+        files: &files,
+        replace: false,
+    };
+    let made = match tip {
+        Some(tip) => is_as_wanted(client, of, &tip, &new).await?,
+        None => client.branch(of, new).await? != Branched::Exists,
+    };
+    if !made {
+        // Somebody else may be at it: a pull request that they have opened meanwhile must not lose its branch.
+        if let Some(request) = found().await? {
+            return Ok(Proposed::Found(request));
+        }
+        client.branch(of, NewBranch { replace: true, ..new }).await?;
+    }
+    let request = NewRequest { branch: &change.head, base: &change.base, title: &change.title, body: &change.body };
+    match client.open(of, request).await {
+        Ok(request) => Ok(Proposed::Opened(request)),
+        // Perhaps because there is one, opened meanwhile or by a request whose answer was lost.
+        Err(error) if error.kind == Kind::Refused => found().await?.map(Proposed::Found).ok_or(error),
+        Err(error) => Err(error),
+    }
+}
+
+/// The files that change, as they shall be.
+async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Vec<NewFile>, HostError> {
+    let of = &change.repository;
+    let packed = client.archive(of, base).await?;
+    let archive::Candidates { files: candidates, mut notes } =
+        archive::candidates(client.host(), &packed.bytes, packed.folder, &change.marker)?;
+    drop(packed);
+    if candidates.len() > FILES {
+        let message = format!("{}: {} files of {of} have the marker, more than {FILES}", client.host(), candidates.len());
+        return Err(HostError::new(Kind::TooLarge, message));
+    }
+    let (mut files, mut marked) = (vec![], 0);
+    for candidate in candidates {
+        let Some(file) = client.file(of, base, &candidate.path).await? else { continue };
+        let text = String::from_utf8(file.content).ok().filter(|text| text.len() as u64 <= archive::FILE);
+        let Some(text) = text else {
+            notes.push(format!("{} is larger than is read, or not UTF-8", candidate.path));
+            continue;
+        };
+        let edit = marker::edit(&text, &change.marker, &change.version);
+        marked += edit.marked;
+        notes.extend(edit.notes.into_iter().map(|note| format!("{}: {note}", candidate.path)));
+        if let Some(content) = edit.text {
+            files.push(NewFile { path: candidate.path, content, executable: candidate.executable, blob: file.blob });
+        }
+    }
+    for note in &notes {
+        tracing::info!(repository = %of, marker = change.marker, note, "a file was passed over");
+    }
+    if marked == 0 {
+        let passed = if notes.is_empty() { String::new() } else { " Passed over:".to_owned() };
+        let passed = notes.iter().take(NOTES).fold(passed, |all, note| format!("{all} {note}."));
+        let message = format!(
+            "{}: no YAML file on {} of {of} has a value with the comment # {{\"$promotion\": \"{}\"}}: add it beside the version.{passed}",
+            client.host(),
+            change.base,
+            change.marker
+        );
+        return Err(HostError::new(Kind::NoMarker, message));
+    }
+    Ok(files)
+}
+
+/// Whether a branch of an earlier attempt is what a new one would be: our commits on the base as it is now, and our files.
+async fn is_as_wanted<C: Client>(client: &C, of: &Repository, tip: &str, new: &NewBranch<'_>) -> Result<bool, HostError> {
+    let mut commit = tip.to_owned();
+    let mut steps = 0;
+    while commit != new.base_commit {
+        let parents = client.parents(of, &commit).await?;
+        let [parent] = parents.as_slice() else { return Ok(false) };
+        commit = parent.clone();
+        steps += 1;
+        if steps > new.files.len() {
+            return Ok(false);
+        }
+    }
+    for file in new.files {
+        let there = client.file(of, tip, &file.path).await?;
+        if there.is_none_or(|there| there.content != file.content.as_bytes()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

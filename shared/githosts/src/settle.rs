@@ -1,0 +1,90 @@
+//! Closing, looking at and merging pull requests.
+
+use crate::client::{Client, Look, Merge, Request, State};
+use crate::error::{HostError, Kind};
+use crate::propose::{BRANCHES, check_branch};
+use crate::repository::Repository;
+
+/// What was there to close.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closed {
+    /// It is closed.
+    Closed,
+    /// It was merged, with this commit. Nothing was changed.
+    Merged(String),
+    /// There is none.
+    Absent,
+}
+
+/// Closes the pull requests of a branch with a comment, and deletes the branch. May be called again: it comments once.
+pub(crate) async fn close<C: Client>(
+    client: &C,
+    of: &Repository,
+    (branch, number): (&str, Option<u64>),
+    comment: &str,
+) -> Result<Closed, HostError> {
+    check_branch(branch)?;
+    let known = match number {
+        Some(number) => client.get(of, number).await?.filter(|request| request.branch == branch),
+        None => None,
+    };
+    let requests = match known {
+        Some(request) => vec![request],
+        None => client.find(of, branch, None).await?,
+    };
+    let mut how = if requests.is_empty() { Closed::Absent } else { Closed::Closed };
+    for request in requests {
+        let state = if request.state == State::Open { close_one(client, of, &request, comment).await? } else { request.state };
+        if let State::Merged { commit } = state {
+            how = Closed::Merged(commit);
+        }
+    }
+    if !matches!(how, Closed::Merged(_)) {
+        client.delete_branch(of, branch).await?;
+    }
+    Ok(how)
+}
+
+async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, comment: &str) -> Result<State, HostError> {
+    if !comment.trim().is_empty() {
+        client.comment_once(of, request.number, comment).await?;
+    }
+    match client.close(of, request.number).await {
+        Err(error) if error.kind != Kind::Refused => return Err(error),
+        done => {
+            // Somebody may have merged it in this moment; what the host says now counts.
+            let now = client.get(of, request.number).await?.map_or(State::Closed, |request| request.state);
+            match (now, done) {
+                (State::Open, Err(error)) => Err(error),
+                (State::Open, Ok(())) => {
+                    let message = format!("{}: {} is still open after it was closed", client.host(), request.url);
+                    Err(HostError::new(Kind::Nonsense, message))
+                }
+                (state, _) => Ok(state),
+            }
+        }
+    }
+}
+
+/// The open pull requests of promotions.
+pub(crate) async fn list<C: Client>(client: &C, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
+    let mut look = client.list(of, mark).await?;
+    if let Some(requests) = &mut look.requests {
+        requests.retain(|request| request.branch.starts_with(BRANCHES));
+    }
+    Ok(look)
+}
+
+/// Merges a pull request if its newest commit is still this one.
+pub(crate) async fn merge<C: Client>(client: &C, of: &Repository, number: u64, head: &str) -> Result<Merge, HostError> {
+    let Some(request) = client.get(of, number).await? else {
+        return Ok(Merge::Refused(format!("{}: {of} has no pull request {number} of its own", client.host())));
+    };
+    match &request.state {
+        State::Merged { commit } => return Ok(Merge::Merged(commit.clone())),
+        State::Closed => return Ok(Merge::Refused(format!("{} is closed", request.url))),
+        State::Open if request.head != head => return Ok(Merge::HeadMoved),
+        State::Open => {}
+    }
+    client.merge(of, &request).await
+}

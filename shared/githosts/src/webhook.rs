@@ -1,0 +1,85 @@
+//! Webhooks of hosts. One only says where to look: what it claims about a pull request is never taken over.
+
+use crate::repository::{Form, Repository};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+/// What a webhook is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookAbout {
+    /// The repository, by the URL that people see.
+    pub repository: Repository,
+    /// The pull request's number.
+    pub number: u64,
+}
+
+/// The signature is missing, or it is not of this secret and this body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the webhook is not signed with the secret")]
+pub struct BadSignature;
+
+/// Checks a webhook's signature, and says what it is about; `None`: nothing about a pull request. `headers` are pairs of name and value, in
+/// any case. An empty secret accepts nothing. GitHub, Gitea and Bitbucket Server sign the body with HMAC-SHA256; GitLab sends the secret.
+pub fn webhook(form: Form, headers: &[(&str, &str)], body: &[u8], secret: &str) -> Result<Option<WebhookAbout>, BadSignature> {
+    let header = |wanted: &str| headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim());
+    if secret.is_empty() {
+        return Err(BadSignature);
+    }
+    let good = match form {
+        Form::GitHub => header("x-hub-signature-256").is_some_and(|text| is_signed(text.strip_prefix("sha256="), body, secret)),
+        // Forgejo sends its own header as well; this one has both.
+        Form::Gitea => header("x-gitea-signature").is_some_and(|text| is_signed(Some(text), body, secret)),
+        Form::BitbucketServer => {
+            header("x-hub-signature").is_some_and(|text| is_signed(text.strip_prefix("sha256="), body, secret))
+        }
+        Form::GitLab => header("x-gitlab-token").is_some_and(|text| text.as_bytes().ct_eq(secret.as_bytes()).into()),
+    };
+    if !good {
+        return Err(BadSignature);
+    }
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    Ok(about(form, &body))
+}
+
+fn is_signed(signature: Option<&str>, body: &[u8], secret: &str) -> bool {
+    let Some(signature) = signature.and_then(unhex) else { return false };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else { return false };
+    mac.update(body);
+    // Compares in constant time.
+    mac.verify_slice(&signature).is_ok()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || text.len() % 2 != 0 {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+fn about(form: Form, body: &Value) -> Option<WebhookAbout> {
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
+    let (url, number) = match form {
+        Form::GitHub | Form::Gitea => {
+            (text("/repository/html_url")?.to_owned(), body.pointer("/pull_request/number").or_else(|| body.pointer("/number"))?)
+        }
+        Form::GitLab if text("/object_kind") == Some("merge_request") => {
+            (text("/project/web_url")?.to_owned(), body.pointer("/object_attributes/iid")?)
+        }
+        Form::GitLab => return None,
+        Form::BitbucketServer => {
+            let repository = body.pointer("/pullRequest/toRef/repository")?;
+            let link = repository.pointer("/links/self/0/href").and_then(Value::as_str)?;
+            (link.trim_end_matches("/browse").to_owned(), body.pointer("/pullRequest/id")?)
+        }
+    };
+    // Not every event with a number is about a pull request: GitHub has issues, too.
+    if matches!(form, Form::GitHub | Form::Gitea) && body.get("pull_request").is_none() {
+        return None;
+    }
+    Some(WebhookAbout { repository: Repository::parse(form, &url).ok()?, number: number.as_u64()? })
+}
+
+#[cfg(test)]
+mod tests;
