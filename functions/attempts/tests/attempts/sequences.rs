@@ -123,7 +123,6 @@ async fn a_sequence_aborted_by_a_person_abandons_the_promotion() {
     let (project, context) = (ProjectName::new("shop").unwrap(), keelway_domain::names::Context::of(&context));
     stand.sequences.control(&project, &context, None, keelway_engine::sequences::commands::Control::Abort).await.unwrap();
     stand.work().await;
-    eprintln!("{:?}", stand.published("sh.keptn.event.staging.delivery.finished"));
     assert_eq!(stand.promotion("staging").await.phase, Phase::Abandoned);
 }
 

@@ -168,15 +168,19 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
         return Err(Refused::Conflict(format!("no promotion into {name} has been attempted in this run")));
     };
     match promotion.phase {
-        Phase::Failed => promotion.due = Some(now),
-        // It had succeeded or was given up: what the next attempt makes is something else than what the last one made.
-        Phase::Abandoned | Phase::Succeeded => {
+        Phase::Failed if promotion.due.is_some() => promotion.due = Some(now),
+        // It had succeeded, was given up or ended badly: what the next attempt makes is something else than what the last one made.
+        Phase::Failed | Phase::Abandoned | Phase::Succeeded => {
+            let open = promotion.clone();
             promotion.phase = Phase::Waiting;
             promotion.again += 1;
             promotion.attempt = 0;
+            promotion.due = None;
             promotion.effect = None;
             promotion.completed = false;
             promotion.why = Condition::new("Retried", format!("attempted anew{}", said(&note.by, &note.message)));
+            let comment = promotion.why.message.clone();
+            step.take_back(name, open, &comment);
         }
         Phase::Rejected => {
             return Err(Refused::Conflict(format!("{} was rejected for {name}{}", promotion.revision, after(&promotion.why))));

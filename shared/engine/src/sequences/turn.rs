@@ -9,6 +9,7 @@ use crate::ports::{PortError, Ports};
 use crate::protocol::{Effect, Handled, Handler, Verdict, run};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
+use keelway_domain::event::PROMOTION;
 use keelway_domain::sequences::{Decision, Duty, Execution, Input, Lane, ReactionKind, deadline, decide};
 use keelway_domain::time::Timestamp;
 
@@ -59,6 +60,11 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
                 let needed: Vec<(Timestamp, u64)> = finished.map(|reaction| (reaction.at, reaction.content)).collect();
                 reading.events = engine.events(x, &needed).await?;
             }
+        }
+        if matches!(self.input, Input::Abort) && x.outcome.is_none() {
+            // An abort repeats nothing else of the payload.
+            reading.base = engine.base(x, items).await?;
+            reading.base.retain(|name, _| name == PROMOTION);
         }
         match decide(x, self.input, &reading.facts(now, self.cause, &flags)) {
             Decision::Commit(transition) => {
