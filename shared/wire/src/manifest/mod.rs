@@ -1,4 +1,4 @@
-//! Manifests: `Project` and `Shipyard`, several documents in one text, YAML or JSON.
+//! Manifests: `Project`, `Shipyard` and `Pipeline`, several documents in one text, YAML or JSON.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`.
@@ -9,7 +9,9 @@ mod finding;
 mod mark;
 mod names;
 mod outline;
+mod pipeline;
 mod project;
+mod promotion;
 mod shipyard;
 mod surprises;
 mod syntax;
@@ -19,6 +21,7 @@ mod triggers;
 mod twice;
 
 pub use finding::{Finding, Severity};
+pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use shipyard::ShipyardManifest;
 
@@ -51,7 +54,12 @@ pub enum Document {
     Project(ProjectManifest),
     /// `kind: Shipyard`
     Shipyard(ShipyardManifest),
+    /// `kind: Pipeline`
+    Pipeline(PipelineManifest),
 }
+
+/// The kinds that are taken.
+const KINDS: [&str; 3] = ["Shipyard", "Project", "Pipeline"];
 
 /// Reads every document of `text`. `file` is how findings call it: a path, or `-`.
 ///
@@ -65,7 +73,11 @@ pub fn parse(text: &str, file: &str) -> Parsed {
     }
     let trees = tree::read(text, &mut report);
     if trees.is_empty() && !report.has_errors() {
-        report.error_at(tree::START, "", "holds no document: write one of `kind: Shipyard` or `kind: Project`".into());
+        report.error_at(
+            tree::START,
+            "",
+            "holds no document: write one of `kind: Shipyard`, `kind: Project` or `kind: Pipeline`".into(),
+        );
     }
     for tree in &trees {
         let before = report.errors();
@@ -92,6 +104,7 @@ fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> 
     match kind {
         Some("Project") => project::read(root, report).map(Document::Project),
         Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
+        Some("Pipeline") => pipeline::read(root, source, report).map(Document::Pipeline),
         Some(kind) => other_kind(kind, root, source, report),
         None if ["spec", "stages"].iter().any(|field| root.get(field).is_some()) => {
             let at = root.get("kind").unwrap_or(root);
@@ -102,14 +115,14 @@ fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> 
         }
         None => {
             let at = root.get("kind").unwrap_or(root);
-            report.error(at, "kind", "is missing: write `kind: Shipyard` or `kind: Project`".into());
+            report.error(at, "kind", "is missing: write `kind: Shipyard`, `kind: Project` or `kind: Pipeline`".into());
             None
         }
     }
 }
 
 fn other_kind(kind: &str, root: &Node, source: &str, report: &mut Report) -> Option<Document> {
-    let near = names::nearest(kind, ["Shipyard", "Project"]);
+    let near = names::nearest(kind, KINDS);
     let at = root.get("kind").unwrap_or(root);
     match near {
         Some("Shipyard") => {
@@ -121,7 +134,7 @@ fn other_kind(kind: &str, root: &Node, source: &str, report: &mut Report) -> Opt
             None
         }
         None => {
-            report.error(at, "kind", format!("{kind:?} is not a kind this version takes: those are `Project` and `Shipyard`"));
+            report.error(at, "kind", format!("{kind:?} is not a kind this version takes: those are `{}`", KINDS.join("`, `")));
             None
         }
     }
