@@ -6,6 +6,7 @@
 
 pub mod definition;
 pub mod observe;
+pub mod registry;
 pub mod windows;
 
 mod advance;

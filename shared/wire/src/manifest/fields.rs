@@ -35,15 +35,19 @@ pub enum Level {
     SecretRef,
     Approval,
     Window,
+    Cluster,
+    ClusterSpec,
+    GitHost,
+    GitHostSpec,
 }
 
 use Level::{
-    AppRef, Approval, ClusterRef, Environment, Match, Metadata, Notification, ObjectMetadata, Pipeline, PipelineSpec, Project,
-    ProjectMetadata, ProjectSpec, Promotion, Properties, PullRequest, SecretRef, Selector, Sequence, SequenceRef, Shipyard, Spec,
-    Stage, Strategy, Target, Task, Trigger, Window,
+    AppRef, Approval, Cluster, ClusterRef, ClusterSpec, Environment, GitHost, GitHostSpec, Match, Metadata, Notification,
+    ObjectMetadata, Pipeline, PipelineSpec, Project, ProjectMetadata, ProjectSpec, Promotion, Properties, PullRequest, SecretRef,
+    Selector, Sequence, SequenceRef, Shipyard, Spec, Stage, Strategy, Target, Task, Trigger, Window,
 };
 
-const LEVELS: [Level; 28] = [
+const LEVELS: [Level; 32] = [
     Shipyard,
     Metadata,
     Spec,
@@ -72,6 +76,10 @@ const LEVELS: [Level; 28] = [
     SecretRef,
     Approval,
     Window,
+    Cluster,
+    ClusterSpec,
+    GitHost,
+    GitHostSpec,
 ];
 
 /// What a stage had in version 0.1; these have a message of their own.
@@ -93,7 +101,9 @@ impl Level {
             Match => &["result"],
             Project => &["apiVersion", "kind", "metadata", "spec"],
             ProjectSpec => &["description", "startDeadline", "taskTimeout"],
-            Pipeline => &["apiVersion", "kind", "metadata", "spec", "status"],
+            Pipeline | Cluster | GitHost => &["apiVersion", "kind", "metadata", "spec", "status"],
+            ClusterSpec => &["server", "caData", "secretRef", "interval"],
+            GitHostSpec => &["host", "type", "api", "secretRef", "webhookSecretRef"],
             ObjectMetadata => &[
                 "name",
                 "namespace",
@@ -143,7 +153,9 @@ impl Level {
 
     fn parent(self) -> Option<Level> {
         match self {
-            Shipyard | Project | Pipeline => None,
+            Shipyard | Project | Pipeline | Cluster | GitHost => None,
+            ClusterSpec => Some(Cluster),
+            GitHostSpec => Some(GitHost),
             ObjectMetadata | PipelineSpec => Some(Pipeline),
             AppRef | Environment | Promotion => Some(PipelineSpec),
             Target => Some(Environment),
@@ -196,15 +208,19 @@ impl Level {
             SecretRef => "`secretRef`",
             Approval => "`approval`",
             Window => "a window",
+            Cluster => "a Cluster",
+            ClusterSpec => "a Cluster's `spec`",
+            GitHost => "a GitHost",
+            GitHostSpec => "a GitHost's `spec`",
         }
     }
 
     /// Where a field of this level is written.
     fn place(self) -> &'static str {
         match self {
-            Shipyard | Project | Pipeline => "at the top of the document, beside `kind`",
+            Shipyard | Project | Pipeline | Cluster | GitHost => "at the top of the document, beside `kind`",
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
-            Spec | ProjectSpec | PipelineSpec => "under `spec`",
+            Spec | ProjectSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
             AppRef => "under `appRef`",
             Environment => "in an entry of `environments`",
             Target => "in an entry of `targets`",

@@ -3,17 +3,18 @@
 use super::fields::{self, Level};
 use super::finding::Report;
 use super::outline::items;
-use super::project::{mapping, positive, text, with_example};
+use super::project::{mapping, positive, text};
 use super::promotion;
 use super::tree::Node;
+use super::values;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::definition::{App, Compare, Definition, EnvironmentSpec, InFlight, Target};
 use std::collections::HashSet;
 
 /// The `apiVersion` of pipelines, as Weave has it.
 pub const API_VERSION: &str = "pipelines.weave.works/v1alpha1";
-/// The longest name, as in Kubernetes.
-const LONGEST_NAME: usize = 63;
+/// More environments than this are refused.
+const MOST_ENVIRONMENTS: usize = 50;
 
 /// A pipeline as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,57 +31,35 @@ pub struct PipelineManifest {
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<PipelineManifest> {
     fields::check(root, Level::Pipeline, "", report);
-    let version = root.get("apiVersion");
-    if version.and_then(Node::scalar) != Some(API_VERSION) {
-        let given = version
-            .and_then(Node::scalar)
-            .map_or("is missing".to_owned(), |other| format!("{other:?} is not a version of Pipeline"));
-        report.error(version.unwrap_or(root), "apiVersion", format!("{given}: write `apiVersion: {API_VERSION}`"));
-    }
-    let metadata = mapping(root, "metadata", "metadata", report);
-    if let Some(metadata) = metadata {
-        fields::check(metadata, Level::ObjectMetadata, "metadata", report);
-    }
-    let name = name(metadata.unwrap_or(root), "metadata", report);
-    let namespace =
-        metadata.and_then(|metadata| text(metadata, "namespace", "metadata", report)).unwrap_or_else(|| "default".into());
-    let namespace = ProjectName::new(namespace.as_str()).map_err(|error| {
-        let at = metadata.and_then(|metadata| metadata.get("namespace")).unwrap_or(root);
-        report.error(at, "metadata.namespace", error.to_string());
-    });
+    values::version(root, "Pipeline", API_VERSION, report);
+    let metadata = values::metadata(root, report);
+    let name = values::name(metadata.unwrap_or(root), "metadata", report);
+    let namespace = values::namespace(root, metadata, report);
     let Some(spec) = mapping(root, "spec", "spec", report) else {
         report.error(root.get("spec").unwrap_or(root), "spec", "is missing: write `spec:` with `appRef` and `environments`".into());
         return None;
     };
-    let definition = definition(spec, report);
-    Some(PipelineManifest { namespace: namespace.ok()?, name: name?, definition: definition?, source: source.to_owned() })
+    let own = namespace.as_ref().map_or(values::DEFAULT_NAMESPACE, ProjectName::as_str);
+    let definition = definition(spec, own, report);
+    Some(PipelineManifest { namespace: namespace?, name: name?, definition: definition?, source: source.to_owned() })
 }
 
-fn definition(spec: &Node, report: &mut Report) -> Option<Definition> {
+fn definition(spec: &Node, namespace: &str, report: &mut Report) -> Option<Definition> {
     fields::check(spec, Level::PipelineSpec, "spec", report);
     let app = app(spec, report);
     let promotion = promotion::read(spec, "spec", report);
-    let environments = environments(spec, promotion.as_ref().is_some_and(|promotion| promotion.manual), report);
-    let in_flight = match word(spec, "inFlight", &["restart", "finish"], report) {
+    let read = |node: &Node, path: &str, report: &mut Report| environment(node, path, namespace, report);
+    let environments = environments(spec, read, report);
+    surprises(spec, report);
+    let in_flight = match values::word(spec, "inFlight", "spec", &["restart", "finish"], report) {
         Some(1) => InFlight::Finish,
         _ => InFlight::Restart,
     };
-    let compare = match word(spec, "compare", &["exact", "digest"], report) {
+    let compare = match values::word(spec, "compare", "spec", &["exact", "digest"], report) {
         Some(1) => Compare::Digest,
         _ => Compare::Exact,
     };
     Some(Definition { app: app?, environments: environments?, promotion, in_flight, compare })
-}
-
-/// One of some words, by its place among them.
-fn word(node: &Node, field: &str, words: &[&str], report: &mut Report) -> Option<usize> {
-    let given = text(node, field, "spec", report)?;
-    let found = words.iter().position(|word| *word == given);
-    if found.is_none() {
-        let at = node.get(field).unwrap_or(node);
-        report.error(at, format!("spec.{field}"), format!("{given:?} is not known: write `{}`", words.join("` or `")));
-    }
-    found
 }
 
 fn app(spec: &Node, report: &mut Report) -> Option<App> {
@@ -105,7 +84,11 @@ fn app(spec: &Node, report: &mut Report) -> Option<App> {
     Some(App { api_version: api_version?, kind: kind?, name: name? })
 }
 
-fn environments(spec: &Node, manual: bool, report: &mut Report) -> Option<Vec<EnvironmentSpec>> {
+fn environments(
+    spec: &Node,
+    read: impl Fn(&Node, &str, &mut Report) -> Option<EnvironmentSpec>,
+    report: &mut Report,
+) -> Option<Vec<EnvironmentSpec>> {
     let path = "spec.environments";
     let Some(list) = spec.get("environments").filter(|list| !list.is_null()) else {
         report.error(spec, path, "is missing: list the environments in the order of promotion, like `- name: dev`".into());
@@ -116,51 +99,71 @@ fn environments(spec: &Node, manual: bool, report: &mut Report) -> Option<Vec<En
         report.error(list, path, "is empty: list the environments in the order of promotion, like `- name: dev`".into());
         return None;
     }
+    if entries.len() > MOST_ENVIRONMENTS {
+        let message = format!("has {} entries: at most {MOST_ENVIRONMENTS} are taken; use several pipelines", entries.len());
+        report.error(list, path, message);
+    }
     let mut names = HashSet::new();
     let mut all = vec![];
     for (place, node) in entries.iter().enumerate() {
         let path = format!("{path}[{place}]");
-        let found = environment(node, &path, (place == 0, manual), report);
-        if let Some(found) = &found
-            && !names.insert(found.name.clone())
+        let name = node.get("name").filter(|name| name.scalar().is_some_and(|name| !name.is_empty()));
+        if let Some((at, name)) = name.and_then(|at| Some((at, at.scalar()?)))
+            && !names.insert(name)
         {
-            report.error(
-                *node,
-                format!("{path}.name"),
-                format!("{:?} is there twice: name each environment differently", found.name),
-            );
+            report.error(at, format!("{path}.name"), format!("{name:?} is there twice: name each environment differently"));
         }
-        all.push(found);
+        all.push(read(node, &path, report));
     }
     all.into_iter().collect()
 }
 
-fn environment(node: &Node, path: &str, (first, manual): (bool, bool), report: &mut Report) -> Option<EnvironmentSpec> {
+fn environment(node: &Node, path: &str, namespace: &str, report: &mut Report) -> Option<EnvironmentSpec> {
     if node.entries().is_none() {
         report.error(node, path, format!("is {}, not a mapping: write `- name: staging`", node.what()));
         return None;
     }
     fields::check(node, Level::Environment, path, report);
-    let name = name(node, path, report);
-    let targets = targets(node, path, report);
+    let name = values::environment_name(node, path, report);
+    let targets = targets(node, path, namespace, report);
     let promotion = promotion::read(node, path, report);
-    if let Some(own) = &promotion {
-        let at = node.get("promotion").unwrap_or(node);
-        if first {
-            report.warning(at, format!("{path}.promotion"), "is never used: nothing is promoted into the first environment".into());
-        } else if manual && !own.manual {
-            let message = "replaces the pipeline's promotion as a whole, its `manual: true` included: revisions come here without approval; \
-                           write `manual: true` here, too, or `manual: false` to say so";
-            if at.get("manual").is_none() {
-                report.warning(at, format!("{path}.promotion"), message.into());
-            }
-        }
-    }
     let soak = positive(node, "soak", path, report);
     Some(EnvironmentSpec { name: name?, targets: targets?, promotion, soak })
 }
 
-fn targets(node: &Node, path: &str, report: &mut Report) -> Option<Vec<Target>> {
+/// What is allowed and turns out otherwise than its author expects.
+fn surprises(spec: &Node, report: &mut Report) {
+    let shared = spec.get("promotion").filter(|promotion| promotion.entries().is_some());
+    let is_manual = |promotion: &Node| promotion.get("manual").and_then(Node::scalar) == Some("true");
+    let entries = spec.get("environments").and_then(Node::list).unwrap_or_default();
+    let own = |node: &Node| node.get("promotion").is_some_and(|promotion| promotion.entries().is_some());
+    let promoted = shared.is_some() || entries.iter().skip(1).any(own);
+    for (place, node) in entries.iter().enumerate() {
+        let path = format!("spec.environments[{place}]");
+        match node.get("promotion").filter(|promotion| promotion.entries().is_some()) {
+            Some(at) if place == 0 => {
+                let message = "is never used: nothing is promoted into the first environment";
+                report.warning(at, format!("{path}.promotion"), message.into());
+            }
+            Some(at) if shared.is_some_and(is_manual) && at.get("manual").is_none() => {
+                let message = "replaces the pipeline's promotion as a whole, its `manual: true` included: revisions come here without \
+                               approval; write `manual: true` here, too, or `manual: false` to say so";
+                report.warning(at, format!("{path}.promotion"), message.into());
+            }
+            None if place > 0 && shared.is_none() && promoted => {
+                let message = "says nothing about how revisions get here, and neither does the pipeline: write `promotion:`";
+                report.warning(node, path.clone(), message.into());
+            }
+            _ => {}
+        }
+        if node.get("soak").is_some_and(|soak| !soak.is_null()) && place + 1 == entries.len() {
+            let at = node.get("soak").unwrap_or(node);
+            report.warning(at, format!("{path}.soak"), "is never used: no environment follows this one".into());
+        }
+    }
+}
+
+fn targets(node: &Node, path: &str, namespace: &str, report: &mut Report) -> Option<Vec<Target>> {
     let path = format!("{path}.targets");
     let missing = "is empty: name at least one target, like `- namespace: shop-staging`";
     let Some(list) = node.get("targets").filter(|list| !list.is_null()) else {
@@ -172,11 +175,11 @@ fn targets(node: &Node, path: &str, report: &mut Report) -> Option<Vec<Target>> 
         report.error(list, path, missing.into());
         return None;
     }
-    let read = |(place, node): (usize, &&Node)| target(node, &format!("{path}[{place}]"), report);
+    let read = |(place, node): (usize, &&Node)| target(node, &format!("{path}[{place}]"), namespace, report);
     entries.iter().enumerate().map(read).collect::<Vec<_>>().into_iter().collect()
 }
 
-fn target(node: &Node, path: &str, report: &mut Report) -> Option<Target> {
+fn target(node: &Node, path: &str, own: &str, report: &mut Report) -> Option<Target> {
     if node.entries().is_none() {
         report.error(node, path, format!("is {}, not a mapping: write `- namespace: shop-staging`", node.what()));
         return None;
@@ -187,44 +190,16 @@ fn target(node: &Node, path: &str, report: &mut Report) -> Option<Target> {
         let at = node.get("namespace").unwrap_or(node);
         report.error(at, format!("{path}.namespace"), "is missing: name the namespace the application runs in".into());
     }
-    let cluster = mapping(node, "clusterRef", &format!("{path}.clusterRef"), report).and_then(|reference| {
-        let path = format!("{path}.clusterRef");
+    let path = format!("{path}.clusterRef");
+    let cluster = mapping(node, "clusterRef", &path, report).map(|reference| {
         fields::check(reference, Level::ClusterRef, &path, report);
-        let name = text(reference, "name", &path, report);
-        if name.is_none() {
-            report.error(reference, format!("{path}.name"), "is missing: name a registered cluster".into());
-        }
-        let namespace = text(reference, "namespace", &path, report).unwrap_or_else(|| "default".into());
+        let name = values::name(reference, &path, report);
+        // As in Weave: a cluster of the pipeline's own namespace needs no namespace.
+        let namespace = text(reference, "namespace", &path, report).unwrap_or_else(|| own.to_owned());
         name.map(|name| format!("{namespace}/{name}"))
     });
-    Some(Target { cluster, namespace: namespace? })
-}
-
-/// A name as Kubernetes allows it.
-fn name(node: &Node, path: &str, report: &mut Report) -> Option<String> {
-    let given = node.get("name");
-    let Some(text) = given.and_then(Node::scalar).filter(|text| !text.is_empty()) else {
-        report.error(
-            given.unwrap_or(node),
-            format!("{path}.name"),
-            "is missing: write `name:` with lower-case letters, digits and `-`".into(),
-        );
-        return None;
-    };
-    let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let valid = |text: &str| {
-        text.len() <= LONGEST_NAME
-            && text.chars().all(|c| inside(c) || "-.".contains(c))
-            && text.starts_with(inside)
-            && text.ends_with(inside)
-    };
-    if !valid(text) {
-        let example = super::names::repaired(text, true, "-").filter(|name| valid(name));
-        let rule = format!(
-            "{text:?} is no name: use at most {LONGEST_NAME} lower-case letters, digits, `-` and `.`, a letter or digit at both ends"
-        );
-        report.error(given.unwrap_or(node), format!("{path}.name"), with_example(rule, example));
-        return None;
+    match cluster {
+        Some(None) => None,
+        cluster => Some(Target { cluster: cluster.flatten(), namespace: namespace? }),
     }
-    Some(text.to_owned())
 }

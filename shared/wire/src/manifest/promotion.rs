@@ -4,12 +4,15 @@ use super::fields::{self, Level};
 use super::finding::Report;
 use super::outline::items;
 use super::project::{duration, mapping, positive, text};
-use super::tree::{Node, Yaml};
+use super::tree::Node;
+use super::values::{self, Scheme, flag};
+use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::promotions::definition::{Approval, Notification, PromotionSpec, PullRequest, Sequence, Strategy};
 use keelway_domain::promotions::windows::{Kind, Window};
+use keelway_domain::time::Span;
 
 /// The hosts of pull requests, as `type` names them, and how Keelway knows them.
-const HOSTS: [(&str, &str); 5] = [
+pub const HOSTS: [(&str, &str); 5] = [
     ("github", "github"),
     ("gitlab", "gitlab"),
     ("gitea", "gitea"),
@@ -26,6 +29,9 @@ pub fn read(parent: &Node, path: &str, report: &mut Report) -> Option<PromotionS
     let manual = flag(node, "manual", &path, report);
     let (strategy, secret) = strategy(node, &path, report);
     let approval = approval(node, &path, secret, report);
+    if let Some(at) = node.get("approval").filter(|at| !at.is_null() && !manual) {
+        report.warning(at, format!("{path}.approval"), "is never asked for: write `manual: true` beside it".into());
+    }
     let windows = windows(node, &path, report);
     Some(PromotionSpec { manual, strategy: strategy?, approval, windows })
 }
@@ -37,7 +43,7 @@ fn strategy(node: &Node, path: &str, report: &mut Report) -> (Option<Strategy>, 
         return (None, None);
     };
     fields::check(strategy, Level::Strategy, &path, report);
-    let secret = secret(strategy, &path, report);
+    let secret = values::secret(strategy, "secretRef", &path, report);
     let named: Vec<&str> =
         ["notification", "pullRequest", "sequence"].into_iter().filter(|name| strategy.get(name).is_some()).collect();
     let found = match named[..] {
@@ -62,8 +68,8 @@ fn notification(strategy: &Node, path: &str, report: &mut Report) -> Option<Stra
         return Some(Strategy::Notification(Notification::default()));
     };
     fields::check(node, Level::Notification, &path, report);
-    let url = node.get("url").is_some().then(|| url(node, &path, report));
-    let secret = secret(node, &path, report);
+    let url = node.get("url").is_some().then(|| values::url(node, "url", &path, Scheme::Https, report));
+    let secret = values::secret(node, "secretRef", &path, report);
     if url.is_some() && secret.is_none() {
         let message = "is missing: the request to `url` is signed; name the secret with `secretRef: {name: …}`";
         report.error(node, format!("{path}.secretRef"), message.into());
@@ -85,13 +91,13 @@ fn pull_request(strategy: &Node, path: &str, report: &mut Report) -> Option<Stra
         let message = given.map_or("is missing".to_owned(), |given| format!("{given:?} is not a host that is known here"));
         report.error(node.get("type").unwrap_or(node), format!("{path}.type"), format!("{message}: write one of `{names}`"));
     }
-    let url = url(node, &path, report);
+    let url = repository(node, &path, report);
     let base_branch = text(node, "baseBranch", &path, report).filter(|branch| !branch.is_empty());
     if base_branch.is_none() {
         let at = node.get("baseBranch").unwrap_or(node);
         report.error(at, format!("{path}.baseBranch"), "is missing: name the branch to merge into, for example `main`".into());
     }
-    let secret = secret(node, &path, report);
+    let secret = values::secret(node, "secretRef", &path, report);
     if secret.is_none() {
         let message = "is missing: pull requests need credentials; name their secret with `secretRef: {name: …}`";
         report.error(node, format!("{path}.secretRef"), message.into());
@@ -100,65 +106,42 @@ fn pull_request(strategy: &Node, path: &str, report: &mut Report) -> Option<Stra
     Some(Strategy::PullRequest(PullRequest { host: host?, url: url?, base_branch: base_branch?, secret: secret?, merge }))
 }
 
+/// The URL of a repository, without `.git`.
+fn repository(node: &Node, path: &str, report: &mut Report) -> Option<String> {
+    let url = values::url(node, "url", path, Scheme::Https, report)?;
+    let short = url.trim_end_matches('/');
+    let short = short.strip_suffix(".git").unwrap_or(short);
+    let parts = short.trim_start_matches("https://").split('/').skip(1).filter(|part| !part.is_empty()).count();
+    if parts < 2 || short.contains(['?', '#']) {
+        let message = format!("{url:?} does not name a repository: write it like https://github.com/owner/repository");
+        report.error(node.get("url").unwrap_or(node), format!("{path}.url"), message);
+        return None;
+    }
+    Some(short.to_owned())
+}
+
 fn sequence(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
     let path = format!("{path}.sequence");
-    let node = mapping(strategy, "sequence", &path, report);
-    let service = node.and_then(|node| text(node, "service", &path, report)).filter(|service| !service.is_empty());
-    if service.is_none() {
-        report.error(
-            node.unwrap_or(strategy),
-            format!("{path}.service"),
-            "is missing: name the service the sequence delivers".into(),
-        );
-    }
-    let node = node?;
-    fields::check(node, Level::SequenceRef, &path, report);
-    let mut optional = |field: &str| text(node, field, &path, report).filter(|text| !text.is_empty());
-    let (project, stage, name) = (optional("project"), optional("stage"), optional("name"));
-    Some(Strategy::Sequence(Sequence { project, stage, service: service?, name: name.unwrap_or_else(|| "delivery".into()) }))
-}
-
-/// An `https` URL.
-fn url(node: &Node, path: &str, report: &mut Report) -> Option<String> {
-    let path = format!("{path}.url");
-    let at = node.get("url").unwrap_or(node);
-    let given = node.get("url").and_then(Node::scalar).unwrap_or_default().trim();
-    let rest = given.strip_prefix("https://");
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    let wrong = match rest {
-        _ if given.is_empty() => "is missing: write the `https` URL".to_owned(),
-        None => format!("{given:?} does not begin with `https://`: other schemes are not used"),
-        Some(_) if host.contains('@') => "names a user: credentials belong into the secret".to_owned(),
-        Some(_) if host.is_empty() || given.contains(|c: char| c.is_whitespace() || c.is_control()) => {
-            format!("{given:?} is no URL")
-        }
-        Some(_) => return Some(given.trim_end_matches('/').trim_end_matches(".git").to_owned()),
+    let Some(node) = mapping(strategy, "sequence", &path, report) else {
+        report.error(strategy, format!("{path}.service"), "is missing: name the service the sequence delivers".into());
+        return None;
     };
-    report.error(at, path, wrong);
-    None
-}
-
-/// The name under `secretRef`.
-fn secret(node: &Node, path: &str, report: &mut Report) -> Option<String> {
-    let path = format!("{path}.secretRef");
-    let reference = mapping(node, "secretRef", &path, report)?;
-    fields::check(reference, Level::SecretRef, &path, report);
-    let name = text(reference, "name", &path, report).filter(|name| !name.is_empty());
-    if name.is_none() {
-        report.error(reference, format!("{path}.name"), "is missing: name the secret".into());
-    }
-    name
-}
-
-fn flag(node: &Node, field: &str, path: &str, report: &mut Report) -> bool {
-    match node.get(field).map(|node| (&node.value, node)) {
-        None | Some((Yaml::Null, _)) => false,
-        Some((Yaml::Bool(flag, _), _)) => *flag,
-        Some((_, at)) => {
-            report.error(at, format!("{path}.{field}"), format!("is {}: write `true` or `false`", at.what()));
-            false
+    fields::check(node, Level::SequenceRef, &path, report);
+    let mut named = |field: &str, check: &dyn Fn(&str) -> Option<String>| {
+        let text = text(node, field, &path, report).filter(|text| !text.is_empty())?;
+        if let Some(wrong) = check(&text) {
+            report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), wrong);
         }
+        Some(text)
+    };
+    let project = named("project", &|text| ProjectName::new(text).err().map(|error| error.to_string()));
+    let stage = named("stage", &|text| StageName::new(text).err().map(|error| error.to_string()));
+    let service = named("service", &|text| ServiceName::new(text).err().map(|error| error.to_string()));
+    let name = named("name", &|text| SequenceName::new(text).err().map(|error| error.to_string()));
+    if service.is_none() {
+        report.error(node, format!("{path}.service"), "is missing: name the service the sequence delivers".into());
     }
+    Some(Strategy::Sequence(Sequence { project, stage, service: service?, name: name.unwrap_or_else(|| "delivery".into()) }))
 }
 
 fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report) -> Approval {
@@ -177,8 +160,17 @@ fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report
     if let Some(list) = list.filter(|list| list.list().is_none()) {
         report.error(list, format!("{path}.approvers"), format!("is {}, not a list: write `- ann` for each person", list.what()));
     }
-    let names = list.and_then(Node::list).unwrap_or_default().iter().filter_map(Node::scalar).map(str::to_owned);
-    let approvers: Vec<String> = names.collect();
+    let mut approvers: Vec<String> = vec![];
+    for (place, entry) in list.and_then(Node::list).unwrap_or_default().iter().enumerate() {
+        let path = format!("{path}.approvers[{place}]");
+        match entry.scalar().filter(|name| !name.is_empty()) {
+            None => report.error(entry, path, format!("is {}: write the name of a person", entry.what())),
+            Some(name) if approvers.iter().any(|known| known == name) => {
+                report.error(entry, path, format!("{name:?} is there twice: everybody approves once"));
+            }
+            Some(name) => approvers.push(name.to_owned()),
+        }
+    }
     if !approvers.is_empty() && (approvers.len() as u64) < u64::from(quorum) {
         let message = format!("is {quorum}, but there are {} approvers: no revision could ever be approved", approvers.len());
         report.error(node.get("quorum").unwrap_or(node), format!("{path}.quorum"), message);
@@ -196,24 +188,32 @@ fn windows(node: &Node, path: &str, report: &mut Report) -> Vec<Window> {
 
 fn window(node: &Node, path: &str, report: &mut Report) -> Option<Window> {
     fields::check(node, Level::Window, path, report);
+    let errors = report.errors();
     let kind = match text(node, "kind", path, report).as_deref() {
-        Some("allow") => Kind::Allow,
         Some("deny") => Kind::Deny,
+        Some("allow") => Kind::Allow,
         _ => {
-            report.error(
-                node.get("kind").unwrap_or(node),
-                format!("{path}.kind"),
-                "is neither `allow` nor `deny`: write one of them".into(),
-            );
-            return None;
+            let message = "is neither `allow` nor `deny`: write one of them";
+            report.error(node.get("kind").unwrap_or(node), format!("{path}.kind"), message.into());
+            Kind::Allow
         }
     };
     let schedule = text(node, "schedule", path, report).unwrap_or_default();
-    let duration = duration(node, "duration", path, report).unwrap_or_default();
-    let window = Window { kind, schedule, duration, zone: text(node, "zone", path, report) };
-    if let Err((field, message)) = window.check() {
+    let written = node.get("duration").is_some_and(|duration| !duration.is_null());
+    let duration = duration(node, "duration", path, report);
+    let zone = text(node, "zone", path, report);
+    let valid = Window { kind, schedule: "0 0 * * *".into(), duration: Span::minutes(60), zone: None };
+    // One field at a time, so that everything wrong is told at once.
+    let checks = [
+        Window { schedule: schedule.clone(), ..valid.clone() }.check(),
+        Window { zone: zone.clone(), ..valid.clone() }.check(),
+        match duration {
+            None if written => Ok(()),
+            duration => Window { duration: duration.unwrap_or_default(), ..valid }.check(),
+        },
+    ];
+    for (field, message) in checks.into_iter().filter_map(Result::err) {
         report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), message);
-        return None;
     }
-    Some(window)
+    (report.errors() == errors).then(|| Window { kind, schedule, duration: duration.unwrap_or_default(), zone })
 }
