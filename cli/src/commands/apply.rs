@@ -42,7 +42,7 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
     texts.sort_by_key(|(_, documents)| !declares(documents));
     if what.dry_run {
         return texts.iter().try_for_each(|(file, documents)| {
-            let documents: Vec<String> = documents.iter().map(named).collect();
+            let documents: Vec<String> = documents.iter().map(Document::named).collect();
             say(&format!("{}: fine, not sent: {}", file.name, documents.join(", ")))
         });
     }
@@ -68,18 +68,13 @@ async fn send(api: &Api, file: &Text, project: Option<&ProjectName>, replaces: O
     }
 }
 
-fn named(document: &Document) -> String {
-    match document {
-        Document::Project(project) => format!("project {}", project.name),
-        Document::Shipyard(manifest) => format!("shipyard {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
-    }
-}
-
 fn line(document: &AppliedDocument) -> String {
     let changed = if document.changed { "applied" } else { "unchanged" };
     let revision = document.revision.as_ref().map(|revision| format!(" revision {revision}")).unwrap_or_default();
     match document.kind.as_str() {
         "Project" => format!("project {}: {changed}", document.name),
+        "Pipeline" | "Cluster" => format!("{} {}/{}: {changed}", document.kind.to_lowercase(), document.project, document.name),
+        "GitHost" => format!("git host {}: {changed}", document.name),
         kind => format!("{} of project {}: {changed}{revision}", kind.to_lowercase(), document.project),
     }
 }

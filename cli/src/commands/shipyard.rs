@@ -36,7 +36,7 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
                     say(&summary(&parsed, &file.name))?;
                 }
                 Format::Json => {
-                    let documents: Vec<Value> = parsed.documents.iter().map(|document| json!({"kind": kind(document)})).collect();
+                    let documents: Vec<Value> = parsed.documents.iter().map(|document| json!({"kind": document.kind()})).collect();
                     told.push(json!({"file": file.name, "refused": parsed.refused(), "documents": documents}));
                     findings.extend(parsed.findings.iter().map(|finding| json!(finding)));
                 }
@@ -60,13 +60,6 @@ pub fn show(parsed: &Parsed, text: &str) {
     }
 }
 
-fn kind(document: &Document) -> &'static str {
-    match document {
-        Document::Project(_) => "Project",
-        Document::Shipyard(_) => "Shipyard",
-    }
-}
-
 fn summary(parsed: &Parsed, name: &str) -> String {
     let count = |severity| parsed.findings.iter().filter(|finding| finding.severity == severity).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
@@ -82,12 +75,12 @@ fn summary(parsed: &Parsed, name: &str) -> String {
 
 fn held(document: &Document) -> String {
     match document {
-        Document::Project(project) => format!("project {}", project.name),
         Document::Shipyard(manifest) => {
             let stages = &manifest.shipyard.stages;
             let stages: Vec<String> = stages.iter().map(|stage| format!("{} ({})", stage.name, sequences(stage))).collect();
             format!("shipyard with {}", stages.join(", "))
         }
+        other => other.named(),
     }
 }
 

@@ -81,7 +81,7 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
         .iter()
         .filter_map(|document| match document {
             Document::Project(project) => Some(project.name.clone()),
-            Document::Shipyard(_) => None,
+            _ => None,
         })
         .collect();
     let mut planned = vec![];
@@ -92,6 +92,7 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
                 let project = project_of(engine, named, &declared, &manifest).await?;
                 Planned::Shipyard { project, revision: blob_id(&manifest.source), manifest }
             }
+            other => return Err(Refused::field("kind", format!("{} is not applied by this API", other.named()))),
         });
     }
     Ok(planned)

@@ -1,6 +1,7 @@
 //! Bodies of the HTTP API, as both sides write and read them.
 
 mod execution;
+pub mod promotions;
 
 pub use execution::*;
 
@@ -193,11 +194,11 @@ pub struct Applied {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppliedDocument {
-    /// `Project` or `Shipyard`.
+    /// `Project`, `Shipyard`, `Pipeline`, `Cluster` or `GitHost`.
     pub kind: String,
     /// `metadata.name`
     pub name: String,
-    /// The project it belongs to.
+    /// The project it belongs to: of a pipeline or cluster its namespace; of a git host empty.
     pub project: String,
     /// Of a shipyard: the revision now in force.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,3 +6,5 @@
 pub mod cloudevent;
 pub mod http;
 pub mod manifest;
+pub mod observation;
+pub mod signature;

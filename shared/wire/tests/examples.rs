@@ -35,6 +35,7 @@ fn every_example_is_accepted() {
                     let named = shipyard.metadata_name.as_deref().map(|name| name.trim_start_matches("shipyard-").to_owned());
                     shipyards.push(shipyard.project_annotation.or(named).unwrap_or_default());
                 }
+                Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
             }
         }
     }

@@ -233,13 +233,13 @@ fn a_project_and_its_rules() {
 
 #[test]
 fn a_finding_travels_in_problem_details() {
-    let finding = &parse("kind: Pipeline\n").findings[0];
+    let finding = &parse("kind: Deployment\n").findings[0];
     assert_eq!(
         serde_json::to_value(finding).unwrap(),
         json!({
             "severity": "error", "file": "shipyard.yaml", "line": 1, "column": 7, "path": "kind",
-            "message": "\"Pipeline\" is not a kind this version takes: those are `Project` and `Shipyard`",
-            "snippet": "1 | kind: Pipeline\n  |       ^"
+            "message": "\"Deployment\" is not a kind this version takes: those are `Shipyard`, `Project`, `Pipeline`, `Cluster`, `GitHost`",
+            "snippet": "1 | kind: Deployment\n  |       ^"
         })
     );
 }

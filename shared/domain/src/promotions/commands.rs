@@ -4,13 +4,16 @@ use super::advance::Step;
 use super::definition::Definition;
 use super::facts::{At, Command, Decision, Facts, Refused};
 use super::gates::said;
-use super::state::{Condition, MAX_ABANDONED, Note, Phase, Pipeline, Promotion};
+use super::state::{Condition, MAX_ABANDONED, MAX_OBEYED, Note, Phase, Pipeline, Promotion};
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
     let Some(definition) = facts.definition else {
         return unknown(format!("pipeline {} in {} was deleted", x.name, x.namespace));
     };
+    if note.id != 0 && x.obeyed.contains(&note.id) {
+        return Decision::Settle;
+    }
     let mut step = Step::new(x, facts);
     let done = match command {
         Command::Approve(at) => approve(&mut step, definition, at, note),
@@ -38,12 +41,24 @@ pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'
             abandon(&mut step, revision, note);
             Ok(())
         }
+        Command::GiveUp(at) => give_up(&mut step, definition, at, note),
         Command::Retry(name) => retry(&mut step, definition, name, note),
         Command::Abort(name) => abort(&mut step, definition, name, note),
     };
     match done {
-        Ok(()) => step.advance(),
+        Ok(()) => {
+            remember(&mut step.next.obeyed, note.id);
+            step.advance()
+        }
         Err(refused) => Decision::Refused(refused),
+    }
+}
+
+fn remember(obeyed: &mut Vec<u64>, id: u64) {
+    if id != 0 {
+        obeyed.push(id);
+        let too_many = obeyed.len().saturating_sub(MAX_OBEYED);
+        obeyed.drain(..too_many);
     }
 }
 
@@ -66,9 +81,12 @@ fn later(definition: &Definition, name: &str) -> Result<(), Refused> {
 }
 
 /// The promotion of that revision into that environment in the present run.
-fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At) -> Result<&'s mut Promotion, Refused> {
+fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<&'s mut Promotion, Refused> {
     later(definition, &at.environment)?;
     let run = step.next.run.as_ref().map(|run| run.number);
+    if let Some(run) = run.filter(|run| note.run != 0 && *run != note.run) {
+        return Err(Refused::Conflict(format!("run {run} has begun since: look again, and decide about that")));
+    }
     let revision = step.next.run.as_ref().map(|run| run.revision.clone());
     let promotion =
         step.promotion(&at.environment).filter(|promotion| Some(promotion.run) == run && promotion.revision == at.revision);
@@ -84,7 +102,7 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At) -> Resu
 fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
     let settings = definition.environment(&at.environment).and_then(|(_, environment)| definition.promotion(environment));
     let rule = settings.map(|settings| settings.approval.clone()).unwrap_or_default();
-    let promotion = awaited(step, definition, at)?;
+    let promotion = awaited(step, definition, at, note)?;
     match promotion.phase {
         Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
         Phase::Abandoned => return Err(Refused::Conflict(format!("{} was abandoned{}", at.revision, after(&promotion.why)))),
@@ -114,7 +132,7 @@ fn after(why: &Condition) -> String {
 }
 
 fn reject(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
-    let promotion = awaited(step, definition, at)?;
+    let promotion = awaited(step, definition, at, note)?;
     match promotion.phase {
         Phase::Rejected => return Ok(()),
         Phase::Waiting if !promotion.approved => {}
@@ -128,6 +146,21 @@ fn reject(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) ->
     promotion.phase = Phase::Rejected;
     promotion.why = Condition::new("Rejected", format!("rejected{}", said(&note.by, &note.message)));
     step.tell(&at.environment, "rejected", "");
+    Ok(())
+}
+
+/// The run promotes the revision into this environment no more; what is open for it is closed.
+fn give_up(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
+    let promotion = awaited(step, definition, at, note)?;
+    match promotion.phase {
+        Phase::Abandoned => return Ok(()),
+        Phase::Succeeded => {
+            return Err(Refused::Conflict(format!("{} was promoted into {} already", at.revision, at.environment)));
+        }
+        Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
+        Phase::Waiting | Phase::Attempting | Phase::Created | Phase::Failed => {}
+    }
+    stop(step, &at.environment, Condition::new("Abandoned", format!("abandoned{}", said(&note.by, &note.message))));
     Ok(())
 }
 

@@ -136,6 +136,8 @@ pub enum Command {
     Release(String),
     /// Promote a revision nowhere any more.
     Abandon(String),
+    /// Promote a revision into one environment no more in this run.
+    GiveUp(At),
     /// Attempt once more what failed, was abandoned or was taken back.
     Retry(String),
     /// Take the present attempt back.

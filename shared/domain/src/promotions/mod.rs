@@ -6,6 +6,7 @@
 
 pub mod definition;
 pub mod observe;
+pub mod registry;
 pub mod windows;
 
 mod advance;
@@ -26,7 +27,7 @@ pub use facts::{
     Refused, Retry, Seen, Transition,
 };
 pub use gates::{Gate, closed};
-pub use state::{Closing, Condition, Environment, MAX_ABANDONED, Made, Note, Phase, Pipeline, Promotion, Run};
+pub use state::{Closing, Condition, Environment, MAX_ABANDONED, MAX_OBEYED, Made, Note, Phase, Pipeline, Promotion, Run};
 
 /// A transition record of a pipeline; it orders attempts and their closing.
 pub type Record = crate::record::Record<Order>;

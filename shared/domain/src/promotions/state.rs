@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// At most this many revisions are remembered as abandoned; the oldest are forgotten first.
 pub const MAX_ABANDONED: usize = 50;
+/// At most this many obeyed commands are remembered; the oldest are forgotten first.
+pub const MAX_OBEYED: usize = 50;
 
 /// A pipeline.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +29,8 @@ pub struct Pipeline {
     pub suspended: Option<Note>,
     /// Revisions that are not promoted in any run.
     pub abandoned: Vec<String>,
+    /// The ids of the last commands that were obeyed ([`Note::id`]), oldest first. A copy of one of them does nothing.
+    pub obeyed: Vec<u64>,
     /// What the last evaluation found, for people.
     pub condition: Condition,
     /// It was deleted: what is open is closed, then it ends.
@@ -50,6 +54,7 @@ impl Pipeline {
             environments: BTreeMap::new(),
             suspended: None,
             abandoned: vec![],
+            obeyed: vec![],
             condition: Condition::default(),
             deleted: false,
             wake: None,
@@ -96,6 +101,16 @@ pub struct Note {
     /// Why.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// Identifies the command among all that anybody gives: each is obeyed once. 0: it has no id.
+    #[serde(rename = "i", default, skip_serializing_if = "is_zero")]
+    pub id: u64,
+    /// The run that was seen when the command was given; it counts for no other. 0: for whichever is current.
+    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
+    pub run: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// The whole pipeline's condition.

@@ -35,6 +35,7 @@ pub fn attributes(x: &Pipeline, key: Key, expires: Timestamp) -> Attrs {
         .with_some("en", some(json(&x.environments), x.environments.is_empty()))
         .with_some("su", x.suspended.as_ref().map(json))
         .with_some("ab", some(json(&x.abandoned), x.abandoned.is_empty()))
+        .with_some("ob", some(json(&x.obeyed), x.obeyed.is_empty()))
         .with_some("co", some(json(&x.condition), x.condition.reason.is_empty()))
         .with_some("dl", x.deleted.then_some(1i64))
         .with_some("wk", x.wake.map(|wake| wake.0))
@@ -61,6 +62,7 @@ pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
         environments: member(item, "en")?,
         suspended: member(item, "su")?,
         abandoned: member(item, "ab")?,
+        obeyed: member(item, "ob")?,
         condition: member(item, "co")?,
         deleted: item.number("dl").is_some(),
         wake: item.number("wk").map(Timestamp),

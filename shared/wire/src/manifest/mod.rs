@@ -1,7 +1,7 @@
-//! Manifests: `Project` and `Shipyard`, several documents in one text, YAML or JSON.
+//! Manifests: `Project`, `Shipyard`, `Pipeline`, `Cluster` and `GitHost`, several documents in one text, YAML or JSON.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
-//! the format and of every rule is `docs/shipyard.md`.
+//! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.
 
 mod chains;
 mod fields;
@@ -9,7 +9,10 @@ mod finding;
 mod mark;
 mod names;
 mod outline;
+mod pipeline;
 mod project;
+mod promotion;
+mod registry;
 mod shipyard;
 mod surprises;
 mod syntax;
@@ -17,9 +20,12 @@ mod tasks;
 mod tree;
 mod triggers;
 mod twice;
+mod values;
 
 pub use finding::{Finding, Severity};
+pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
+pub use registry::{ClusterManifest, GitHostManifest};
 pub use shipyard::ShipyardManifest;
 
 use finding::Report;
@@ -51,7 +57,40 @@ pub enum Document {
     Project(ProjectManifest),
     /// `kind: Shipyard`
     Shipyard(ShipyardManifest),
+    /// `kind: Pipeline`
+    Pipeline(Box<PipelineManifest>),
+    /// `kind: Cluster`
+    Cluster(ClusterManifest),
+    /// `kind: GitHost`
+    GitHost(GitHostManifest),
 }
+
+impl Document {
+    /// Its `kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Project(_) => "Project",
+            Self::Shipyard(_) => "Shipyard",
+            Self::Pipeline(_) => "Pipeline",
+            Self::Cluster(_) => "Cluster",
+            Self::GitHost(_) => "GitHost",
+        }
+    }
+
+    /// Its name in a sentence, for example `pipeline shop/carts`.
+    pub fn named(&self) -> String {
+        match self {
+            Self::Project(project) => format!("project {}", project.name),
+            Self::Shipyard(manifest) => format!("shipyard {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
+            Self::Pipeline(pipeline) => format!("pipeline {}/{}", pipeline.namespace, pipeline.name),
+            Self::Cluster(cluster) => format!("cluster {}/{}", cluster.namespace, cluster.name),
+            Self::GitHost(host) => format!("git host {}", host.name),
+        }
+    }
+}
+
+/// The kinds that are taken.
+const KINDS: [&str; 5] = ["Shipyard", "Project", "Pipeline", "Cluster", "GitHost"];
 
 /// Reads every document of `text`. `file` is how findings call it: a path, or `-`.
 ///
@@ -65,7 +104,7 @@ pub fn parse(text: &str, file: &str) -> Parsed {
     }
     let trees = tree::read(text, &mut report);
     if trees.is_empty() && !report.has_errors() {
-        report.error_at(tree::START, "", "holds no document: write one of `kind: Shipyard` or `kind: Project`".into());
+        report.error_at(tree::START, "", format!("holds no document: write one of {}", kinds()));
     }
     for tree in &trees {
         let before = report.errors();
@@ -92,6 +131,9 @@ fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> 
     match kind {
         Some("Project") => project::read(root, report).map(Document::Project),
         Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
+        Some("Pipeline") => pipeline::read(root, source, report).map(Box::new).map(Document::Pipeline),
+        Some("Cluster") => registry::cluster(root, source, report).map(Document::Cluster),
+        Some("GitHost") => registry::git_host(root, source, report).map(Document::GitHost),
         Some(kind) => other_kind(kind, root, source, report),
         None if ["spec", "stages"].iter().any(|field| root.get(field).is_some()) => {
             let at = root.get("kind").unwrap_or(root);
@@ -102,14 +144,18 @@ fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> 
         }
         None => {
             let at = root.get("kind").unwrap_or(root);
-            report.error(at, "kind", "is missing: write `kind: Shipyard` or `kind: Project`".into());
+            report.error(at, "kind", format!("is missing: write one of {}", kinds()));
             None
         }
     }
 }
 
+fn kinds() -> String {
+    KINDS.map(|kind| format!("`kind: {kind}`")).join(", ")
+}
+
 fn other_kind(kind: &str, root: &Node, source: &str, report: &mut Report) -> Option<Document> {
-    let near = names::nearest(kind, ["Shipyard", "Project"]);
+    let near = names::nearest(kind, KINDS);
     let at = root.get("kind").unwrap_or(root);
     match near {
         Some("Shipyard") => {
@@ -121,7 +167,7 @@ fn other_kind(kind: &str, root: &Node, source: &str, report: &mut Report) -> Opt
             None
         }
         None => {
-            report.error(at, "kind", format!("{kind:?} is not a kind this version takes: those are `Project` and `Shipyard`"));
+            report.error(at, "kind", format!("{kind:?} is not a kind this version takes: those are `{}`", KINDS.join("`, `")));
             None
         }
     }

@@ -144,7 +144,7 @@ impl Promoting {
     }
 
     fn ask(&self, sim: &mut Sim<Self>, place: usize, command: Command) {
-        let note = Note { by: "ann".into(), at: sim.world.now(), message: String::new() };
+        let note = Note { by: "ann".into(), at: sim.world.now(), ..Note::default() };
         let message = Message::Command { to: self.pipelines[place].0.clone(), command, note };
         sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
     }

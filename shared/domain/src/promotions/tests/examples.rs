@@ -295,3 +295,50 @@ fn a_run_may_be_finished_first() {
     stand.observe("prod", "v2/R");
     assert_eq!(stand.x.run.as_ref().unwrap().revision, "v3");
 }
+
+#[test]
+fn a_command_is_obeyed_once_and_for_the_run_that_was_seen() {
+    let mut stand = Stand::new(definition(&["dev", "staging"]));
+    let note = |id, run| Note { by: "ann".into(), id, run, ..Note::default() };
+    let (first, second) = (note(1, 0), note(2, 0));
+    stand.give(Input::Command(&Command::Suspend, &first));
+    stand.give(Input::Command(&Command::Resume, &second));
+    // A copy that comes late.
+    stand.give(Input::Command(&Command::Suspend, &first));
+    assert_eq!((stand.x.suspended.clone(), stand.x.obeyed.clone()), (None, vec![1, 2]));
+    for id in 3..100 {
+        stand.give(Input::Command(&Command::Resume, &note(id, 0)));
+    }
+    assert_eq!((stand.x.obeyed.len(), stand.x.obeyed.last()), (MAX_OBEYED, Some(&99)));
+
+    stand.definition.as_mut().unwrap().promotion.as_mut().unwrap().manual = true;
+    stand.observe("dev", "v2/R");
+    stand.observe("dev", "v3/R");
+    stand.observe("dev", "v2/R");
+    let run = stand.x.run.clone().unwrap().number;
+    let approve = Command::Approve(at("staging", "v2"));
+    assert!(matches!(stand.give(Input::Command(&approve, &note(200, run - 2))), Some(Refused::Conflict(_))));
+    assert_eq!(stand.attempts(), Vec::<String>::new());
+    assert_eq!(stand.give(Input::Command(&approve, &note(201, run))), None);
+    assert_eq!(stand.attempts(), ["staging v2"]);
+}
+
+#[test]
+fn a_revision_is_given_up_in_one_environment_and_run() {
+    let mut stand = Stand::new(definition(&["dev", "staging"]));
+    let give_up = Command::GiveUp(at("staging", "v2"));
+    assert!(matches!(stand.command(give_up.clone(), "ann"), Some(Refused::Conflict(_))), "v2 is not awaited");
+    stand.observe("dev", "v2/R");
+    stand.create("staging", 1);
+    let old = stand.attempt("staging");
+    assert_eq!(stand.command(give_up.clone(), "ann"), None);
+    assert_eq!((stand.promotion("staging").phase, stand.closings()), (Phase::Abandoned, vec!["staging v2".to_owned()]));
+    assert_eq!(stand.command(give_up, "bob"), None, "again changes nothing");
+    assert!(matches!(stand.command(Command::Approve(at("staging", "v2")), "ann"), Some(Refused::Conflict(_))));
+    stand.observe("dev", "v3/R");
+    let closed = stand.past.last().unwrap().promotion.clone();
+    assert_eq!(closed.revision, "v2");
+    stand.observe("dev", "v2/R");
+    stand.give(Input::Closed(&old, &Closed::Closed));
+    assert_eq!(stand.promotion("staging").phase, Phase::Attempting, "another run promotes it again");
+}

@@ -158,7 +158,7 @@ impl Stand {
     }
 
     fn command(&mut self, command: Command, by: &str) -> Option<Refused> {
-        let note = Note { by: by.into(), at: self.now, message: String::new() };
+        let note = Note { by: by.into(), at: self.now, ..Note::default() };
         self.give(Input::Command(&command, &note))
     }
 }

@@ -1,0 +1,369 @@
+//! Pipelines, their commands and what they refer to. All times are RFC 3339, all lists end with `nextPageKey` `"0"`.
+
+mod requests;
+
+pub use requests::*;
+
+use serde::{Deserialize, Serialize};
+
+/// A page of pipelines: `GET /v1/pipelines`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PipelinePage {
+    /// By name.
+    pub pipelines: Vec<PipelineEntry>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many pipelines a page has at most.
+    pub page_size: u64,
+    /// How many pipelines this page has.
+    pub total_count: u64,
+    /// The server's clock.
+    pub now: String,
+}
+
+/// A pipeline in one line.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PipelineEntry {
+    /// Its project.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The environments, in their order.
+    pub environments: Vec<String>,
+    /// The run, from 1; absent before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// The revision that is carried through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// Why it is not done: a word for machines; empty: all environments run the revision.
+    pub reason: String,
+    /// The same as a sentence.
+    pub message: String,
+    /// When its manifest was last changed.
+    pub applied_at: String,
+}
+
+/// A pipeline: `GET /v1/pipelines/{namespace}/{name}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PipelineState {
+    /// Its project.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What all targets run.
+    pub app: AppState,
+    /// When its manifest was last changed.
+    pub applied_at: String,
+    /// How often that was.
+    pub version: i64,
+    /// The revision on which all targets of the first environment were last healthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latest_revision: Option<String>,
+    /// What is carried through; absent before the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunState>,
+    /// Who suspended it; absent: it is not suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Actor>,
+    /// Why it is not done: a word for machines; empty: all environments run the revision.
+    pub reason: String,
+    /// The same as a sentence.
+    pub message: String,
+    /// Revisions that are promoted nowhere any more, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub abandoned: Vec<String>,
+    /// In their order.
+    pub environments: Vec<EnvironmentState>,
+    /// The server's clock.
+    pub now: String,
+}
+
+/// The object that all targets of a pipeline run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AppState {
+    /// For example `helm.toolkit.fluxcd.io/v2`.
+    pub api_version: String,
+    /// For example `HelmRelease`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunState {
+    /// From 1.
+    pub number: u64,
+    /// What is carried through.
+    pub revision: String,
+    /// When it began.
+    pub since: String,
+}
+
+/// Who did something, when and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Actor {
+    /// Who, as they said; empty: they did not.
+    pub by: String,
+    /// When.
+    pub at: String,
+    /// Why; empty: they did not say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// An environment of a [`PipelineState`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EnvironmentState {
+    /// Its name.
+    pub name: String,
+    /// Its targets, in the manifest's order.
+    pub targets: Vec<TargetState>,
+    /// How revisions get here: `notification`, `pullRequest` or `sequence`; absent in the first environment and where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// Whether a person must approve each revision.
+    pub manual: bool,
+    /// The promotion into it that is current.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<PromotionState>,
+    /// What waits for approval here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_approval: Option<WaitingApproval>,
+    /// The revision it is held on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// The revision on which all its targets are healthy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub healthy: Option<Healthy>,
+    /// Pull requests and sequences of earlier attempts that are still being taken back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closing: Vec<PromotionState>,
+    /// When the first closed gate opens by itself, as far as is known now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_opening: Option<String>,
+}
+
+/// A target and the newest fact about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TargetState {
+    /// `<namespace>/<name>` of its cluster; absent: the one that reports without a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The namespace there.
+    pub namespace: String,
+    /// What it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Whether it is healthy.
+    pub ready: bool,
+    /// Why it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When it was observed; absent: nothing has been reported yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_at: Option<String>,
+}
+
+/// The revision an environment is held on, by whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hold {
+    /// The revision.
+    pub revision: String,
+    /// Who, when and why.
+    #[serde(flatten)]
+    pub actor: Actor,
+}
+
+/// On what an environment is healthy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Healthy {
+    /// The revision.
+    pub revision: String,
+    /// Since when.
+    pub since: String,
+}
+
+/// What an environment waits to have approved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WaitingApproval {
+    /// The revision: an approval of any other is refused.
+    pub revision: String,
+    /// So many have approved.
+    pub given: u64,
+    /// So many must.
+    pub needed: u64,
+    /// Only these may; empty: everybody.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+}
+
+/// A promotion of a revision into an environment.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PromotionState {
+    /// The run it belongs to.
+    pub run: u64,
+    /// What is promoted.
+    pub revision: String,
+    /// `waiting`, `attempting`, `created`, `failed`, `succeeded`, `abandoned` or `rejected`.
+    pub phase: String,
+    /// Why it is as it is: a word for machines.
+    pub reason: String,
+    /// The same as a sentence.
+    pub message: String,
+    /// When it was found to be needed.
+    pub since: String,
+    /// How often it was attempted.
+    pub attempts: u64,
+    /// How often a person had it attempted anew.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub again: u64,
+    /// When it was last attempted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempted_at: Option<String>,
+    /// After a failure: when it is attempted again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<String>,
+    /// Who approved it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Actor>,
+    /// Whether it needs no (further) approval.
+    pub approved: bool,
+    /// Whether all targets have been healthy on it in this run.
+    pub completed: bool,
+    /// The pull request it made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequestState>,
+    /// The context of the sequence it triggered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keptn_context: Option<String>,
+    /// The id of the notification it sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notification: Option<String>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// A pull request of a promotion.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PullRequestState {
+    /// Its number at the host.
+    pub number: u64,
+    /// Where people find it.
+    pub url: String,
+    /// Its branch.
+    pub branch: String,
+    /// Whether the host could merge it, as far as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mergeable: Option<bool>,
+}
+
+/// A page of promotions that are over, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HistoryPage {
+    /// Newest first.
+    pub promotions: Vec<PastPromotion>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many promotions a page has at most.
+    pub page_size: u64,
+    /// How many promotions this page has.
+    pub total_count: u64,
+    /// The server's clock.
+    pub now: String,
+}
+
+/// A promotion that is over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PastPromotion {
+    /// Into which environment.
+    pub environment: String,
+    /// When it made room for another one.
+    pub at: String,
+    /// As it was last.
+    #[serde(flatten)]
+    pub promotion: PromotionState,
+}
+
+/// What each environment waits for: `GET /v1/pipelines/{namespace}/{name}/explain`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explanation {
+    /// Its project.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The revision that is carried through; absent before the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// In their order.
+    pub environments: Vec<Explained>,
+    /// The server's clock.
+    pub now: String,
+}
+
+/// What an environment waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explained {
+    /// The environment.
+    pub environment: String,
+    /// Whether it runs the revision and is healthy: then there is nothing to wait for.
+    pub done: bool,
+    /// The first closed gate, or what else it waits for: a word for machines; empty: nothing.
+    pub reason: String,
+    /// The same as a sentence.
+    pub message: String,
+    /// What would have to happen.
+    pub remedy: String,
+    /// When it opens by itself, as far as is known now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opens: Option<String>,
+}
+
+/// The open pull requests of a pipeline: `GET /v1/pipelines/{namespace}/{name}/pull-requests`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OpenPullRequests {
+    /// In the order of the environments.
+    pub pull_requests: Vec<OpenPullRequest>,
+    /// The server's clock.
+    pub now: String,
+}
+
+/// An open pull request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OpenPullRequest {
+    /// Into which environment it promotes.
+    pub environment: String,
+    /// Which revision.
+    pub revision: String,
+    /// The repository's URL.
+    pub repository: String,
+    /// It is being closed, because its promotion is over.
+    pub closing: bool,
+    /// Number, URL, branch.
+    #[serde(flatten)]
+    pub request: PullRequestState,
+}

@@ -1,0 +1,219 @@
+//! `promotion`: of a pipeline, and of an environment in its place.
+
+use super::fields::{self, Level};
+use super::finding::Report;
+use super::outline::items;
+use super::project::{duration, mapping, positive, text};
+use super::tree::Node;
+use super::values::{self, Scheme, flag};
+use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
+use keelway_domain::promotions::definition::{Approval, Notification, PromotionSpec, PullRequest, Sequence, Strategy};
+use keelway_domain::promotions::windows::{Kind, Window};
+use keelway_domain::time::Span;
+
+/// The hosts of pull requests, as `type` names them, and how Keelway knows them.
+pub const HOSTS: [(&str, &str); 5] = [
+    ("github", "github"),
+    ("gitlab", "gitlab"),
+    ("gitea", "gitea"),
+    ("forgejo", "gitea"),
+    ("bitbucket-server", "bitbucket-server"),
+];
+const STRATEGIES: &str = "`notification`, `pullRequest` or `sequence`";
+
+/// The `promotion` under a node, if there is one.
+pub fn read(parent: &Node, path: &str, report: &mut Report) -> Option<PromotionSpec> {
+    let path = format!("{path}.promotion");
+    let node = mapping(parent, "promotion", &path, report)?;
+    fields::check(node, Level::Promotion, &path, report);
+    let manual = flag(node, "manual", &path, report);
+    let (strategy, secret) = strategy(node, &path, report);
+    let approval = approval(node, &path, secret, report);
+    if let Some(at) = node.get("approval").filter(|at| !at.is_null() && !manual) {
+        report.warning(at, format!("{path}.approval"), "is never asked for: write `manual: true` beside it".into());
+    }
+    let windows = windows(node, &path, report);
+    Some(PromotionSpec { manual, strategy: strategy?, approval, windows })
+}
+
+fn strategy(node: &Node, path: &str, report: &mut Report) -> (Option<Strategy>, Option<String>) {
+    let path = format!("{path}.strategy");
+    let Some(strategy) = mapping(node, "strategy", &path, report) else {
+        report.error(node.get("strategy").unwrap_or(node), path, format!("is missing: write {STRATEGIES} below it"));
+        return (None, None);
+    };
+    fields::check(strategy, Level::Strategy, &path, report);
+    let secret = values::secret(strategy, "secretRef", &path, report);
+    let named: Vec<&str> =
+        ["notification", "pullRequest", "sequence"].into_iter().filter(|name| strategy.get(name).is_some()).collect();
+    let found = match named[..] {
+        ["notification"] => notification(strategy, &path, report),
+        ["pullRequest"] => pull_request(strategy, &path, report),
+        ["sequence"] => sequence(strategy, &path, report),
+        [] => {
+            report.error(strategy, path, format!("names no known strategy: write {STRATEGIES} below it"));
+            None
+        }
+        _ => {
+            report.error(strategy, path, format!("names {} strategies: write one of {STRATEGIES}", named.len()));
+            None
+        }
+    };
+    (found, secret)
+}
+
+fn notification(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
+    let path = format!("{path}.notification");
+    let Some(node) = mapping(strategy, "notification", &path, report) else {
+        return Some(Strategy::Notification(Notification::default()));
+    };
+    fields::check(node, Level::Notification, &path, report);
+    let url = node.get("url").is_some().then(|| values::url(node, "url", &path, Scheme::Https, report));
+    let secret = values::secret(node, "secretRef", &path, report);
+    if url.is_some() && secret.is_none() {
+        let message = "is missing: the request to `url` is signed; name the secret with `secretRef: {name: …}`";
+        report.error(node, format!("{path}.secretRef"), message.into());
+    }
+    Some(Strategy::Notification(Notification { url: url.flatten(), secret }))
+}
+
+fn pull_request(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
+    let path = format!("{path}.pullRequest");
+    let Some(node) = mapping(strategy, "pullRequest", &path, report) else {
+        report.error(strategy, path, "is empty: write `type`, `url`, `baseBranch` and `secretRef` below it".into());
+        return None;
+    };
+    fields::check(node, Level::PullRequest, &path, report);
+    let names = HOSTS.map(|(name, _)| name).join("`, `");
+    let given = text(node, "type", &path, report).filter(|text| !text.is_empty());
+    let host = given.as_deref().and_then(|given| HOSTS.iter().find(|(name, _)| *name == given)).map(|(_, host)| (*host).to_owned());
+    if host.is_none() {
+        let message = given.map_or("is missing".to_owned(), |given| format!("{given:?} is not a host that is known here"));
+        report.error(node.get("type").unwrap_or(node), format!("{path}.type"), format!("{message}: write one of `{names}`"));
+    }
+    let url = repository(node, &path, report);
+    let base_branch = text(node, "baseBranch", &path, report).filter(|branch| !branch.is_empty());
+    if base_branch.is_none() {
+        let at = node.get("baseBranch").unwrap_or(node);
+        report.error(at, format!("{path}.baseBranch"), "is missing: name the branch to merge into, for example `main`".into());
+    }
+    let secret = values::secret(node, "secretRef", &path, report);
+    if secret.is_none() {
+        let message = "is missing: pull requests need credentials; name their secret with `secretRef: {name: …}`";
+        report.error(node, format!("{path}.secretRef"), message.into());
+    }
+    let merge = flag(node, "merge", &path, report);
+    Some(Strategy::PullRequest(PullRequest { host: host?, url: url?, base_branch: base_branch?, secret: secret?, merge }))
+}
+
+/// The URL of a repository, without `.git`.
+fn repository(node: &Node, path: &str, report: &mut Report) -> Option<String> {
+    let url = values::url(node, "url", path, Scheme::Https, report)?;
+    let short = url.trim_end_matches('/');
+    let short = short.strip_suffix(".git").unwrap_or(short);
+    let parts = short.trim_start_matches("https://").split('/').skip(1).filter(|part| !part.is_empty()).count();
+    if parts < 2 || short.contains(['?', '#']) {
+        let message = format!("{url:?} does not name a repository: write it like https://github.com/owner/repository");
+        report.error(node.get("url").unwrap_or(node), format!("{path}.url"), message);
+        return None;
+    }
+    Some(short.to_owned())
+}
+
+fn sequence(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
+    let path = format!("{path}.sequence");
+    let Some(node) = mapping(strategy, "sequence", &path, report) else {
+        report.error(strategy, format!("{path}.service"), "is missing: name the service the sequence delivers".into());
+        return None;
+    };
+    fields::check(node, Level::SequenceRef, &path, report);
+    let mut named = |field: &str, check: &dyn Fn(&str) -> Option<String>| {
+        let text = text(node, field, &path, report).filter(|text| !text.is_empty())?;
+        if let Some(wrong) = check(&text) {
+            report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), wrong);
+        }
+        Some(text)
+    };
+    let project = named("project", &|text| ProjectName::new(text).err().map(|error| error.to_string()));
+    let stage = named("stage", &|text| StageName::new(text).err().map(|error| error.to_string()));
+    let service = named("service", &|text| ServiceName::new(text).err().map(|error| error.to_string()));
+    let name = named("name", &|text| SequenceName::new(text).err().map(|error| error.to_string()));
+    if service.is_none() {
+        report.error(node, format!("{path}.service"), "is missing: name the service the sequence delivers".into());
+    }
+    Some(Strategy::Sequence(Sequence { project, stage, service: service?, name: name.unwrap_or_else(|| "delivery".into()) }))
+}
+
+fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report) -> Approval {
+    let path = format!("{path}.approval");
+    let Some(node) = mapping(node, "approval", &path, report) else { return Approval { secret, ..Approval::default() } };
+    fields::check(node, Level::Approval, &path, report);
+    let quorum = match text(node, "quorum", &path, report).map(|text| text.parse::<u32>().ok().filter(|n| (1..=100).contains(n))) {
+        None => 1,
+        Some(Some(n)) => n,
+        Some(None) => {
+            report.error(node.get("quorum").unwrap_or(node), format!("{path}.quorum"), "is not a number from 1 to 100".into());
+            1
+        }
+    };
+    let list = node.get("approvers").filter(|list| !list.is_null());
+    if let Some(list) = list.filter(|list| list.list().is_none()) {
+        report.error(list, format!("{path}.approvers"), format!("is {}, not a list: write `- ann` for each person", list.what()));
+    }
+    let mut approvers: Vec<String> = vec![];
+    for (place, entry) in list.and_then(Node::list).unwrap_or_default().iter().enumerate() {
+        let path = format!("{path}.approvers[{place}]");
+        match entry.scalar().filter(|name| !name.is_empty()) {
+            None => report.error(entry, path, format!("is {}: write the name of a person", entry.what())),
+            Some(name) if approvers.iter().any(|known| known == name) => {
+                report.error(entry, path, format!("{name:?} is there twice: everybody approves once"));
+            }
+            Some(name) => approvers.push(name.to_owned()),
+        }
+    }
+    if !approvers.is_empty() && (approvers.len() as u64) < u64::from(quorum) {
+        let message = format!("is {quorum}, but there are {} approvers: no revision could ever be approved", approvers.len());
+        report.error(node.get("quorum").unwrap_or(node), format!("{path}.quorum"), message);
+    }
+    Approval { quorum, approvers, remind: positive(node, "remind", &path, report), secret }
+}
+
+fn windows(node: &Node, path: &str, report: &mut Report) -> Vec<Window> {
+    let path = format!("{path}.windows");
+    let Some(list) = node.get("windows").filter(|list| !list.is_null()) else { return vec![] };
+    let entries = items(list, &path, Level::Window, report).unwrap_or_default();
+    let read = |(place, node): (usize, &Node)| window(node, &format!("{path}[{place}]"), report);
+    entries.into_iter().enumerate().filter_map(read).collect()
+}
+
+fn window(node: &Node, path: &str, report: &mut Report) -> Option<Window> {
+    fields::check(node, Level::Window, path, report);
+    let errors = report.errors();
+    let kind = match text(node, "kind", path, report).as_deref() {
+        Some("deny") => Kind::Deny,
+        Some("allow") => Kind::Allow,
+        _ => {
+            let message = "is neither `allow` nor `deny`: write one of them";
+            report.error(node.get("kind").unwrap_or(node), format!("{path}.kind"), message.into());
+            Kind::Allow
+        }
+    };
+    let schedule = text(node, "schedule", path, report).unwrap_or_default();
+    let written = node.get("duration").is_some_and(|duration| !duration.is_null());
+    let duration = duration(node, "duration", path, report);
+    let zone = text(node, "zone", path, report);
+    let valid = Window { kind, schedule: "0 0 * * *".into(), duration: Span::minutes(60), zone: None };
+    // One field at a time, so that everything wrong is told at once.
+    let checks = [
+        Window { schedule: schedule.clone(), ..valid.clone() }.check(),
+        Window { zone: zone.clone(), ..valid.clone() }.check(),
+        match duration {
+            None if written => Ok(()),
+            duration => Window { duration: duration.unwrap_or_default(), ..valid }.check(),
+        },
+    ];
+    for (field, message) in checks.into_iter().filter_map(Result::err) {
+        report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), message);
+    }
+    (report.errors() == errors).then(|| Window { kind, schedule, duration: duration.unwrap_or_default(), zone })
+}

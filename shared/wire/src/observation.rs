@@ -1,0 +1,271 @@
+//! What is reported about targets, in two forms: a small generic one, and whole Kubernetes objects. Whoever pushes facts over the API and
+//! whoever pulls them from a cluster use the same mapping.
+//!
+//! The version of a fact, which decides whether it is newer than another one about the same object, is the first of these that there is:
+//! `version` of the generic form; `metadata.resourceVersion` of an object, if it is a number; the time of the observation in milliseconds.
+//! Versions of one source only rise. Sources of different kinds must not report about the same object.
+
+use keelway_domain::promotions::definition::{App, Target};
+use keelway_domain::promotions::observe::Observed;
+use keelway_domain::time::{Span, Timestamp};
+use serde_json::{Map, Value};
+
+/// More facts than this are not read at once.
+pub const MOST: usize = 100;
+/// How far the time of an observation may lie ahead.
+const AHEAD: Span = Span::minutes(5);
+/// The longest name.
+const LONGEST_NAME: usize = 253;
+/// The longest revision.
+const LONGEST_REVISION: usize = 1024;
+/// An error is cut after so many characters.
+const LONGEST_ERROR: usize = 1000;
+/// The fields of the generic form.
+const FIELDS: [&str; 10] =
+    ["apiVersion", "kind", "name", "namespace", "cluster", "revision", "ready", "error", "version", "observedAt"];
+
+/// A fact about a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// The object.
+    pub app: App,
+    /// Where it is.
+    pub target: Target,
+    /// Rises with every fact about the object.
+    pub version: i64,
+    /// What was observed.
+    pub observed: Observed,
+    /// The object is suspended (`spec.suspend`): what was observed stays as it is until it is resumed.
+    pub suspended: bool,
+}
+
+/// What is wrong with a report, as a path and a remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// For example `[2].ready`.
+    pub path: String,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", if self.path.is_empty() { "body:" } else { &self.path }, self.message)
+    }
+}
+
+/// Reads a body: one fact, a list of them, or a Kubernetes list with `items`. `cluster` is the cluster of those that name none.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn read(body: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Vec<Observation>, Vec<Wrong>> {
+    let whole = |message: &str| Err(vec![Wrong { path: String::new(), message: message.to_owned() }]);
+    let (entries, place): (Vec<&Value>, fn(usize) -> String) = match body {
+        Value::Array(entries) => (entries.iter().collect(), |i| format!("[{i}]")),
+        Value::Object(object) => match object.get("items") {
+            Some(Value::Array(items)) => (items.iter().collect(), |i| format!("items[{i}]")),
+            _ => (vec![body], |_| String::new()),
+        },
+        _ => return whole("is neither a fact nor a list of facts"),
+    };
+    if entries.len() > MOST {
+        return whole(&format!("has {} facts: at most {MOST} are taken at once", entries.len()));
+    }
+    let mut wrong = vec![];
+    let mut facts = vec![];
+    for (i, entry) in entries.into_iter().enumerate() {
+        match one(entry, cluster, now) {
+            Ok(fact) => facts.push(fact),
+            Err(found) => {
+                let place = place(i);
+                wrong.extend(found.into_iter().map(|Wrong { path, message }| {
+                    let dot = if place.is_empty() || path.is_empty() { "" } else { "." };
+                    Wrong { path: format!("{place}{dot}{path}"), message }
+                }));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(facts) } else { Err(wrong) }
+}
+
+/// Reads one fact of either form.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub fn one(entry: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Observation, Vec<Wrong>> {
+    let Some(entry) = entry.as_object() else {
+        return Err(vec![Wrong { path: String::new(), message: "is not a JSON object".into() }]);
+    };
+    let mut reader = Reader { wrong: vec![], now };
+    let fact = match entry.get("metadata").and_then(Value::as_object) {
+        Some(metadata) => reader.object(entry, metadata, cluster),
+        None => reader.generic(entry, cluster),
+    };
+    match fact {
+        Some(fact) if reader.wrong.is_empty() => Ok(fact),
+        _ => Err(reader.wrong),
+    }
+}
+
+struct Reader {
+    wrong: Vec<Wrong>,
+    now: Timestamp,
+}
+
+impl Reader {
+    fn wrong(&mut self, path: &str, message: impl Into<String>) {
+        self.wrong.push(Wrong { path: path.to_owned(), message: message.into() });
+    }
+
+    fn generic(&mut self, entry: &Map<String, Value>, cluster: Option<&str>) -> Option<Observation> {
+        for key in entry.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
+            let key: String = key.chars().take(100).collect();
+            self.wrong(&key, format!("is not a field of a fact: it has {}", FIELDS.join(", ")));
+        }
+        let app = self.app(entry, entry, "");
+        let target = self.target(entry, entry, "", cluster);
+        let revision = self.text(entry, "revision", "", LONGEST_REVISION).filter(|revision| !revision.is_empty());
+        let ready = match entry.get("ready") {
+            Some(Value::Bool(ready)) => *ready,
+            None if entry.get("error").is_some_and(|error| !error.is_null()) => false,
+            None => {
+                self.wrong("ready", "is missing: write true or false, or say in `error` why it is not known");
+                false
+            }
+            Some(_) => {
+                self.wrong("ready", "is not true or false");
+                false
+            }
+        };
+        let error = self.text(entry, "error", "", usize::MAX).filter(|error| !error.is_empty());
+        let at = self.time(entry);
+        let version = match entry.get("version") {
+            None | Some(Value::Null) => at.0,
+            Some(version) => version.as_i64().filter(|version| *version >= 0).unwrap_or_else(|| {
+                self.wrong("version", "is not a whole number from 0 on");
+                0
+            }),
+        };
+        let error = error.map(|error| error.chars().take(LONGEST_ERROR).collect());
+        Some(Observation {
+            app: app?,
+            target: target?,
+            version,
+            observed: Observed { revision, ready, error, at },
+            suspended: false,
+        })
+    }
+
+    /// A Kubernetes object that says its health in the condition `Ready`, and its revision in `.status`.
+    fn object(&mut self, entry: &Map<String, Value>, metadata: &Map<String, Value>, cluster: Option<&str>) -> Option<Observation> {
+        let app = self.app(entry, metadata, "metadata.");
+        let target = self.target(entry, metadata, "metadata.", cluster);
+        let status = entry.get("status").unwrap_or(&Value::Null);
+        let revision = applied(status);
+        if revision.as_ref().is_some_and(|revision| revision.len() > LONGEST_REVISION) {
+            self.wrong("status.lastAppliedRevision", format!("has more than {LONGEST_REVISION} bytes"));
+        }
+        let version = metadata.get("resourceVersion").and_then(Value::as_str).and_then(|version| version.parse().ok());
+        let observed = Observed { revision, ready: is_ready(metadata, status), error: None, at: self.now };
+        let suspended = entry.get("spec").and_then(|spec| spec.get("suspend")).and_then(Value::as_bool) == Some(true);
+        let version = version.filter(|version: &i64| *version >= 0).unwrap_or(self.now.0);
+        Some(Observation { app: app?, target: target?, version, observed, suspended })
+    }
+
+    fn app(&mut self, entry: &Map<String, Value>, named: &Map<String, Value>, prefix: &str) -> Option<App> {
+        let api_version = self.name(entry, "apiVersion", "", "for example helm.toolkit.fluxcd.io/v2");
+        let kind = self.name(entry, "kind", "", "for example HelmRelease");
+        let name = self.name(named, "name", prefix, "the object's name");
+        Some(App { api_version: api_version?, kind: kind?, name: name? })
+    }
+
+    fn target(
+        &mut self,
+        entry: &Map<String, Value>,
+        named: &Map<String, Value>,
+        prefix: &str,
+        cluster: Option<&str>,
+    ) -> Option<Target> {
+        let namespace = self.name(named, "namespace", prefix, "the namespace the object is in");
+        let own = self.text(entry, "cluster", "", 2 * LONGEST_NAME).filter(|cluster| !cluster.is_empty());
+        let cluster = own.or_else(|| cluster.map(str::to_owned));
+        let parts = |cluster: &String| cluster.split('/').map(|part| !part.is_empty()).collect::<Vec<_>>();
+        if cluster.as_ref().is_some_and(|cluster| parts(cluster) != [true, true]) {
+            self.wrong("cluster", "is not the name of a cluster: write it as <namespace>/<name>, or leave it out");
+        }
+        Some(Target { cluster, namespace: namespace? })
+    }
+
+    fn name(&mut self, map: &Map<String, Value>, field: &str, prefix: &str, example: &str) -> Option<String> {
+        match map.get(field) {
+            None | Some(Value::Null) => {
+                self.wrong(&format!("{prefix}{field}"), format!("is missing: write {example}"));
+                None
+            }
+            Some(Value::String(text)) if text.is_empty() => {
+                self.wrong(&format!("{prefix}{field}"), format!("is empty: write {example}"));
+                None
+            }
+            Some(_) => self.text(map, field, prefix, LONGEST_NAME),
+        }
+    }
+
+    fn text(&mut self, map: &Map<String, Value>, field: &str, prefix: &str, most: usize) -> Option<String> {
+        let text = match map.get(field)? {
+            Value::Null => return None,
+            Value::String(text) => text,
+            _ => {
+                self.wrong(&format!("{prefix}{field}"), "is not a text");
+                return None;
+            }
+        };
+        if text.len() > most {
+            self.wrong(&format!("{prefix}{field}"), format!("has {} bytes: at most {most} are taken", text.len()));
+            return None;
+        }
+        if text.chars().any(char::is_control) && field != "error" {
+            self.wrong(&format!("{prefix}{field}"), "contains a control character: leave it out");
+            return None;
+        }
+        Some(text.clone())
+    }
+
+    fn time(&mut self, entry: &Map<String, Value>) -> Timestamp {
+        let Some(text) = self.text(entry, "observedAt", "", 64).filter(|text| !text.is_empty()) else { return self.now };
+        match Timestamp::parse(&text) {
+            Some(at) if at > self.now + AHEAD => {
+                let message = format!("is {text}, but it is {}: set the clock of whoever observed it", self.now.rfc3339());
+                self.wrong("observedAt", message);
+                self.now
+            }
+            Some(at) if at.0 > 0 => at,
+            _ => {
+                self.wrong("observedAt", "is not a time: write it like 2026-11-20T15:04:05.000Z");
+                self.now
+            }
+        }
+    }
+}
+
+/// The applied revision. Newer HelmReleases have it only in their history, whose first entry is the newest.
+fn applied(status: &Value) -> Option<String> {
+    let own = status.get("lastAppliedRevision").and_then(Value::as_str).filter(|revision| !revision.is_empty());
+    let newest = || {
+        let release = status.get("history")?.as_array()?.first()?;
+        release.get("chartVersion").filter(|_| release.get("status").and_then(Value::as_str) == Some("deployed"))?.as_str()
+    };
+    own.or_else(newest).map(str::to_owned)
+}
+
+/// Whether the condition `Ready` is true, and about the generation that is asked for.
+fn is_ready(metadata: &Map<String, Value>, status: &Value) -> bool {
+    let generation = metadata.get("generation").and_then(Value::as_i64);
+    let is_current = |of: &Value| match (generation, of.get("observedGeneration").and_then(Value::as_i64)) {
+        (Some(generation), Some(observed)) => observed >= generation,
+        _ => true,
+    };
+    let text = |condition: &Value, field: &str, wanted: &str| condition.get(field).and_then(Value::as_str) == Some(wanted);
+    let conditions = status.get("conditions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| text(condition, "type", "Ready"));
+    ready.is_some_and(|ready| text(ready, "status", "True") && is_current(ready)) && is_current(status)
+}
