@@ -3,18 +3,22 @@
 //! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file. What fails for now is an outcome, not an error, so that the
 //! promotion says why it waits.
 
+mod hosts;
 mod notify;
+mod requests;
 mod sequence;
 
 pub use notify::NEEDED;
 
+use hosts::Hosts;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Closed, Condition, Outcome, Retry, Seen};
 use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
-use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::sequences::Sequences;
 use std::time::Duration;
 
 /// Whoever carries out promotions.
@@ -22,15 +26,16 @@ pub struct Carrier<P> {
     ports: P,
     secrets: Remembered<P>,
     sequences: Sequences<P>,
+    hosts: Hosts<P>,
     client: reqwest::Client,
 }
 
 impl<P: Ports + Secrets + Clone> Carrier<P> {
-    /// On these ports.
+    /// On these ports, with the engines that it asks.
     ///
     /// # Errors
     /// When there is no TLS.
-    pub fn new(ports: P, limits: Limits) -> Result<Self, reqwest::Error> {
+    pub fn new(ports: P, sequences: Sequences<P>, pipelines: Promotions<P>) -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
             .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(Duration::from_secs(5))
@@ -39,7 +44,8 @@ impl<P: Ports + Secrets + Clone> Carrier<P> {
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
         let secrets = Remembered::new(ports.clone());
-        Ok(Self { sequences: Sequences::new(ports.clone(), limits), secrets, client, ports })
+        let hosts = Hosts::new(pipelines, secrets.clone());
+        Ok(Self { ports, secrets, sequences, hosts, client })
     }
 }
 
@@ -54,7 +60,7 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
             Strategy::Notification(notification) => {
                 notify::carry_out((&self.ports, &self.client), &self.secrets, task, notification).await
             }
-            Strategy::PullRequest(_) => todo!(),
+            Strategy::PullRequest(request) => Ok(requests::carry_out(&self.hosts, task, request).await),
             Strategy::Sequence(sequence) => sequence::carry_out(&self.sequences, task, sequence).await,
         };
         Ok(done.unwrap_or_else(|error| unavailable(&error)))
@@ -63,7 +69,7 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
     async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {
         match &task.strategy {
             Strategy::Notification(_) => Ok(Closed::Closed),
-            Strategy::PullRequest(_) => todo!(),
+            Strategy::PullRequest(request) => Ok(requests::take_back(&self.hosts, task, request, comment).await),
             Strategy::Sequence(sequence) => sequence::take_back(&self.sequences, task, sequence).await,
         }
     }
@@ -75,7 +81,7 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
         }
     }
 
-    async fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> Result<Sight, PortError> {
-        todo!()
+    async fn look(&self, _: &str, tasks: &[Task], mark: Option<&str>) -> Result<Sight, PortError> {
+        Ok(requests::look(&self.hosts, tasks, mark).await)
     }
 }

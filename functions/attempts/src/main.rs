@@ -6,6 +6,7 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_attempts::Carrier;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Attempts;
+use keelway_engine::sequences::Sequences;
 use keelway_lambda::{aws, batch, messages};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
@@ -15,8 +16,9 @@ async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     ports.warm().await;
-    let carrier = Carrier::new(ports.clone(), config.limits.clone())?;
-    let engine = Arc::new(Attempts::new(Promotions::new(ports, config.promotions()), carrier));
+    let pipelines = || Promotions::new(ports.clone(), config.promotions());
+    let carrier = Carrier::new(ports.clone(), Sequences::new(ports.clone(), config.limits.clone()), pipelines())?;
+    let engine = Arc::new(Attempts::new(pipelines(), carrier));
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let engine = engine.clone();
         async move {

@@ -60,7 +60,7 @@ impl Stand {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = || Promotions::new(ports(1), promotions::Limits::default());
-        let carrier = Carrier::new(ports(2), Limits::default()).unwrap();
+        let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines()).unwrap();
         Self {
             attempts: Attempts::new(pipelines(), carrier),
             pipelines: pipelines(),
@@ -95,7 +95,7 @@ impl Stand {
     }
 
     pub async fn command(&mut self, command: Command) {
-        let note = Note { by: "anna".into(), at: self.world.now(), message: String::new() };
+        let note = Note { by: "anna".into(), at: self.world.now(), ..Note::default() };
         let message = Message::Command { to: to(), command, note };
         self.world.enqueue(promotions::NAME, Parcel::Own(message.letter().body));
         self.work().await;

@@ -1,0 +1,118 @@
+//! Which host a pull request is for, where its API is, and with which credentials.
+
+use keelway_domain::promotions::definition::{PullRequest, Strategy};
+use keelway_domain::promotions::{Condition, Retry};
+use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::promotions::Promotions;
+use keelway_engine::promotions::attempts::Task;
+use keelway_engine::remembered::Remembered;
+use keelway_engine::secrets::{self, SecretText, Secrets};
+use keelway_githosts::{AddressError, Api, Credentials, Form, Host, Repository};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So many hosts with credentials are kept with their connections; then all are made anew.
+const KEPT: usize = 64;
+/// The namespace of the secrets that registered hosts name.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Why a host cannot be asked.
+#[derive(Debug)]
+pub struct Refusal {
+    /// A word for machines, a sentence for people.
+    pub why: Condition,
+    /// When another try makes sense.
+    pub retry: Retry,
+}
+
+impl Refusal {
+    fn new(reason: &str, message: impl Into<String>) -> Self {
+        Self { why: Condition::new(reason, message), retry: Retry::Backoff }
+    }
+}
+
+impl From<AddressError> for Refusal {
+    fn from(error: AddressError) -> Self {
+        Self { why: Condition::new("UnusableUrl", error.to_string()), retry: Retry::Patience }
+    }
+}
+
+impl From<PortError> for Refusal {
+    fn from(error: PortError) -> Self {
+        Self::new("Unavailable", error.to_string())
+    }
+}
+
+/// The settings of a pull request.
+pub fn place(task: &Task) -> Option<&PullRequest> {
+    match &task.strategy {
+        Strategy::PullRequest(request) => Some(request),
+        _ => None,
+    }
+}
+
+/// The hosts, each with credentials and connections.
+pub struct Hosts<P> {
+    pipelines: Promotions<P>,
+    secrets: Remembered<P>,
+    made: Mutex<HashMap<(String, String), (SecretText, Arc<Host>)>>,
+}
+
+impl<P: Ports + Secrets> Hosts<P> {
+    /// As they are registered, with these secrets.
+    pub fn new(pipelines: Promotions<P>, secrets: Remembered<P>) -> Self {
+        Self { pipelines, secrets, made: Mutex::default() }
+    }
+
+    /// The host and the repository of a pull request.
+    pub async fn of(&self, task: &Task, wanted: &PullRequest) -> Result<(Arc<Host>, Repository), Refusal> {
+        let form: Form = wanted.host.parse()?;
+        let repository = Repository::parse(form, &wanted.url)?;
+        let registered = self.pipelines.git_host_of(repository.host()).await?;
+        let api = match &registered {
+            Some((name, known)) if known.value.form != wanted.host => {
+                let message = format!(
+                    "the pipeline says type {}, but {} is registered as {} (GitHost {name}): correct one of them",
+                    wanted.host,
+                    repository.host(),
+                    known.value.form
+                );
+                return Err(Refusal { why: Condition::new("UnusableUrl", message), retry: Retry::Patience });
+            }
+            Some((_, known)) => Api::at(form, &known.value.api)?,
+            None => Api::of(&repository),
+        };
+        let fallback = registered.and_then(|(_, known)| known.value.secret);
+        let name = match (wanted.secret.as_str(), fallback) {
+            ("", Some(fallback)) => secrets::name(DEFAULT_NAMESPACE, &fallback),
+            ("", None) => {
+                let message = format!("neither the promotion nor a GitHost for {} names a secret", repository.host());
+                return Err(Refusal::new("SecretMissing", message));
+            }
+            (own, _) => secrets::name(&task.of.namespace, own),
+        };
+        let Some(text) = self.secrets.secret(&name).await? else {
+            return Err(Refusal::new("SecretMissing", format!("there is no secret {name:?}: create it")));
+        };
+        Ok((self.host(&api, &name, text)?, repository))
+    }
+
+    /// The host at this API with this secret, as it was made before if the secret is the same.
+    fn host(&self, api: &Api, name: &str, text: SecretText) -> Result<Arc<Host>, Refusal> {
+        let key = (api.base().to_owned(), name.to_owned());
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, host)) = made.get(&key).filter(|(known, _)| *known == text) {
+            return Ok(host.clone());
+        }
+        let credentials = Credentials::parse(text.expose()).map_err(|error| {
+            let message = format!("secret {name:?}: {}", error.message);
+            Refusal::new(error.kind.reason(), message)
+        })?;
+        let host = Arc::new(Host::new(api, &credentials)?);
+        if made.len() >= KEPT {
+            made.clear();
+        }
+        made.insert(key, (text, host.clone()));
+        Ok(host)
+    }
+}
