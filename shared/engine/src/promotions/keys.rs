@@ -4,7 +4,7 @@
 use super::message::Address;
 use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
-use keelway_domain::ids::hash64;
+use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_domain::promotions::{Attempt, Past};
 
@@ -26,6 +26,16 @@ pub fn definitions(namespace: &str) -> String {
 /// What a pipeline is to do.
 pub fn definition(to: &Address) -> Key {
     Key::new(definitions(&to.namespace), to.name.clone())
+}
+
+/// The partition of registered clusters; their sort keys are `<namespace>/<name>`.
+pub const CLUSTERS: &str = "PC";
+/// The partition of registered git hosts.
+pub const GIT_HOSTS: &str = "PH";
+
+/// A nonce that was used. Both parts come from outside, so their hash is the key.
+pub fn nonce(scope: &str, nonce: &str) -> Key {
+    Key::new(format!("N#{}", sha256_hex(format!("{}#{scope}#{nonce}", scope.len()).as_bytes())), MAIN)
 }
 
 /// What a promotion's place in a pipeline's history begins with.

@@ -11,6 +11,7 @@ pub mod keys;
 mod look;
 pub mod message;
 pub mod observations;
+pub mod registry;
 mod subject;
 mod watch;
 

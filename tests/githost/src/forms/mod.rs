@@ -1,0 +1,91 @@
+//! The REST forms of the hosts, over one store.
+
+pub(crate) mod gitea;
+pub(crate) mod gitea_files;
+pub(crate) mod gitea_pulls;
+pub(crate) mod github;
+pub(crate) mod github_files;
+pub(crate) mod github_git;
+pub(crate) mod github_pulls;
+
+use crate::http::{Answer, Request};
+use crate::model::{Form, Pull, Repository, Scope, Token};
+use crate::refused::Refused;
+use crate::store::Store;
+
+/// What a form answers with.
+pub(crate) type Answered = Result<Answer, Refused>;
+
+/// One request to one form.
+pub(crate) struct Call<'a> {
+    pub store: &'a mut Store,
+    pub request: &'a Request,
+    /// The segments after the form's base, decoded.
+    pub path: Vec<String>,
+    /// Whose request it is; `None`: nobody's.
+    pub token: Option<Token>,
+}
+
+impl Call<'_> {
+    /// The repository, if the token may do this with it; and whose the token is.
+    pub fn repository(&mut self, owner: &str, name: &str, scope: Scope) -> Result<(&mut Repository, String), Refused> {
+        self.store.seen(self.token.as_ref(), owner, name, scope)
+    }
+
+    /// Whose the token is, if it may say so.
+    pub fn user(&self, scope: Scope) -> Result<&Token, Refused> {
+        let token = self.token.as_ref().ok_or(Refused::Anonymous)?;
+        if token.scopes.contains(&scope) { Ok(token) } else { Err(Refused::Scope(scope)) }
+    }
+}
+
+/// Answers a request to a form: finds whose it is, does it, and says it in the host's words.
+pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec<String>) -> (Answer, Option<Refused>) {
+    let secret = match form {
+        Form::GitHub | Form::Gitea => request.secret(&["token", "bearer"]),
+        Form::GitLab => request.header("private-token").map(str::to_owned).or_else(|| request.secret(&["bearer"])),
+        Form::Bitbucket => request.secret(&["bearer"]),
+    };
+    let known = secret.as_ref().map(|secret| store.tokens.iter().find(|token| token.token == *secret).cloned());
+    let given = request.headers.contains_key("authorization") || request.headers.contains_key("private-token");
+    let answered = match known {
+        Some(None) => Err(Refused::Token),
+        None if given => Err(Refused::Token),
+        known => {
+            let mut call = Call { store, request, path, token: known.flatten() };
+            match form {
+                Form::GitHub => github::answer(&mut call),
+                Form::Gitea => gitea::answer(&mut call),
+                Form::GitLab | Form::Bitbucket => Err(Refused::Path),
+            }
+        }
+    };
+    let (answer, refused) = match answered {
+        Ok(answer) => (answer, None),
+        Err(refused) => {
+            let answer = match form {
+                Form::GitHub => github::refuse(request, &refused),
+                Form::Gitea => gitea::refuse(request, &refused),
+                Form::GitLab | Form::Bitbucket => gitea::refuse(request, &refused),
+            };
+            (answer, Some(refused))
+        }
+    };
+    let answer = match form {
+        Form::GitHub => github::finish(request, answer),
+        Form::GitLab => answer.tagged(request, true),
+        Form::Gitea | Form::Bitbucket => answer,
+    };
+    (answer, refused)
+}
+
+/// The page a person sees of a pull request.
+pub(crate) fn page_of(form: Form, origin: &str, repository: &Repository, pull: &Pull) -> String {
+    let (owner, name, number) = (&repository.owner, &repository.name, pull.number);
+    match form {
+        Form::GitHub => format!("{origin}/{owner}/{name}/pull/{number}"),
+        Form::Gitea => format!("{origin}/{owner}/{name}/pulls/{number}"),
+        Form::GitLab => format!("{origin}/{owner}/{name}/-/merge_requests/{number}"),
+        Form::Bitbucket => format!("{origin}/projects/{owner}/repos/{name}/pull-requests/{number}"),
+    }
+}

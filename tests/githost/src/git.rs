@@ -1,0 +1,371 @@
+//! The one place that runs `git`. Bare repositories with real objects; nothing of the caller's configuration is read.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A failure of the `git` command itself: the host answers 500.
+#[derive(Debug, thiserror::Error)]
+#[error("git {command}: {message}")]
+pub struct GitError {
+    /// The subcommand and its arguments.
+    pub command: String,
+    /// What git printed, or why it could not be started.
+    pub message: String,
+}
+
+/// Who made a commit, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
+    /// Seconds since 1970.
+    pub at: i64,
+}
+
+/// A commit.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// Its id.
+    pub sha: String,
+    /// Its tree's id.
+    pub tree: String,
+    /// Its parents' ids.
+    pub parents: Vec<String>,
+    /// Who wrote it.
+    pub author: Signature,
+    /// Who committed it.
+    pub committer: Signature,
+    /// The whole message.
+    pub message: String,
+}
+
+/// An entry of a tree.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Six octal digits.
+    pub mode: String,
+    /// `blob`, `tree` or `commit`.
+    pub kind: String,
+    /// The object's id.
+    pub sha: String,
+    /// Bytes, for a blob.
+    pub size: Option<u64>,
+    /// The path from the root that was listed.
+    pub path: String,
+}
+
+/// What a commit does with one path: put an object there, or (`None`) remove it.
+pub type Change = (String, Option<(String, String)>);
+
+/// A bare repository.
+#[derive(Debug, Clone, Default)]
+pub struct Git {
+    directory: PathBuf,
+}
+
+impl Git {
+    /// The repository in this directory, which may not exist yet.
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Creates it.
+    pub fn init(&self, branch: &str) -> Result<(), GitError> {
+        std::fs::create_dir_all(&self.directory).map_err(|error| failed(&["init"], error.to_string()))?;
+        self.text(&["init", "--quiet", "--bare", &format!("--initial-branch={branch}"), "."])?;
+        // An automatic collection could remove the commits of a closed pull request.
+        self.text(&["config", "gc.auto", "0"]).map(|_| ())
+    }
+
+    /// The commit a branch points at.
+    pub fn branch(&self, name: &str) -> Result<Option<String>, GitError> {
+        self.reference(&format!("refs/heads/{name}"))
+    }
+
+    /// The object a full reference name points at.
+    pub fn reference(&self, name: &str) -> Result<Option<String>, GitError> {
+        if !is_reference(name) {
+            return Ok(None);
+        }
+        // Almost every reference is loose: reading its file is a hundred times cheaper than a process.
+        if let Ok(text) = std::fs::read_to_string(self.directory.join(name)) {
+            return Ok(Some(text.trim().to_owned()));
+        }
+        if !self.directory.join("packed-refs").exists() {
+            return Ok(None);
+        }
+        let found = self.run(&["rev-parse", "--verify", "--quiet", name], None, &[])?;
+        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+    }
+
+    /// Full names and ids of the references under a prefix, by name.
+    pub fn references(&self, prefix: &str) -> Result<Vec<(String, String)>, GitError> {
+        let text = self.text(&["for-each-ref", "--format=%(refname) %(objectname)", prefix])?;
+        Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(name, sha)| (name.to_owned(), sha.to_owned())).collect())
+    }
+
+    /// Moves a reference from one object to another; `None` says that it does not exist. False: it pointed elsewhere.
+    pub fn update(&self, name: &str, new: Option<&str>, old: Option<&str>) -> Result<bool, GitError> {
+        const NOTHING: &str = "0000000000000000000000000000000000000000";
+        let old = old.unwrap_or(NOTHING);
+        let arguments = match new {
+            Some(new) => vec!["update-ref", name, new, old],
+            None => vec!["update-ref", "-d", name, old],
+        };
+        Ok(self.run(&arguments, None, &[])?.status.success())
+    }
+
+    /// The commit that a branch, tag, full reference or id names.
+    pub fn resolve(&self, revision: &str) -> Result<Option<String>, GitError> {
+        if revision.is_empty() || revision.starts_with('-') || revision.contains(['^', '~', ':', '@', ' ']) {
+            return Ok(None);
+        }
+        if let Some(sha) = self.branch(revision)? {
+            return Ok(Some(sha));
+        }
+        let name = format!("{revision}^{{commit}}");
+        let found = self.run(&["rev-parse", "--verify", "--quiet", &name], None, &[])?;
+        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+    }
+
+    /// `blob`, `tree`, `commit` or `tag`, if the object is there.
+    pub fn kind(&self, sha: &str) -> Result<Option<String>, GitError> {
+        if !is_sha(sha) {
+            return Ok(None);
+        }
+        let found = self.run(&["cat-file", "-t", sha], None, &[])?;
+        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+    }
+
+    /// Reads a commit, if the id names one.
+    pub fn commit(&self, sha: &str) -> Result<Option<Commit>, GitError> {
+        if self.kind(sha)?.as_deref() != Some("commit") {
+            return Ok(None);
+        }
+        let raw = self.text(&["cat-file", "commit", sha])?;
+        let (head, message) = raw.split_once("\n\n").unwrap_or((raw.as_str(), ""));
+        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default();
+        let parents = head.lines().filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned).collect();
+        Ok(Some(Commit {
+            sha: sha.to_owned(),
+            tree: field("tree").to_owned(),
+            parents,
+            author: signature(field("author")),
+            committer: signature(field("committer")),
+            message: message.to_owned(),
+        }))
+    }
+
+    /// Lists a tree; with `recursive`, the trees in it are listed along with what they contain.
+    pub fn tree(&self, revision: &str, recursive: bool) -> Result<Vec<Entry>, GitError> {
+        let mut arguments = vec!["ls-tree", "-z", "-l"];
+        if recursive {
+            arguments.extend(["-r", "-t"]);
+        }
+        arguments.push(revision);
+        let output = self.output(&arguments, None, &[])?;
+        let entries = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+        Ok(entries.filter_map(|line| entry(&String::from_utf8_lossy(line))).collect())
+    }
+
+    /// The entry at a path, if there is one. The empty path is the root.
+    pub fn entry(&self, revision: &str, path: &str) -> Result<Option<Entry>, GitError> {
+        if path.is_empty() {
+            let tree = self.text(&["rev-parse", &format!("{revision}^{{tree}}")])?;
+            let (mode, kind) = ("040000".to_owned(), "tree".to_owned());
+            return Ok(Some(Entry { mode, kind, sha: tree.trim().to_owned(), size: None, path: String::new() }));
+        }
+        let output = self.output(&["--literal-pathspecs", "ls-tree", "-z", "-l", revision, "--", path], None, &[])?;
+        Ok(output.split(|byte| *byte == 0).filter(|line| !line.is_empty()).find_map(|line| entry(&String::from_utf8_lossy(line))))
+    }
+
+    /// A blob's bytes.
+    pub fn blob(&self, sha: &str) -> Result<Vec<u8>, GitError> {
+        self.output(&["cat-file", "blob", sha], None, &[])
+    }
+
+    /// Stores bytes as they are.
+    pub fn write_blob(&self, bytes: &[u8]) -> Result<String, GitError> {
+        let output = self.output(&["hash-object", "-w", "--no-filters", "--stdin"], Some(bytes), &[])?;
+        Ok(String::from_utf8_lossy(&output).trim().to_owned())
+    }
+
+    /// Stores a tree: a base, if any, and changes to it.
+    pub fn write_tree(&self, base: Option<&str>, changes: &[Change]) -> Result<String, GitError> {
+        let index = self.directory.join("keelway-index");
+        if index.exists() {
+            std::fs::remove_file(&index).map_err(|error| failed(&["read-tree"], error.to_string()))?;
+        }
+        let environment = [("GIT_INDEX_FILE", index.to_string_lossy().into_owned())];
+        self.output(&["read-tree", base.unwrap_or("--empty")], None, &environment)?;
+        let mut lines: Vec<u8> = vec![];
+        for (path, object) in changes {
+            match object {
+                Some((mode, sha)) if mode == "040000" => {
+                    self.output(&["read-tree", &format!("--prefix={path}/"), sha], None, &environment)?;
+                }
+                Some((mode, sha)) => lines.extend(format!("{mode} {sha}\t{path}\0").bytes()),
+                None => lines.extend(format!("0 0000000000000000000000000000000000000000\t{path}\0").bytes()),
+            }
+        }
+        self.output(&["update-index", "-z", "--index-info"], Some(&lines), &environment)?;
+        let tree = self.output(&["write-tree"], None, &environment)?;
+        Ok(String::from_utf8_lossy(&tree).trim().to_owned())
+    }
+
+    /// Stores a commit.
+    pub fn write_commit(&self, commit: &Commit) -> Result<String, GitError> {
+        let date = |signature: &Signature| format!("@{} +0000", signature.at);
+        let environment = [
+            ("GIT_AUTHOR_NAME", commit.author.name.clone()),
+            ("GIT_AUTHOR_EMAIL", commit.author.email.clone()),
+            ("GIT_AUTHOR_DATE", date(&commit.author)),
+            ("GIT_COMMITTER_NAME", commit.committer.name.clone()),
+            ("GIT_COMMITTER_EMAIL", commit.committer.email.clone()),
+            ("GIT_COMMITTER_DATE", date(&commit.committer)),
+        ];
+        let mut arguments = vec!["commit-tree", &commit.tree];
+        for parent in &commit.parents {
+            arguments.extend(["-p", parent]);
+        }
+        let output = self.output(&arguments, Some(commit.message.as_bytes()), &environment)?;
+        Ok(String::from_utf8_lossy(&output).trim().to_owned())
+    }
+
+    /// The tree of a real merge of two commits; `Err` holds the paths in conflict.
+    pub fn merge(&self, base: &str, head: &str) -> Result<Result<String, Vec<String>>, GitError> {
+        let arguments =
+            ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "--allow-unrelated-histories", base, head];
+        let found = self.run(&arguments, None, &[])?;
+        let text = String::from_utf8_lossy(&found.stdout).into_owned();
+        let mut parts = text.split('\0').map(str::trim).filter(|part| !part.is_empty());
+        let tree = parts.next().unwrap_or_default().to_owned();
+        match found.status.code() {
+            Some(0) => Ok(Ok(tree)),
+            Some(1) => Ok(Err(parts.map(str::to_owned).collect())),
+            _ => Err(failed(&arguments, String::from_utf8_lossy(&found.stderr).into_owned())),
+        }
+    }
+
+    /// The commits that the second has and the first has not, newest first.
+    pub fn log(&self, without: &str, with: &str) -> Result<Vec<String>, GitError> {
+        let text = self.text(&["rev-list", with, &format!("^{without}")])?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// A commit and its ancestors, newest first, at most so many; with a path, those that changed it.
+    pub fn history(&self, revision: &str, path: &str, limit: usize) -> Result<Vec<String>, GitError> {
+        let limit = format!("--max-count={limit}");
+        let mut arguments = vec!["--literal-pathspecs", "rev-list", &limit, revision, "--"];
+        arguments.extend((!path.is_empty()).then_some(path));
+        Ok(self.text(&arguments)?.lines().map(str::to_owned).collect())
+    }
+
+    /// Whether the first commit is the second or one of its ancestors.
+    pub fn is_ancestor(&self, ancestor: &str, of: &str) -> Result<bool, GitError> {
+        Ok(self.run(&["merge-base", "--is-ancestor", ancestor, of], None, &[])?.status.success())
+    }
+
+    /// The best common ancestor of two commits.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
+        let found = self.run(&["merge-base", one, other], None, &[])?;
+        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+    }
+
+    /// Letter (`A`, `M`, `D`, …) and path of what changed between two commits.
+    pub fn changed(&self, from: &str, to: &str) -> Result<Vec<(char, String)>, GitError> {
+        let text = self.text(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to])?;
+        let parts: Vec<_> = text.split('\0').collect();
+        Ok(parts.chunks_exact(2).filter_map(|pair| Some((pair[0].chars().next()?, pair[1].to_owned()))).collect())
+    }
+
+    /// What changed between two commits, as a patch.
+    pub fn diff(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
+        self.output(&["diff-tree", "-r", "-p", "--no-renames", "--full-index", from, to], None, &[])
+    }
+
+    /// A commit's files, packed. `format` is `tar.gz`, `tar` or `zip`.
+    pub fn archive(&self, revision: &str, prefix: &str, format: &str, path: &str) -> Result<Vec<u8>, GitError> {
+        let (format, prefix) = (format!("--format={format}"), format!("--prefix={prefix}"));
+        let mut arguments = vec!["archive", &format, &prefix, revision];
+        arguments.extend((!path.is_empty()).then_some(path));
+        self.output(&arguments, None, &[])
+    }
+
+    /// Runs a git command in the repository with more environment; its output as it is.
+    pub(crate) fn output(&self, arguments: &[&str], input: Option<&[u8]>, more: &[(&str, String)]) -> Result<Vec<u8>, GitError> {
+        let output = self.run(arguments, input, more)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        Err(failed(arguments, String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    }
+
+    fn text(&self, arguments: &[&str]) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.output(arguments, None, &[])?).into_owned())
+    }
+
+    fn run(&self, arguments: &[&str], input: Option<&[u8]>, more: &[(&str, String)]) -> Result<std::process::Output, GitError> {
+        let failed = |error: std::io::Error| failed(arguments, error.to_string());
+        let mut command = Command::new("git");
+        command.current_dir(&self.directory).args(arguments).env_clear();
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("LC_ALL", "C");
+        command.env("GIT_DIR", &self.directory).envs(more.iter().map(|(name, value)| (name, value)));
+        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+        std::thread::scope(|scope| {
+            // On a thread: a large input and a large output must not wait for each other.
+            let stdin = child.stdin.take().zip(input);
+            let fed = scope.spawn(move || stdin.map_or(Ok(()), |(mut stdin, input)| stdin.write_all(input)));
+            let output = child.wait_with_output().map_err(failed)?;
+            match fed.join() {
+                Ok(Err(error)) if output.status.success() => Err(failed(error)),
+                _ => Ok(output),
+            }
+        })
+    }
+}
+
+/// Whether a text is a full object id.
+pub fn is_sha(text: &str) -> bool {
+    text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a text may be a full reference name (the rules of `git check-ref-format` that keep paths inside the repository).
+pub fn is_reference(name: &str) -> bool {
+    let forbidden = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    name.starts_with("refs/")
+        && !name.contains(forbidden)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.ends_with('.')
+        && name.split('/').all(part)
+}
+
+fn failed(arguments: &[&str], message: String) -> GitError {
+    GitError { command: arguments.join(" "), message }
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let (facts, path) = line.split_once('\t')?;
+    let mut facts = facts.split_whitespace().map(str::to_owned);
+    let (mode, kind, sha) = (facts.next()?, facts.next()?, facts.next()?);
+    Some(Entry { mode, kind, sha, size: facts.next().and_then(|size| size.parse().ok()), path: path.to_owned() })
+}
+
+fn signature(line: &str) -> Signature {
+    let (name, rest) = line.split_once(" <").unwrap_or((line, ""));
+    let (email, rest) = rest.split_once("> ").unwrap_or((rest, ""));
+    let at = rest.split(' ').next().and_then(|at| at.parse().ok()).unwrap_or_default();
+    Signature { name: name.to_owned(), email: email.to_owned(), at }
+}
