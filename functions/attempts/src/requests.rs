@@ -30,12 +30,7 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
 }
 
 /// Closes the pull request, unless it was merged.
-pub async fn take_back<P: Ports + Secrets + Clone>(
-    hosts: &Hosts<P>,
-    task: &Task,
-    wanted: &PullRequest,
-    comment: &str,
-) -> Closed {
+pub async fn take_back<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest, comment: &str) -> Closed {
     let closing = async {
         let (host, repository) = hosts.of(task, wanted).await?;
         Ok::<_, Refusal>(host.close(&repository, &branch(task), number(task), comment).await?)
@@ -62,6 +57,9 @@ struct Mark {
     /// The pull requests that were open then. Of the others something is to be told, even if the host says that nothing has changed.
     #[serde(rename = "o")]
     open: Vec<u64>,
+    /// The list does not say whether they can be merged. Then each look asks for one of them, in turn: this one is next.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
 }
 
 /// Looks at pull requests of one repository. A failure changes nothing: the next look is another one.
@@ -108,11 +106,16 @@ async fn look_with<P: Ports + Secrets + Clone>(
     let look = host.list(&repository, Some(before.host.as_str()).filter(|mark| !mark.is_empty())).await?;
     let mut all = vec![];
     let mut open = vec![];
-    for task in tasks {
+    let next = match &look.requests {
+        Some(requests) => requests.iter().any(|request| request.mergeable.is_none()).then_some(0),
+        None => before.next.map(|next| (next + 1) % tasks.len()),
+    };
+    for (n, task) in tasks.iter().enumerate() {
+        let its_turn = before.next == Some(n);
         let listed = look.requests.as_ref().map(|requests| requests.iter().find(|request| is_of(task, request)));
         let seen = match listed {
             // Nothing has changed, and nothing is left to tell.
-            None if number(task).is_some_and(|number| before.open.contains(&number)) && !merges(task) => None,
+            None if number(task).is_some_and(|number| before.open.contains(&number)) && !merges(task) && !its_turn => None,
             Some(Some(request)) if request.mergeable.is_some() && !merges(task) => news(task, request),
             _ => one(&host, &repository, task).await?,
         };
@@ -121,8 +124,8 @@ async fn look_with<P: Ports + Secrets + Clone>(
         }
         all.push(seen);
     }
-    let next = look.mark.map(|host| serde_json::to_string(&Mark { host, open }).unwrap_or_default());
-    Ok((all, next))
+    let mark = look.mark.map(|host| serde_json::to_string(&Mark { host, open, next }).unwrap_or_default());
+    Ok((all, mark))
 }
 
 /// Asks for one pull request, and merges it if that is wanted and possible.
@@ -200,7 +203,8 @@ fn branch(task: &Task) -> String {
 
 fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
     let (pipeline, attempt) = (task.of.to_string(), &task.attempt);
-    let title: String = format!("Promote {pipeline} in {} to {}", attempt.environment, attempt.revision).chars().take(TITLE).collect();
+    let title: String =
+        format!("Promote {pipeline} in {} to {}", attempt.environment, attempt.revision).chars().take(TITLE).collect();
     let body = format!(
         "Pipeline `{pipeline}` promotes `{}` into `{}`.\n\nMerge this pull request to promote the revision. Close it to keep the \
          revision out of the environment: no other pull request is opened for it. When a newer revision is ready, this pull request is \
@@ -229,7 +233,9 @@ impl From<HostError> for Refusal {
             Kind::RateLimited { until } => Retry::At(until),
             // Only a change of the repository or of the pipeline ends these.
             Kind::NoMarker | Kind::BaseMissing | Kind::TooLarge => Retry::Patience,
-            Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => Retry::Backoff,
+            Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => {
+                Retry::Backoff
+            }
         };
         Self { why: Condition::new(error.kind.reason(), error.message), retry }
     }

@@ -1,5 +1,6 @@
 //! Promotions that are carried out for real: by sequences of the other engine, by requests to servers, by pull requests on a git host.
 
 mod notifications;
+mod requests;
 mod sequences;
 mod stand;

@@ -22,6 +22,7 @@ use keelway_world::at_once::AtOnce;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
 use serde_json::Value;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub struct Stand {
     pub world: World,
@@ -57,7 +58,9 @@ pub fn definition(environments: &[&str], strategy: Strategy) -> Definition {
 
 impl Stand {
     pub fn new(secrets: Known) -> Self {
-        let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
+        // A host's Retry-After counts from the time of day.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let world = World::new(Timestamp(i64::try_from(now).unwrap()));
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = || Promotions::new(ports(1), promotions::Limits::default());
         let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines()).unwrap();
