@@ -7,10 +7,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
+use keelway_engine::promotions::Address;
+use keelway_engine::promotions::definitions::{self, Outcome};
+use keelway_engine::promotions::registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_wire::http::{Applied, AppliedDocument};
-use keelway_wire::manifest::{self, Document, ProjectManifest, ShipyardManifest};
+use keelway_wire::manifest::{
+    self, ClusterManifest, Document, GitHostManifest, PipelineManifest, ProjectManifest, ShipyardManifest,
+};
 use serde::Deserialize;
 
 /// The name of the text in findings.
@@ -27,6 +32,9 @@ pub struct Wanted {
 /// A document and what it becomes.
 enum Planned {
     Project(ProjectSettings),
+    Pipeline(Address, Box<PipelineManifest>),
+    Cluster(ClusterManifest),
+    GitHost(GitHostManifest),
     Shipyard { project: ProjectName, revision: String, manifest: ShipyardManifest },
 }
 
@@ -55,8 +63,8 @@ pub async fn apply<P: Ports + 'static>(
         return Err(Refused::field("If-Match", message));
     }
     let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
-    check(api.engine(), &planned, replaces.as_deref()).await?;
-    let applied = store(api.engine(), &planned, replaces.as_deref()).await?;
+    check(&api, &planned, replaces.as_deref()).await?;
+    let applied = store(&api, &planned, replaces.as_deref()).await?;
     Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
 }
 
@@ -92,7 +100,12 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
                 let project = project_of(engine, named, &declared, &manifest).await?;
                 Planned::Shipyard { project, revision: blob_id(&manifest.source), manifest }
             }
-            other => return Err(Refused::field("kind", format!("{} is not applied by this API", other.named()))),
+            Document::Pipeline(manifest) => {
+                let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
+                Planned::Pipeline(of, manifest)
+            }
+            Document::Cluster(manifest) => Planned::Cluster(manifest),
+            Document::GitHost(manifest) => Planned::GitHost(manifest),
         });
     }
     Ok(planned)
@@ -141,55 +154,112 @@ async fn project_of<P: Ports>(
 }
 
 /// Everything that would be refused, before anything is written.
-async fn check<P: Ports>(engine: &Sequences<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<()> {
-    let mut seen: Vec<(&str, &str)> = vec![];
+async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<()> {
+    let mut seen: Vec<(&str, String)> = vec![];
     for document in planned {
         let one = match document {
-            Planned::Project(settings) => ("Project", settings.name.as_str()),
-            Planned::Shipyard { project, .. } => ("Shipyard", project.as_str()),
+            Planned::Project(settings) => ("Project", format!("for project {}", settings.name)),
+            Planned::Shipyard { project, .. } => ("Shipyard", format!("for project {project}")),
+            Planned::Pipeline(of, _) => ("Pipeline", format!("named {of}")),
+            Planned::Cluster(manifest) => ("Cluster", format!("named {}/{}", manifest.namespace, manifest.name)),
+            Planned::GitHost(manifest) => ("GitHost", format!("named {}", manifest.name)),
         };
         if seen.contains(&one) {
-            return Err(Refused::field(
-                "body",
-                format!("has two documents of kind {} for project {}: leave one out", one.0, one.1),
-            ));
+            return Err(Refused::field("body", format!("has two documents of kind {} {}: leave one out", one.0, one.1)));
         }
         seen.push(one);
     }
+    let mut hosts: Vec<(&str, &str)> = vec![];
     for document in planned {
         match document {
             Planned::Project(settings) => Sequences::<P>::check_project(settings)?,
             Planned::Shipyard { project, revision, manifest } => {
-                let declared = seen.contains(&("Project", project.as_str()));
+                let declared = seen.contains(&("Project", format!("for project {project}")));
                 let ShipyardManifest { source, shipyard, .. } = manifest;
                 let new = NewShipyard { revision, source, shipyard, replaces };
-                engine.check_shipyard((project, declared), new).await?;
+                api.engine().check_shipyard((project, declared), new).await?;
+            }
+            Planned::Pipeline(of, manifest) => {
+                fits(definitions::fits(of, &manifest.definition, &manifest.source), "pipeline", &of.to_string())?;
+            }
+            Planned::Cluster(ClusterManifest { name, cluster, source, .. }) => {
+                fits(registry::fits(name, cluster, source), "cluster", name)?;
+            }
+            Planned::GitHost(GitHostManifest { name, host, source }) => {
+                fits(registry::fits(name, host, source), "git host", name)?;
+                check_host(api, name, &host.host, &hosts).await?;
+                hosts.push((name, &host.host));
             }
         }
     }
     Ok(())
 }
 
-/// Projects first, since shipyards need them; the answer is in the order of the text.
-async fn store<P: Ports>(engine: &Sequences<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<Vec<AppliedDocument>> {
-    let mut applied: Vec<(usize, AppliedDocument)> = vec![];
-    for (i, document) in planned.iter().enumerate() {
-        if let Planned::Project(settings) = document {
-            let changed = engine.apply_project(settings).await?;
-            let name = settings.name.to_string();
-            applied
-                .push((i, AppliedDocument { kind: "Project".into(), name: name.clone(), project: name, revision: None, changed }));
+fn fits(fits: bool, kind: &str, name: &str) -> Answer<()> {
+    let too_large =
+        || Refused::too_large(format!("the manifest of {kind} {name} does not fit into one item of the table: shorten it"));
+    fits.then_some(()).ok_or_else(too_large)
+}
+
+/// A host is registered under one name only: otherwise nobody could say whose credentials are used.
+async fn check_host<P: Ports>(api: &Api<P>, name: &str, host: &str, others: &[(&str, &str)]) -> Answer<()> {
+    let stored = api.promotions().git_host_of(host).await?.map(|(other, _)| other);
+    let other = others.iter().find(|(_, known)| *known == host).map(|(other, _)| (*other).to_owned());
+    match other.or(stored).filter(|other| other != name) {
+        Some(other) => {
+            let detail =
+                format!("spec.host: {host} is registered by git host {other} already: change that one, or delete it first");
+            Err(Refused::new(StatusCode::CONFLICT, "conflict", detail))
         }
+        None => Ok(()),
     }
-    for (i, document) in planned.iter().enumerate() {
-        if let Planned::Shipyard { project, revision, manifest } = document {
+}
+
+/// What others need comes first: projects before shipyards, clusters and hosts before pipelines. The answer is in the order of the text.
+async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<Vec<AppliedDocument>> {
+    let order = |planned: &Planned| match planned {
+        Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) => 0,
+        Planned::Shipyard { .. } | Planned::Pipeline(..) => 1,
+    };
+    let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
+    places.sort_by_key(|(place, planned)| (order(planned), *place));
+    let mut applied: Vec<(usize, AppliedDocument)> = vec![];
+    for (place, document) in places {
+        applied.push((place, store_one(api, document, replaces).await?));
+    }
+    applied.sort_by_key(|(place, _)| *place);
+    Ok(applied.into_iter().map(|(_, applied)| applied).collect())
+}
+
+async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, replaces: Option<&str>) -> Answer<AppliedDocument> {
+    let done = |kind: &str, name: &str, project: &str, outcome: Outcome| {
+        fits(outcome != Outcome::TooLarge, kind, name)?;
+        let changed = outcome == Outcome::Changed;
+        Ok(AppliedDocument { kind: kind.into(), name: name.into(), project: project.into(), revision: None, changed })
+    };
+    match document {
+        Planned::Project(settings) => {
+            let changed = api.engine().apply_project(settings).await?;
+            let name = settings.name.to_string();
+            Ok(AppliedDocument { kind: "Project".into(), name: name.clone(), project: name, revision: None, changed })
+        }
+        Planned::Shipyard { project, revision, manifest } => {
             let ShipyardManifest { source, shipyard, .. } = manifest;
-            let changed = engine.apply_shipyard(project, NewShipyard { revision, source, shipyard, replaces }).await?;
+            let changed = api.engine().apply_shipyard(project, NewShipyard { revision, source, shipyard, replaces }).await?;
             let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
             let revision = Some(revision.clone());
-            applied.push((i, AppliedDocument { kind: "Shipyard".into(), name, project: project.to_string(), revision, changed }));
+            Ok(AppliedDocument { kind: "Shipyard".into(), name, project: project.to_string(), revision, changed })
+        }
+        Planned::Pipeline(of, manifest) => {
+            let outcome = api.promotions().apply(of, &manifest.definition, &manifest.source).await?;
+            done("Pipeline", &of.name, &of.namespace, outcome)
+        }
+        Planned::Cluster(ClusterManifest { namespace, name, cluster, source }) => {
+            let key = registry::cluster(namespace.as_str(), name);
+            done("Cluster", name, namespace.as_str(), api.promotions().register(&key, cluster, source).await?)
+        }
+        Planned::GitHost(GitHostManifest { name, host, source }) => {
+            done("GitHost", name, "", api.promotions().register(name, host, source).await?)
         }
     }
-    applied.sort_by_key(|(i, _)| *i);
-    Ok(applied.into_iter().map(|(_, applied)| applied).collect())
 }

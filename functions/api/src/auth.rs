@@ -1,9 +1,9 @@
 //! Authentication by token. The function knows only the hashes of the tokens.
 
-use crate::Api;
 use crate::problem::Refused;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use crate::{Api, signed};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use keelway_engine::ports::Ports;
@@ -47,10 +47,33 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// Lets requests with a known token pass.
-pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Request, next: Next) -> Response {
+/// Approvals may be signed instead.
+pub const APPROVAL: &str = "/v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval";
+
+/// What authorises a request; an extension of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// Its token.
+    Token,
+    /// Nothing yet: its handler checks the signature.
+    Itself,
+}
+
+/// Lets requests with a known token pass, and those whose handlers check a signature.
+pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, mut request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let may_be_signed = request.method() == Method::POST && route == APPROVAL;
+    let has_token = request.headers().contains_key(HEADER);
     match refusal(&api.settings().tokens, request.headers()) {
-        None => next.run(request).await,
+        None => {
+            request.extensions_mut().insert(Authority::Token);
+            next.run(request).await
+        }
+        Some(_) if may_be_signed && !has_token => {
+            request.extensions_mut().insert(Authority::Itself);
+            next.run(request).await
+        }
+        Some(_) if may_be_signed => signed::refusal().into_response(),
         Some(detail) => Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail).into_response(),
     }
 }

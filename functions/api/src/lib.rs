@@ -10,14 +10,21 @@ mod auth;
 mod binding;
 mod environments;
 mod events;
+mod explain;
 mod fence;
 mod hand_in;
 mod input;
 mod metadata;
+mod observations;
+mod pipeline_commands;
+mod pipelines;
 mod problem;
 mod projects;
 mod raw;
+mod registry;
 mod sequences;
+mod shape;
+mod signed;
 mod strict;
 
 pub use auth::Tokens;
@@ -27,7 +34,10 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::Sequences;
+use keelway_engine::promotions::{self, Promotions};
+use keelway_engine::remembered::Remembered;
+use keelway_engine::secrets::Secrets;
+use keelway_engine::sequences::{Limits, Sequences};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +48,8 @@ pub struct Api<P> {
 
 struct Inner<P> {
     engine: Sequences<P>,
+    promotions: Promotions<P>,
+    secrets: Remembered<P>,
     settings: Settings,
 }
 
@@ -59,9 +71,20 @@ impl<P> Clone for Api<P> {
 }
 
 impl<P: Ports> Api<P> {
-    /// An API on this engine.
-    pub fn new(engine: Sequences<P>, settings: Settings) -> Self {
-        Self { inner: Arc::new(Inner { engine, settings }) }
+    /// An API on the engines over these ports.
+    pub fn new(ports: P, limits: Limits, settings: Settings) -> Self
+    where
+        P: Clone,
+    {
+        let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
+        let engine = Sequences::new(ports.clone(), limits);
+        Self { inner: Arc::new(Inner { engine, promotions, secrets: Remembered::new(ports), settings }) }
+    }
+    fn promotions(&self) -> &Promotions<P> {
+        &self.inner.promotions
+    }
+    fn secrets(&self) -> &Remembered<P> {
+        &self.inner.secrets
     }
     fn engine(&self) -> &Sequences<P> {
         &self.inner.engine
@@ -72,7 +95,7 @@ impl<P: Ports> Api<P> {
 }
 
 /// All routes, behind the token check and the fence.
-pub fn router<P: Ports + 'static>(api: Api<P>) -> Router {
+pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
     let project = Router::new()
         .route("/", get(projects::one::<P>))
         .route("/shipyard", get(projects::shipyard::<P>))
@@ -83,6 +106,20 @@ pub fn router<P: Ports + 'static>(api: Api<P>) -> Router {
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))
         .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
         .route("/approval/{context}/{trigger}", post(approvals::decide::<P>));
+    let pipeline = Router::new()
+        .route("/", get(pipelines::one::<P>).delete(pipelines::delete::<P>))
+        .route("/manifest", get(pipelines::manifest::<P>))
+        .route("/history", get(pipelines::history::<P>))
+        .route("/explain", get(pipelines::explain::<P>))
+        .route("/pull-requests", get(pipelines::pull_requests::<P>))
+        .route("/commands", post(pipeline_commands::command::<P>));
+    let registered = Router::new()
+        .route("/clusters", get(registry::clusters::<P>))
+        .route("/clusters/{namespace}/{name}", get(registry::cluster_one::<P>).delete(registry::cluster_delete::<P>))
+        .route("/clusters/{namespace}/{name}/manifest", get(registry::cluster_manifest::<P>))
+        .route("/githosts", get(registry::git_hosts::<P>))
+        .route("/githosts/{name}", get(registry::git_host_one::<P>).delete(registry::git_host_delete::<P>))
+        .route("/githosts/{name}/manifest", get(registry::git_host_manifest::<P>));
     let v1 = Router::new()
         .route("/auth", post(metadata::auth))
         .route("/metadata", get(metadata::metadata::<P>))
@@ -92,9 +129,14 @@ pub fn router<P: Ports + 'static>(api: Api<P>) -> Router {
         .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
         .route("/apply", post(apply::apply::<P>))
         .route("/project", get(projects::list::<P>))
-        .nest("/project/{project}", project);
+        .nest("/project/{project}", project)
+        .route("/pipelines", get(pipelines::list::<P>))
+        .nest("/pipelines/{namespace}/{name}", pipeline)
+        .route("/observations", post(observations::report::<P>))
+        .merge(registered);
     Router::new()
         .nest("/v1", v1)
+        .route(auth::APPROVAL, post(pipeline_commands::approval::<P>))
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)
         .layer(from_fn_with_state(api.clone(), auth::check::<P>))

@@ -1,7 +1,6 @@
 //! The function behind the API's URL. Wires; the routes are in the library.
 
 use keelway_api::{Api, Settings, Tokens, answer, router};
-use keelway_engine::sequences::Sequences;
 use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
 use lambda_http::http::StatusCode;
@@ -28,7 +27,7 @@ async fn main() -> Result<(), Error> {
         patience: PATIENCE,
         stack: function.strip_suffix("-api").unwrap_or(&function).to_owned(),
     };
-    let api = Api::new(Sequences::new(ports, config.limits), settings);
+    let api = Api::new(ports, config.limits, settings);
     let app = router(api);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
         let app = app.clone();

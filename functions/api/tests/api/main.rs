@@ -2,11 +2,17 @@
 
 mod answers;
 mod apply;
+mod approvals;
 mod commands;
 mod environments;
+mod forge;
+mod forged;
 mod gateway;
+mod observations;
+mod pipelines;
 mod raw;
 mod reads;
+mod registry;
 mod stand;
 mod texts;
 mod triggered;

@@ -1,5 +1,6 @@
 //! The API on the in-memory world: requests in, answers out, and the engine's queue worked on demand.
 
+use crate::forge::Forge;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
@@ -7,68 +8,19 @@ use keelway_api::{Api, Settings, Tokens, router};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
+use keelway_engine::promotions::attempts::Attempts;
+use keelway_engine::promotions::{self, Promotions};
+use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
-use keelway_world::exec::block_on;
+use keelway_world::at_once::AtOnce;
 use keelway_world::story::handle;
-use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tower::ServiceExt;
 
 pub const TOKEN: &str = "test-token";
-
-/// A worker's ports that are done at once: under a runtime nobody would wake the world's.
-#[derive(Clone)]
-pub struct AtOnce(Worker);
-
-impl Store for AtOnce {
-    async fn get(&self, key: &Key) -> Result<Option<Item>, PortError> {
-        block_on(self.0.get(key))
-    }
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        block_on(self.0.get_batch(keys))
-    }
-    async fn query(&self, query: &Query) -> Result<Page, PortError> {
-        block_on(self.0.query(query))
-    }
-    async fn put_batch(&self, puts: &[Item], deletes: &[Key]) -> Result<Leftover, PortError> {
-        block_on(self.0.put_batch(puts, deletes))
-    }
-    async fn write(&self, write: &Write) -> Result<Written, PortError> {
-        block_on(self.0.write(write))
-    }
-    async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {
-        block_on(self.0.transact(writes))
-    }
-}
-
-impl Bus for AtOnce {
-    async fn publish(&self, entries: &[BusEntry]) -> Result<Vec<Option<String>>, PortError> {
-        block_on(self.0.publish(entries))
-    }
-}
-
-impl Queue for AtOnce {
-    async fn send(&self, engine: &str, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
-        block_on(self.0.send(engine, bodies))
-    }
-    async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
-        block_on(self.0.send_at(engine, name, body, at))
-    }
-}
-
-impl Clock for AtOnce {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-    async fn pause(&self, length: Span) {
-        block_on(self.0.pause(length));
-    }
-}
 
 /// What the API said.
 #[derive(Debug)]
@@ -97,6 +49,10 @@ pub struct Stand {
     pub world: World,
     app: Router,
     engine: Sequences<AtOnce>,
+    promotions: Promotions<AtOnce>,
+    attempts: Attempts<AtOnce, Forge>,
+    /// Where pull requests are opened.
+    pub forge: Forge,
     bus_seen: usize,
 }
 
@@ -110,11 +66,19 @@ impl Stand {
     }
 
     pub fn with(limits: Limits, patience: Duration) -> Self {
+        Self::with_secrets(limits, patience, Known::default())
+    }
+
+    pub fn with_secrets(limits: Limits, patience: Duration, secrets: Known) -> Self {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
         let settings = Settings { tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())), patience, stack: "test-api".into() };
-        let app = router(Api::new(Sequences::new(AtOnce(world.worker(0)), limits.clone()), settings));
-        let engine = Sequences::new(AtOnce(world.worker(1)), limits);
-        Self { world, app, engine, bus_seen: 0 }
+        let app = router(Api::new(AtOnce::with(world.worker(0), secrets), limits.clone(), settings));
+        let ports = AtOnce::new(world.worker(1));
+        let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());
+        let forge = Forge::default();
+        let attempts = Attempts::new(pipelines(), forge.clone());
+        let (promotions, engine) = (pipelines(), Sequences::new(ports, limits));
+        Self { world, app, engine, promotions, attempts, forge, bus_seen: 0 }
     }
 
     /// The routes.
@@ -129,7 +93,12 @@ impl Stand {
     /// A request during which the engine works.
     pub async fn post_while_working(&mut self, path: &str, body: &Value) -> Answer {
         let request = Request::post(path).header("x-token", TOKEN).header("content-type", "application/json");
-        let request = Self::answer(self.app.clone(), request.body(Body::from(body.to_string())).unwrap());
+        self.while_working(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// A request during which the engine works.
+    pub async fn while_working(&mut self, request: Request<Body>) -> Answer {
+        let request = Self::answer(self.app.clone(), request);
         let work = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             self.work().await;
@@ -161,6 +130,31 @@ impl Stand {
     pub async fn post_text(&self, path: &str, content_type: &str, body: String) -> Answer {
         let request = Request::post(path).header("x-token", TOKEN).header("content-type", content_type);
         self.request(request.body(Body::from(body)).unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.request(Request::delete(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
+    }
+
+    /// Applies manifests.
+    pub async fn manifests(&mut self, text: &str) -> Value {
+        let answer = self.post_text("/v1/apply", "application/yaml", text.into()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.work().await;
+        answer.json()
+    }
+
+    /// Reports what app `carts` is in a namespace: `v2/R` is healthy on v2, `v2/N` is not.
+    pub async fn observe(&mut self, namespace: &str, what: &str) {
+        let (revision, ready) = what.rsplit_once('/').unwrap();
+        self.world.pass(Span::seconds(1));
+        let fact = json!({
+            "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "carts", "namespace": namespace,
+            "revision": revision, "ready": ready == "R"
+        });
+        let answer = self.post("/v1/observations", &fact).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        self.work().await;
     }
 
     /// Applies a project with this shipyard.
@@ -221,8 +215,13 @@ impl Stand {
             core.queue.receivable(core.now)
         };
         let Some(id) = receivable.first() else { return false };
+        let engine = self.world.core().queue.messages[id].engine.clone();
         let received = self.world.core().queue.receive(*id).unwrap();
-        handle(&self.engine, &received).await.unwrap();
+        match engine.as_str() {
+            promotions::NAME => handle(&self.promotions, &received).await.unwrap(),
+            promotions::ATTEMPTS => handle(&self.attempts, &received).await.unwrap(),
+            _ => handle(&self.engine, &received).await.unwrap(),
+        };
         self.world.core().queue.acknowledge(*id);
         true
     }

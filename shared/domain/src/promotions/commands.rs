@@ -80,13 +80,19 @@ fn later(definition: &Definition, name: &str) -> Result<(), Refused> {
     }
 }
 
+/// The present run, if it is the one that was seen when the command was given.
+fn seen_run(step: &Step<'_>, note: &Note) -> Result<Option<u64>, Refused> {
+    let run = step.next.run.as_ref().map(|run| run.number);
+    match run.filter(|run| note.run != 0 && *run != note.run) {
+        Some(run) => Err(Refused::Conflict(format!("run {run} has begun since: look again, and decide about that"))),
+        None => Ok(run),
+    }
+}
+
 /// The promotion of that revision into that environment in the present run.
 fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<&'s mut Promotion, Refused> {
     later(definition, &at.environment)?;
-    let run = step.next.run.as_ref().map(|run| run.number);
-    if let Some(run) = run.filter(|run| note.run != 0 && *run != note.run) {
-        return Err(Refused::Conflict(format!("run {run} has begun since: look again, and decide about that")));
-    }
+    let run = seen_run(step, note)?;
     let revision = step.next.run.as_ref().map(|run| run.revision.clone());
     let promotion =
         step.promotion(&at.environment).filter(|promotion| Some(promotion.run) == run && promotion.revision == at.revision);
@@ -195,7 +201,7 @@ fn stop(step: &mut Step<'_>, name: &str, why: Condition) {
 
 fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) -> Result<(), Refused> {
     later(definition, name)?;
-    let run = step.next.run.as_ref().map(|run| run.number);
+    let run = seen_run(step, note)?;
     let now = step.facts.now;
     let Some(promotion) = step.promotion(name).filter(|promotion| Some(promotion.run) == run) else {
         return Err(Refused::Conflict(format!("no promotion into {name} has been attempted in this run")));
@@ -227,6 +233,7 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
 
 fn abort(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) -> Result<(), Refused> {
     later(definition, name)?;
+    seen_run(step, note)?;
     let why = Condition::new("Aborted", format!("aborted{}", said(&note.by, &note.message)));
     match step.promotion(name) {
         Some(promotion) if matches!(promotion.phase, Phase::Attempting | Phase::Created | Phase::Failed) => {

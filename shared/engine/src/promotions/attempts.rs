@@ -207,7 +207,7 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         table::send_all(ports, &letters).await?;
         let age = youngest.map_or(Span(0), |youngest| ports.now() - youngest);
         let next = (ports.now() + watch::pause(age)).max(sight.not_before.unwrap_or_default());
-        if watch::write(ports, repository, item.as_ref(), Some(next), watch::etag(sight.mark.as_deref())).await? {
+        if watch::write(ports, repository, item.as_ref(), Some(next), watch::seen(sight.mark.as_deref(), sight.not_before)).await? {
             watch::arm(ports, repository, next).await?;
         }
         Ok(Handled::Committed)

@@ -53,27 +53,30 @@ pub fn read(item: &Item) -> Result<Option<Applied>, PortError> {
     }))
 }
 
+fn item(to: &Address, definition: &Definition, source: &str) -> Item {
+    Item::new(keys::definition(to)).with("j", serde_json::to_string(definition).unwrap_or_default()).with("src", source)
+}
+
+/// Whether a definition fits into its item.
+pub fn fits(to: &Address, definition: &Definition, source: &str) -> bool {
+    item(to, definition, source).size() <= MAX_ITEM_BYTES - 1024
+}
+
 impl<P: Ports> Promotions<P> {
     /// Puts a definition in force, and wakes its pipeline.
     ///
     /// # Errors
     /// Of the ports. Applying it again completes what was begun.
     pub async fn apply(&self, to: &Address, definition: &Definition, source: &str) -> Result<Outcome, PortError> {
-        let text = serde_json::to_string(definition).unwrap_or_default();
         let key = keys::definition(to);
+        if !fits(to, definition, source) {
+            return Ok(Outcome::TooLarge);
+        }
         for _ in 0..COMMIT_TRIES {
             let found = self.ports.get(&key).await?;
             let old = found.as_ref().map(read).transpose()?.flatten();
             let version = found.as_ref().map_or(0, Item::version);
-            let item = Item::new(key.clone())
-                .with("j", text.as_str())
-                .with("src", source)
-                .with("at", self.ports.now().0)
-                .with("v", version + 1)
-                .with("f", FORMAT);
-            if item.size() > MAX_ITEM_BYTES - 1024 {
-                return Ok(Outcome::TooLarge);
-            }
+            let item = item(to, definition, source).with("at", self.ports.now().0).with("v", version + 1).with("f", FORMAT);
             // The targets' entries come first: a pipeline that is woken for nothing does nothing, but one that is not woken hangs.
             self.depend(to, definition).await?;
             let state = Pipeline::new(&to.namespace, &to.name, self.ports.now());

@@ -13,6 +13,7 @@ pub mod message;
 pub mod observations;
 pub mod registry;
 mod subject;
+pub mod views;
 mod watch;
 
 pub use message::{Address, Job, Message};

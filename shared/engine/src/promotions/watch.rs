@@ -59,6 +59,26 @@ async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
     Err(contended(key))
 }
 
+/// Has a repository looked at now, or as soon as its host allows. `false`: nothing is to be looked at there.
+pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, PortError> {
+    let key = keys::repository(repository);
+    for _ in 0..COMMIT_TRIES {
+        let item = ports.get(&key).await?;
+        let Some(planned) = next(item.as_ref()) else { return Ok(false) };
+        let allowed = item.as_ref().and_then(|item| item.number("nb")).map_or(Timestamp(0), Timestamp);
+        let at = ports.now().max(allowed);
+        if planned <= at {
+            arm(ports, repository, planned).await?;
+            return Ok(true);
+        }
+        if write(ports, repository, item.as_ref(), Some(at), Attrs::new()).await? {
+            arm(ports, repository, at).await?;
+            return Ok(true);
+        }
+    }
+    Err(contended(key))
+}
+
 /// Writes when a repository is looked at next, and what else is to be remembered. `false`: somebody else did.
 pub(super) async fn write(
     ports: &impl Ports,
@@ -70,7 +90,9 @@ pub(super) async fn write(
     let version = found.map_or(0, Item::version);
     let mut item =
         Item::new(keys::repository(repository)).with("v", version + 1).with("url", repository).with_some("next", at.map(|at| at.0));
-    item.attrs.extend(found.map(|found| found.attrs.clone()).unwrap_or_default().into_iter().filter(|(name, _)| name == "etag"));
+    item.attrs.extend(
+        found.map(|found| found.attrs.clone()).unwrap_or_default().into_iter().filter(|(name, _)| name == "etag" || name == "nb"),
+    );
     item.attrs.extend(more);
     let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
     Ok(ports.write(&Write::Put(item, condition)).await? == Written::Done)
@@ -88,7 +110,9 @@ pub(super) async fn forget(ports: &impl Ports, repository: &str, of: &Address, a
     table::record(ports, vec![], vec![keys::open_request(repository, of, attempt)]).await
 }
 
-/// The attribute under which a look remembers the host's mark of what it answered.
-pub(super) fn etag(mark: Option<&str>) -> Attrs {
-    mark.map(|mark| (Name::Borrowed("etag"), mark.into())).into_iter().collect()
+/// What a look remembers: the host's mark of what it answered, and when it allows the next look.
+pub(super) fn seen(mark: Option<&str>, not_before: Option<Timestamp>) -> Attrs {
+    let mark = mark.map(|mark| (Name::Borrowed("etag"), mark.into()));
+    let not_before = (Name::Borrowed("nb"), not_before.unwrap_or_default().0.into());
+    mark.into_iter().chain([not_before]).collect()
 }

@@ -1,0 +1,159 @@
+//! What each environment of a pipeline waits for, what would have to happen, and when that is by itself.
+
+use keelway_domain::promotions::observe::{self, First, Later};
+use keelway_domain::promotions::{Condition, Gate, Phase, Pipeline, Promotion, closed};
+use keelway_domain::time::Timestamp;
+use keelway_engine::promotions::Address;
+use keelway_engine::promotions::views::View;
+use keelway_wire::http::promotions::{Explained, Explanation};
+
+/// The first closed gate before a promotion that waits to be attempted.
+pub fn gate(view: &View, place: usize) -> Option<Gate> {
+    let definition = &view.applied.definition;
+    let environment = definition.environments.get(place).filter(|_| place > 0)?;
+    let promotion = current(&view.state, &environment.name)?;
+    let may_begin = match promotion.phase {
+        Phase::Waiting => true,
+        Phase::Failed => promotion.due.is_some_and(|due| due <= view.now),
+        _ => false,
+    };
+    closed(&view.state, place, promotion, definition.promotion(environment)?, &view.facts()).filter(|_| may_begin)
+}
+
+/// The promotion of the present run.
+fn current<'x>(x: &'x Pipeline, name: &str) -> Option<&'x Promotion> {
+    let run = x.run.as_ref()?.number;
+    x.environments.get(name)?.promotion.as_ref().filter(|promotion| promotion.run == run)
+}
+
+/// Explains every environment, as an evaluation made now would leave it.
+pub fn explain(of: &Address, view: &View) -> Explanation {
+    let view = View { state: view.evaluated(), ..view.clone() };
+    let names = view.applied.definition.environments.iter().map(|environment| environment.name.clone());
+    let mut environments = vec![];
+    let mut stops: Option<String> = None;
+    for (place, name) in names.enumerate() {
+        let explained = match place {
+            0 => first(&view, &name),
+            _ => later(&view, place, &name, stops.as_deref()),
+        };
+        if !explained.done && stops.is_none() {
+            stops = Some(name);
+        }
+        environments.push(explained);
+    }
+    Explanation {
+        namespace: of.namespace.clone(),
+        name: of.name.clone(),
+        revision: view.state.run.as_ref().map(|run| run.revision.clone()),
+        environments,
+        now: view.now.rfc3339(),
+    }
+}
+
+fn done(environment: &str) -> Explained {
+    Explained { environment: environment.to_owned(), done: true, ..Explained::default() }
+}
+
+fn waits(environment: &str, why: &Condition, remedy: impl Into<String>, opens: Option<Timestamp>) -> Explained {
+    Explained {
+        environment: environment.to_owned(),
+        done: false,
+        reason: why.reason.clone(),
+        message: why.message.clone(),
+        remedy: remedy.into(),
+        opens: opens.map(Timestamp::rfc3339),
+    }
+}
+
+fn first(view: &View, name: &str) -> Explained {
+    let definition = &view.applied.definition;
+    let why = |reason: &str, message: &str| Condition::new(reason, message);
+    match observe::first(&definition.environments[0], &view.observations, definition.compare) {
+        First::Current(_) => done(name),
+        First::Unknown(error) => waits(name, &why("TargetNotReadable", &error), READABLE, None),
+        First::Mixed => {
+            let message = "its targets do not all run the same revision";
+            waits(name, &why("EnvironmentNotReady", message), format!("let all targets of {name} run the same revision"), None)
+        }
+        First::Unready(revision) => {
+            let message = format!("not all of its targets are healthy on {revision}");
+            waits(name, &why("EnvironmentNotReady", &message), format!("let all targets of {name} become healthy"), None)
+        }
+    }
+}
+
+const READABLE: &str = "have the target reported: register its cluster, or push its state to /v1/observations";
+
+fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explained {
+    let definition = &view.applied.definition;
+    let environment = &definition.environments[place];
+    let Some(run) = &view.state.run else {
+        let message = format!("no revision has been healthy in {} yet", definition.environments[0].name);
+        return waits(name, &Condition::new("NoRun", message), "let all targets of the first environment become healthy", None);
+    };
+    let revision = &run.revision;
+    let promotion = current(&view.state, name);
+    // What a person or a host has to do is told even while an environment before this one has to catch up.
+    let under_way = promotion.filter(|promotion| matches!(promotion.phase, Phase::Attempting | Phase::Created));
+    if let (Some(before), None) = (stops, under_way) {
+        let why = Condition::new("WaitingForEnvironment", format!("{before} is not done: {name} comes after it"));
+        return waits(name, &why, format!("let {before} run {revision} and be healthy"), None);
+    }
+    match observe::later(environment, &view.observations, revision, definition.compare) {
+        Later::Healthy => return done(name),
+        Later::Unknown(error) => return waits(name, &Condition::new("TargetNotReadable", error), READABLE, None),
+        Later::Unready | Later::Partly => {
+            let why = Condition::new("WaitingForRollout", format!("not all targets of {name} are healthy on {revision}"));
+            return waits(name, &why, format!("let all targets of {name} run {revision} and become healthy"), None);
+        }
+        Later::Absent => {}
+    }
+    let Some(promotion) = promotion else {
+        let why = Condition::new("NoPromotionConfigured", format!("neither {name} nor the pipeline says how to promote into it"));
+        return waits(name, &why, "write `promotion:` in its manifest", None);
+    };
+    if let Some(gate) = gate(view, place) {
+        return waits(name, &gate.why, opener(&gate, name, revision), gate.opens);
+    }
+    let why = &promotion.why;
+    match promotion.phase {
+        Phase::Waiting | Phase::Attempting => waits(name, why, "nothing: the attempt is on its way", None),
+        Phase::Created => waits(name, why, created(promotion), None),
+        Phase::Failed => match promotion.due {
+            Some(due) => waits(name, why, "nothing: it is attempted again; or retry it now", Some(due)),
+            None => waits(name, why, "mend what the message names, and retry it", None),
+        },
+        Phase::Succeeded if promotion.completed => {
+            let why = Condition::new("Drifted", format!("{name} ran {revision} and does not any more"));
+            waits(name, &why, "retry the promotion, or leave it", None)
+        }
+        Phase::Succeeded => {
+            let why =
+                Condition::new("WaitingForRollout", format!("{revision} was promoted into {name}, which does not run it yet"));
+            waits(name, &why, format!("let the targets of {name} run {revision}"), None)
+        }
+        Phase::Abandoned => waits(name, why, "retry the promotion, or let another revision become healthy", None),
+        Phase::Rejected => waits(name, why, "let another revision become healthy in the first environment", None),
+    }
+}
+
+fn created(promotion: &Promotion) -> &'static str {
+    match &promotion.strategy {
+        Some(keelway_domain::promotions::definition::Strategy::Sequence(_)) => "nothing: the sequence runs",
+        _ => "merge the pull request, or close it",
+    }
+}
+
+/// What would have to happen for a gate to open.
+fn opener(gate: &Gate, name: &str, revision: &str) -> String {
+    match gate.why.reason.as_str() {
+        "ApprovalNeeded" => format!("approve {revision} for {name}, or reject it"),
+        "Suspended" => "resume the pipeline".into(),
+        "Held" => format!("release {name}"),
+        "RevisionAbandoned" => "let another revision become healthy in the first environment".into(),
+        "WindowClosed" if gate.opens.is_none() => "change the windows: they never open".into(),
+        "Soaking" if gate.opens.is_none() => "let the environment before it become healthy".into(),
+        _ => "nothing: it opens by itself".into(),
+    }
+}

@@ -1,0 +1,50 @@
+//! What is reported about targets.
+
+use crate::Api;
+use crate::input::{Params, given, json, json_body};
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use keelway_engine::ports::Ports;
+use keelway_engine::promotions::observations::Fact;
+use keelway_wire::http::promotions::{ObservationAnswer, ObservedFact};
+use keelway_wire::observation::{self, Observation, Wrong};
+use serde::Deserialize;
+
+/// So many faults are told at once.
+const TOLD: usize = 20;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wanted {
+    cluster: Option<String>,
+}
+
+/// `POST /v1/observations`
+pub async fn report<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+    request: Request,
+) -> Answer<Json<ObservationAnswer>> {
+    let body = json(&json_body(request).await?)?;
+    let read = observation::read(&body, given(wanted.cluster.as_ref()), api.promotions().now()).map_err(|wrong| refused(&wrong))?;
+    let mut facts = vec![];
+    for Observation { app, target, version, observed, suspended } in read {
+        let fact = Fact { app, target, version, observed };
+        let newer = api.promotions().observe(&fact).await?;
+        let Fact { app, target, .. } = fact;
+        let (namespace, cluster) = (target.namespace, target.cluster);
+        facts.push(ObservedFact { kind: app.kind, name: app.name, namespace, cluster, version, suspended, newer });
+    }
+    Ok(Json(ObservationAnswer { facts }))
+}
+
+fn refused(wrong: &[Wrong]) -> Refused {
+    let mut told: Vec<String> = wrong.iter().take(TOLD).map(ToString::to_string).collect();
+    if wrong.len() > TOLD {
+        told.push(format!("and {} more", wrong.len() - TOLD));
+    }
+    let detail = format!("nothing was kept: {}", told.join("; "));
+    Refused::new(StatusCode::BAD_REQUEST, "invalid observations", detail)
+}

@@ -1,0 +1,164 @@
+//! Clusters and git hosts: lists, single ones, their deletion.
+
+use crate::Api;
+use crate::input::{Params, Path, given};
+use crate::pipelines::{Nothing, Paging, after, is_name, limit, text};
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use keelway_domain::names::ProjectName;
+use keelway_domain::promotions::registry::{Cluster, GitHost};
+use keelway_engine::ports::Ports;
+use keelway_engine::promotions::registry::{Kind, Registered as Entry, cluster};
+use keelway_engine::sequences::definitions::Refusal;
+use keelway_wire::http::promotions::{Registered, RegisteredPage};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// So many names are looked through for one that was probably meant.
+const KNOWN: u32 = 100;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    namespace: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+fn shown<T: Kind>(kind: &str, name: &str, entry: &Entry<T>) -> Registered {
+    let (namespace, name) = name.split_once('/').map_or((None, name), |(namespace, name)| (Some(namespace.to_owned()), name));
+    let spec = match serde_json::to_value(&entry.value) {
+        Ok(Value::Object(spec)) => spec.into_iter().collect(),
+        _ => Default::default(),
+    };
+    let (applied_at, version) = (entry.at.rfc3339(), entry.version);
+    Registered { kind: kind.to_owned(), namespace, name: name.to_owned(), spec, applied_at, version }
+}
+
+async fn page<P: Ports, T: Kind>(
+    api: &Api<P>,
+    kind: &str,
+    prefix: &str,
+    (size, key): (Option<&String>, Option<&String>),
+) -> Answer<Json<RegisteredPage>> {
+    let limit = limit(size)?;
+    let (found, next) = api.promotions().all_registered::<T>(prefix, after(key)?, limit).await?;
+    let items: Vec<Registered> = found.iter().map(|(name, entry)| shown(kind, name, entry)).collect();
+    let next_page_key = next.unwrap_or_else(|| "0".into());
+    Ok(Json(RegisteredPage { total_count: items.len() as u64, items, next_page_key, page_size: u64::from(limit) }))
+}
+
+async fn found<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option<&str>, asked: &str) -> Answer<Entry<T>> {
+    if let Some(name) = name
+        && let Some(entry) = api.promotions().registered::<T>(name).await?
+    {
+        return Ok(entry);
+    }
+    Err(unknown::<P, T>(api, kind, asked).await?)
+}
+
+async fn unknown<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, asked: &str) -> Answer<Refused> {
+    let (known, _) = api.promotions().all_registered::<T>("", None, KNOWN).await?;
+    Ok(Refusal::unknown(kind, asked, known.iter().map(|(name, _)| name.as_str())).into())
+}
+
+async fn remove<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option<&str>, asked: &str) -> Answer<StatusCode> {
+    if let Some(name) = name
+        && api.promotions().deregister::<T>(name).await?
+    {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(unknown::<P, T>(api, kind, asked).await?)
+}
+
+/// The name of a cluster's entry, if the path names one.
+fn cluster_name(namespace: &str, name: &str) -> Option<String> {
+    (ProjectName::new(namespace).is_ok() && is_name(name)).then(|| cluster(namespace, name))
+}
+
+/// `GET /v1/clusters`
+pub async fn clusters<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<RegisteredPage>> {
+    let prefix = match given(wanted.namespace.as_ref()) {
+        None => String::new(),
+        Some(namespace) => {
+            let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
+            format!("{namespace}/")
+        }
+    };
+    page::<P, Cluster>(&api, "Cluster", &prefix, (wanted.page_size.as_ref(), wanted.next_page_key.as_ref())).await
+}
+
+/// `GET /v1/clusters/{namespace}/{name}`
+pub async fn cluster_one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<Registered>> {
+    let asked = format!("{namespace}/{name}");
+    let entry = found::<P, Cluster>(&api, "cluster", cluster_name(&namespace, &name).as_deref(), &asked).await?;
+    Ok(Json(shown("Cluster", &asked, &entry)))
+}
+
+/// `GET /v1/clusters/{namespace}/{name}/manifest`
+pub async fn cluster_manifest<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    let asked = format!("{namespace}/{name}");
+    let entry = found::<P, Cluster>(&api, "cluster", cluster_name(&namespace, &name).as_deref(), &asked).await?;
+    Ok(text(entry.source))
+}
+
+/// `DELETE /v1/clusters/{namespace}/{name}`
+pub async fn cluster_delete<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<StatusCode> {
+    let asked = format!("{namespace}/{name}");
+    remove::<P, Cluster>(&api, "cluster", cluster_name(&namespace, &name).as_deref(), &asked).await
+}
+
+/// `GET /v1/githosts`
+pub async fn git_hosts<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<RegisteredPage>> {
+    page::<P, GitHost>(&api, "GitHost", "", (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
+}
+
+/// `GET /v1/githosts/{name}`
+pub async fn git_host_one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<Registered>> {
+    let entry = found::<P, GitHost>(&api, "git host", Some(&*name).filter(|name| is_name(name)), &name).await?;
+    Ok(Json(shown("GitHost", &name, &entry)))
+}
+
+/// `GET /v1/githosts/{name}/manifest`
+pub async fn git_host_manifest<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    let entry = found::<P, GitHost>(&api, "git host", Some(&*name).filter(|name| is_name(name)), &name).await?;
+    Ok(text(entry.source))
+}
+
+/// `DELETE /v1/githosts/{name}`
+pub async fn git_host_delete<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<StatusCode> {
+    remove::<P, GitHost>(&api, "git host", Some(&*name).filter(|name| is_name(name)), &name).await
+}

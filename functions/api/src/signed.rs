@@ -1,0 +1,88 @@
+//! Requests that are authorised by a signature instead of a token. Whatever is wrong with one, the answer is the same.
+
+use crate::Api;
+use crate::problem::{Answer, Refused};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use keelway_domain::ids::hash64;
+use keelway_domain::time::Span;
+use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::promotions::Address;
+use keelway_engine::secrets::{self, SecretText, Secrets};
+use keelway_wire::signature::{Keys, Request, SKEW, Signed};
+
+/// A nonce is remembered until no request with it is in time any more; its time may lie ahead.
+const KEEP: Span = Span::minutes(11);
+
+/// The only answer to a request that is not authorised.
+pub fn refusal() -> Refused {
+    let detail = "the request has no known token in x-token, and no valid signature that was not used before: docs/promotions.md says how to \
+                  sign it";
+    Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+}
+
+/// Who signed a request.
+pub struct Signer {
+    /// The id of the key.
+    pub key: String,
+    /// Identifies the request.
+    pub id: u64,
+}
+
+/// Checks that a request about a promotion is signed with a key of that promotion's secret, and was not sent before.
+///
+/// # Errors
+/// [`refusal`], or that the secret or the nonces cannot be read now.
+pub async fn check<P: Ports + Secrets>(
+    api: &Api<P>,
+    (of, environment): (&Address, &str),
+    parts: &Parts,
+    body: &[u8],
+) -> Answer<Signer> {
+    let signed = Signed::read(|name| once(&parts.headers, name)).ok_or_else(refusal)?;
+    let now = api.promotions().now();
+    signed.in_time(now).ok_or_else(refusal)?;
+    let short = secret_of(api, of, environment).await?.ok_or_else(refusal)?;
+    let name = secrets::name(&of.namespace, &short);
+    let secret = read(api, &name).await?.ok_or_else(refusal)?;
+    let keys = Keys::read(secret.expose()).ok_or_else(refusal)?;
+    let request =
+        Request { method: parts.method.as_str(), path: parts.uri.path(), query: parts.uri.query().unwrap_or_default(), body };
+    let scope = format!("{name}#{}", signed.key);
+    if !signed.verify(&request, &keys, now) || !api.promotions().remember_nonce(&scope, &signed.nonce, KEEP).await? {
+        return Err(refusal());
+    }
+    let id = hash64(&[b"signed", scope.as_bytes(), signed.nonce.as_bytes()]).max(1);
+    Ok(Signer { key: signed.key, id })
+}
+
+/// A header that is there exactly once.
+fn once<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    values.next().is_none().then(|| first.to_str().ok()).flatten()
+}
+
+/// The secret of the promotion into an environment. An environment's own promotion replaces the pipeline's with its secret.
+async fn secret_of<P: Ports>(api: &Api<P>, of: &Address, environment: &str) -> Answer<Option<String>> {
+    let Some(applied) = api.promotions().definition(of).await? else { return Ok(None) };
+    let definition = &applied.definition;
+    let settings = match definition.environment(environment) {
+        Some((_, environment)) => definition.promotion(environment),
+        None => definition.promotion.as_ref(),
+    };
+    Ok(settings.and_then(|settings| settings.approval.secret.clone()))
+}
+
+/// Reads a secret; one that must not be read is as good as none.
+pub async fn read<P: Ports + Secrets>(api: &Api<P>, name: &str) -> Answer<Option<SecretText>> {
+    match api.secrets().secret(name).await {
+        Err(error @ PortError::Refused { .. }) => {
+            tracing::error!(secret = name, %error, "a secret cannot be read");
+            Ok(None)
+        }
+        found => Ok(found?),
+    }
+}
+
+const _: () = assert!(KEEP.0 > 2 * SKEW.0);

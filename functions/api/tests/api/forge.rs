@@ -1,0 +1,62 @@
+//! A git host that opens every pull request it is asked for, once.
+
+use keelway_domain::promotions::definition::Strategy;
+use keelway_domain::promotions::{Closed, Made, Outcome};
+use keelway_engine::ports::PortError;
+use keelway_engine::promotions::attempts::{Outside, Sight, Task};
+use std::sync::{Arc, Mutex};
+
+/// What was opened, in order: identity, environment and revision; and what was closed.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub opened: Vec<(u64, String)>,
+    pub closed: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Forge(pub Arc<Mutex<Seen>>);
+
+impl Forge {
+    /// `environment revision` of each pull request that was opened.
+    pub fn opened(&self) -> Vec<String> {
+        self.0.lock().unwrap().opened.iter().map(|(_, what)| what.clone()).collect()
+    }
+    /// How many were closed.
+    pub fn closed(&self) -> usize {
+        self.0.lock().unwrap().closed.len()
+    }
+}
+
+impl Outside for Forge {
+    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+        let identity = task.identity();
+        if !matches!(task.strategy, Strategy::PullRequest(_)) {
+            return Ok(Outcome::Done(Made::Notification { id: format!("{identity:x}") }));
+        }
+        let mut seen = self.0.lock().unwrap();
+        let place = match seen.opened.iter().position(|(known, _)| *known == identity) {
+            Some(place) => place,
+            None => {
+                seen.opened.push((identity, format!("{} {}", task.attempt.environment, task.attempt.revision)));
+                seen.opened.len() - 1
+            }
+        };
+        let number = place as u64 + 1;
+        let url = format!("https://git.test/o/r/pulls/{number}");
+        let (branch, head) = (format!("promotion/{identity:x}"), "a".repeat(40));
+        Ok(Outcome::Created(Made::PullRequest { number, url, branch, head, mergeable: None }))
+    }
+
+    async fn take_back(&self, task: &Task, _: &str) -> Result<Closed, PortError> {
+        self.0.lock().unwrap().closed.push(task.identity());
+        Ok(Closed::Closed)
+    }
+
+    async fn follow(&self, _: &Task) -> Result<Option<keelway_domain::promotions::Seen>, PortError> {
+        Ok(None)
+    }
+
+    async fn look(&self, _: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
+        Ok(Sight { requests: vec![None; tasks.len()], mark: None, not_before: None })
+    }
+}

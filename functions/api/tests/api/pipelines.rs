@@ -1,0 +1,169 @@
+//! Pipelines as they are applied and read back.
+
+use crate::stand::Stand;
+use axum::http::header::{ETAG, LOCATION};
+use keelway_domain::time::Span;
+use serde_json::{Value, json};
+
+/// A pipeline over three environments; `promotion` is what stands under `promotion:`.
+pub fn manifest(name: &str, promotion: &str) -> String {
+    let environment = |name: &str| format!("    - name: {name}\n      targets:\n        - namespace: {name}\n");
+    format!(
+        "apiVersion: pipelines.weave.works/v1alpha1\nkind: Pipeline\nmetadata:\n  name: {name}\n  namespace: shop\nspec:\n  appRef:\n    \
+         apiVersion: helm.toolkit.fluxcd.io/v2\n    kind: HelmRelease\n    name: carts\n  environments:\n{}{}{}  promotion:\n{promotion}",
+        environment("dev"),
+        environment("staging"),
+        environment("prod")
+    )
+}
+
+/// Promotes by pull requests.
+pub const BY_REQUEST: &str = "    strategy:\n      pullRequest:\n        type: gitea\n        url: https://git.test/o/r\n        baseBranch: main\n        \
+                              secretRef: {name: git}\n      secretRef: {name: approvals}\n";
+
+/// The same after approval.
+pub fn manual(more: &str) -> String {
+    format!("    manual: true\n{more}{BY_REQUEST}")
+}
+
+/// A stand on which everything runs v1, and dev has just become healthy on v2.
+pub async fn stand(promotion: &str) -> Stand {
+    let mut stand = Stand::new();
+    begin(&mut stand, promotion).await;
+    stand
+}
+
+pub async fn begin(stand: &mut Stand, promotion: &str) {
+    stand.manifests(&manifest("carts", promotion)).await;
+    for namespace in ["dev", "staging", "prod"] {
+        stand.observe(namespace, "v1/R").await;
+    }
+    stand.observe("dev", "v2/R").await;
+}
+
+pub const CARTS: &str = "/v1/pipelines/shop/carts";
+
+#[tokio::test]
+async fn what_is_applied_is_listed_and_read_back() {
+    let mut stand = Stand::new();
+    let text = manifest("carts", BY_REQUEST);
+    let applied = stand.manifests(&text).await;
+    assert_eq!(applied["applied"], json!([{"kind": "Pipeline", "name": "carts", "project": "shop", "changed": true}]));
+    assert_eq!(stand.manifests(&text).await["applied"][0]["changed"], false);
+    stand.manifests(&manifest("orders", BY_REQUEST)).await;
+
+    let list = stand.get("/v1/pipelines?namespace=shop&pageSize=1").await.json();
+    assert_eq!((&list["pipelines"][0]["name"], &list["nextPageKey"]), (&json!("carts"), &json!("carts")), "{list}");
+    assert_eq!(list["pipelines"][0]["environments"], json!(["dev", "staging", "prod"]));
+    let rest = stand.get("/v1/pipelines?namespace=shop&nextPageKey=carts").await.json();
+    assert_eq!((&rest["pipelines"][0]["name"], &rest["nextPageKey"]), (&json!("orders"), &json!("0")));
+    assert_eq!(stand.get("/v1/pipelines").await.json()["totalCount"], 0, "namespace default has none");
+
+    let manifest = stand.get("/v1/pipelines/shop/carts/manifest").await;
+    assert_eq!((manifest.text.as_str(), manifest.content_type.as_str()), (text.as_str(), "text/yaml; charset=utf-8"));
+    assert_eq!(manifest.headers[ETAG].to_str().unwrap().len(), 42);
+
+    assert_eq!(stand.delete(CARTS).await.status, 204);
+    stand.work().await;
+    for path in [CARTS, "/v1/pipelines/shop/carts/manifest", "/v1/pipelines/shop/carts/explain"] {
+        let gone = stand.get(path).await;
+        assert_eq!((gone.status, gone.problem().contains("there is orders")), (404, true), "{path}: {gone:?}");
+    }
+    assert_eq!(stand.delete(CARTS).await.status, 404);
+    assert_eq!(stand.get("/v1/pipelines/shop/a%2Fb").await.status, 404);
+    assert_eq!(stand.get(&format!("/v1/pipelines/{}/x", "n".repeat(3000))).await.status, 404);
+    assert_eq!(stand.get("/v1/pipelines?namespace=No%20name").await.problem().split(':').next(), Some("namespace"));
+}
+
+#[tokio::test]
+async fn one_wrong_document_stores_nothing() {
+    let mut stand = Stand::new();
+    let good = manifest("carts", BY_REQUEST);
+    let wrong = manifest("orders", BY_REQUEST).replace("type: gitea", "type: svn").replace("kind: HelmRelease", "knd: x");
+    let answer = stand.post_text("/v1/apply", "application/yaml", format!("{good}---\n{wrong}")).await;
+    assert_eq!((answer.status, answer.json()["findings"].as_array().unwrap().len() >= 2), (400, true), "{answer:?}");
+    let twice = stand.post_text("/v1/apply", "application/yaml", format!("{good}---\n{good}")).await;
+    assert!(twice.problem().contains("two documents of kind Pipeline named shop/carts"), "{twice:?}");
+    assert_eq!(stand.get("/v1/pipelines?namespace=shop").await.json()["totalCount"], 0);
+    let mixed = format!("apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: shop}}\n---\n{good}");
+    let kinds: Vec<Value> =
+        stand.manifests(&mixed).await["applied"].as_array().unwrap().iter().map(|one| one["kind"].clone()).collect();
+    assert_eq!(kinds, ["Project", "Pipeline"]);
+}
+
+#[tokio::test]
+async fn the_state_tells_each_environment() {
+    let mut stand = stand(BY_REQUEST).await;
+    let state = stand.get(CARTS).await.json();
+    assert_eq!(
+        (&state["latestRevision"], &state["run"]["number"], &state["run"]["revision"]),
+        (&json!("v2"), &json!(2), &json!("v2"))
+    );
+    let staging = &state["environments"][1];
+    assert_eq!((&staging["strategy"], &staging["manual"]), (&json!("pullRequest"), &json!(false)));
+    assert_eq!(staging["targets"][0]["revision"], "v1");
+    assert!(staging["targets"][0]["observedAt"].is_string());
+    let promotion = &staging["promotion"];
+    assert_eq!((&promotion["phase"], &promotion["revision"], &promotion["attempts"]), (&json!("created"), &json!("v2"), &json!(1)));
+    assert_eq!(promotion["pullRequest"]["url"], "https://git.test/o/r/pulls/1");
+    assert_eq!(state["environments"][2]["promotion"], Value::Null);
+    let open = stand.get(&format!("{CARTS}/pull-requests")).await.json();
+    assert_eq!(open["pullRequests"].as_array().unwrap().len(), 1);
+    let open = &open["pullRequests"][0];
+    assert_eq!(
+        (&open["environment"], &open["repository"], &open["number"], &open["closing"]),
+        (&json!("staging"), &json!("https://git.test/o/r"), &json!(1), &json!(false))
+    );
+    let listed = stand.get("/v1/pipelines?namespace=shop").await.json();
+    assert_eq!((&listed["pipelines"][0]["run"], &listed["pipelines"][0]["revision"]), (&json!(2), &json!("v2")));
+
+    stand.observe("staging", "v2/R").await;
+    stand.observe("dev", "v3/R").await;
+    let history = stand.get(&format!("{CARTS}/history?pageSize=1")).await.json();
+    assert_eq!((&history["promotions"][0]["revision"], &history["totalCount"]), (&json!("v2"), &json!(1)), "{history}");
+    let next = history["nextPageKey"].as_str().unwrap().replace('#', "%23");
+    let rest = stand.get(&format!("{CARTS}/history?nextPageKey={next}")).await.json();
+    let all =
+        [&history["promotions"], &rest["promotions"]].map(|page| page[0]["environment"].as_str().unwrap_or_default().to_owned());
+    assert!(all.contains(&"staging".to_owned()) && all.contains(&"prod".to_owned()), "{all:?}");
+    assert_eq!(stand.get(&format!("{CARTS}/history?nextPageKey=%00")).await.status, 400);
+}
+
+#[tokio::test]
+async fn explain_names_the_first_closed_gate_of_each_environment() {
+    let windows = "    windows: [{kind: allow, schedule: \"0 9 * * *\", duration: 1h}]\n";
+    let mut stand = stand(&manual(windows)).await;
+    let explained = |answer: Value| {
+        let each = answer["environments"].as_array().unwrap().clone();
+        each.iter().map(|one| one["reason"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let path = format!("{CARTS}/explain");
+    let answer = stand.get(&path).await.json();
+    assert_eq!(answer["environments"][1]["remedy"], "approve v2 for staging, or reject it");
+    assert_eq!((&answer["environments"][0]["done"], &answer["revision"]), (&json!(true), &json!("v2")));
+    assert_eq!(explained(answer), ["", "ApprovalNeeded", "WaitingForEnvironment"]);
+    let waiting = &stand.get(CARTS).await.json()["environments"][1]["waitingApproval"];
+    assert_eq!(*waiting, json!({"revision": "v2", "given": 0, "needed": 1}));
+
+    let approve = format!("{CARTS}/environments/staging/revisions/v2/approval");
+    let approved = stand.post_while_working(&approve, &json!({})).await;
+    assert_eq!(approved.status, 202, "{approved:?}");
+    stand.work().await;
+    let answer = stand.get(&path).await.json();
+    let opens = answer["environments"][1]["opens"].as_str().unwrap().to_owned();
+    assert!(opens.contains("T09:00:00"), "{answer}");
+    assert_eq!(explained(answer), ["", "WindowClosed", "WaitingForEnvironment"]);
+    assert_eq!(stand.get(CARTS).await.json()["environments"][1]["nextOpening"], json!(opens));
+
+    let suspend =
+        stand.post(&format!("{CARTS}/commands"), &json!({"command": "suspend", "by": "ann", "message": "a freeze"})).await;
+    assert_eq!(suspend.status, 202);
+    stand.work().await;
+    let answer = stand.get(&path).await.json();
+    assert_eq!(answer["environments"][1]["remedy"], "resume the pipeline");
+    assert_eq!(explained(answer), ["", "Suspended", "WaitingForEnvironment"]);
+    stand.observe("dev", "v3/N").await;
+    assert_eq!(explained(stand.get(&path).await.json())[0], "EnvironmentNotReady");
+    stand.world.pass(Span::minutes(60));
+    assert!(approved.headers.get(LOCATION).is_none());
+}

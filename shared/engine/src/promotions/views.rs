@@ -1,0 +1,147 @@
+//! What the API reads of pipelines, and what it hands in. Reads are strongly consistent.
+
+use super::definitions::{self, Applied};
+use super::message::{Address, Message};
+use super::{Loaded, Promotions, codec, keys, observations, watch};
+use crate::item::{Item, Key};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::promotions::observe::Observations;
+use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Past, Pipeline, Refused, decide};
+use keelway_domain::time::{Span, Timestamp};
+
+/// A pipeline as it is now, with everything a decision about it reads.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Its state.
+    pub state: Pipeline,
+    /// What it is to do.
+    pub applied: Applied,
+    /// What is known about its targets.
+    pub observations: Observations,
+    /// When this was read.
+    pub now: Timestamp,
+}
+
+/// What would become of a command if it were decided now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forecast {
+    /// It would change something.
+    Changes,
+    /// What it asks for is so already.
+    AlreadySo,
+    /// It would be refused.
+    Refused(Refused),
+}
+
+impl View {
+    /// The facts of a decision made now.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
+            now: self.now,
+            cause: Cause::default(),
+            definition: Some(&self.applied.definition),
+            observations: &self.observations,
+        }
+    }
+
+    /// The state after an evaluation made now: what it is on the way to.
+    pub fn evaluated(&self) -> Pipeline {
+        match decide(&self.state, Input::Evaluate, &self.facts()) {
+            Decision::Commit(transition) => transition.next,
+            _ => self.state.clone(),
+        }
+    }
+
+    /// What would become of a command if it were decided now.
+    pub fn forecast(&self, command: &Command, note: &Note) -> Forecast {
+        // Without its id the command leaves no trace but its effect.
+        let note = Note { id: 0, ..note.clone() };
+        match decide(&self.state, Input::Command(command, &note), &self.facts()) {
+            Decision::Refused(refused) => Forecast::Refused(refused),
+            Decision::Commit(transition) if transition.next != self.evaluated() => Forecast::Changes,
+            _ => Forecast::AlreadySo,
+        }
+    }
+}
+
+impl<P: Ports> Promotions<P> {
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.ports.now()
+    }
+
+    /// A pipeline as it is now; `None`: none is applied under this name.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn view(&self, of: &Address) -> Result<Option<View>, PortError> {
+        let (definition, state) = (keys::definition(of), keys::pipeline(of));
+        let items = table::read(&self.ports, &[definition.clone(), state.clone()]).await?;
+        let Some(applied) = items.get(&definition).map(definitions::read).transpose()?.flatten() else { return Ok(None) };
+        let now = self.ports.now();
+        let loaded = items.get(&state).map(Loaded::read).transpose()?;
+        let state = loaded.map_or_else(|| Pipeline::new(&of.namespace, &of.name, now), |loaded| loaded.x);
+        let observations = observations::of(&self.ports, &applied.definition).await?;
+        Ok(Some(View { state, applied, observations, now }))
+    }
+
+    /// The states of pipelines, in the order asked for; `None`: it has none yet.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn states(&self, of: &[Address]) -> Result<Vec<Option<Pipeline>>, PortError> {
+        let wanted: Vec<Key> = of.iter().map(keys::pipeline).collect();
+        let items = table::read(&self.ports, &wanted).await?;
+        let read = |key: &Key| items.get(key).map(Loaded::read).transpose().map(|loaded| loaded.map(|loaded| loaded.x));
+        wanted.iter().map(read).collect()
+    }
+
+    /// A page of the promotions of a pipeline that are over, newest first, and where the next one begins. `after`: where the page before
+    /// ended.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn history(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<(Vec<Past>, Option<String>), PortError> {
+        let partition = keys::pipeline_partition(of);
+        let place = |sort: &str| Key::new(partition.clone(), format!("{}{sort}", keys::HISTORY));
+        let cursor = after.map(|sort| Cursor { key: place(sort), index_sort: None });
+        let query = Query::table(partition.clone(), limit).prefix(keys::HISTORY).newest_first().after(cursor);
+        let page = self.ports.query(&query).await?;
+        let mut all = vec![];
+        for item in &page.items {
+            all.extend(codec::member::<Option<Past>>(item, "j")?);
+        }
+        let next = page.next.map(|next| next.key.sk.trim_start_matches(keys::HISTORY).to_owned());
+        Ok((all, next))
+    }
+
+    /// Hands a command in. It is decided like any other message; [`Pipeline::obeyed`] shows when it was obeyed.
+    ///
+    /// # Errors
+    /// Of the queue.
+    pub async fn hand_in(&self, to: &Address, command: &Command, note: &Note) -> Result<(), PortError> {
+        let message = Message::Command { to: to.clone(), command: command.clone(), note: note.clone() };
+        table::send_all(&self.ports, &[message.letter()]).await
+    }
+
+    /// Remembers a nonce for at least this time. `false`: it was remembered before.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn remember_nonce(&self, scope: &str, nonce: &str, keep: Span) -> Result<bool, PortError> {
+        let expires = self.ports.now() + keep;
+        let item = Item::new(keys::nonce(scope, nonce)).with("ttl", expires.0 / 1000 + 1);
+        Ok(self.ports.write(&Write::Put(item, Condition::Absent)).await? == Written::Done)
+    }
+
+    /// Has a repository looked at now, if a pull request of ours is open there. Nothing else follows from it: what became of the pull
+    /// request is read from the host.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn look_at(&self, repository: &str) -> Result<bool, PortError> {
+        watch::now(&self.ports, repository).await
+    }
+}
