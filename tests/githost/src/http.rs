@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A request.
 #[derive(Debug)]
@@ -48,6 +48,28 @@ impl Request {
             return Err(Refused::ContentType(kind.to_owned()));
         }
         serde_json::from_slice(&self.body).map_err(|error| Refused::Field(error.to_string()))
+    }
+
+    /// The fields of a `multipart/form-data` body (RFC 7578), as bytes.
+    pub fn fields(&self) -> Result<BTreeMap<String, Vec<u8>>, Refused> {
+        let kind = self.header("content-type").unwrap_or_default();
+        let boundary = kind.strip_prefix("multipart/form-data").and_then(|rest| rest.split("boundary=").nth(1));
+        let boundary = boundary.map(|boundary| format!("\r\n--{}", boundary.trim_matches('"')));
+        let boundary = boundary.ok_or_else(|| Refused::ContentType(kind.to_owned()))?;
+        // With a line break ahead, the first boundary looks like the others.
+        let body = [b"\r\n", &self.body[..]].concat();
+        let mut parts = split(&body, boundary.as_bytes());
+        let malformed = || Refused::Field("the body is not multipart/form-data".into());
+        if parts.len() < 3 || !parts.pop().is_some_and(|end| end.starts_with(b"--")) {
+            return Err(malformed());
+        }
+        let field = |part: &[u8]| {
+            let end = part.windows(4).position(|four| four == b"\r\n\r\n")?;
+            let head = String::from_utf8_lossy(&part[..end]).into_owned();
+            let name = head.split("name=\"").nth(1)?.split('"').next()?.to_owned();
+            Some((name, part[end + 4..].to_vec()))
+        };
+        parts[1..].iter().map(|part| field(part).ok_or_else(malformed)).collect()
     }
 
     /// The secret in `Authorization`: after one of these schemes, or the password of `Basic`.
@@ -165,10 +187,13 @@ pub(crate) fn unbase64(field: &str, text: &str) -> Result<Vec<u8>, Refused> {
     STANDARD.decode(compact).map_err(|error| Refused::Field(format!("{field} is not Base64: {error}")))
 }
 
-/// An object without its empty fields, for forms that leave them out.
-pub(crate) fn without_null(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
-        other => other,
+fn split<'b>(bytes: &'b [u8], separator: &[u8]) -> Vec<&'b [u8]> {
+    let mut parts = vec![];
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(separator.len()).position(|window| window == separator) {
+        parts.push(&rest[..at]);
+        rest = &rest[at + separator.len()..];
     }
+    parts.push(rest);
+    parts
 }

@@ -184,7 +184,10 @@ fn violation(shared: &Shared, request: &Request, refused: &Refused) {
 fn api(shared: &Shared, request: &Request, (form, path): (Form, Vec<String>), action: Option<Action>) -> Answer {
     let stopped = match &action {
         Some(Action::Drop) => Some(Answer::empty(0)),
-        Some(action) => instead(action, form),
+        Some(action) => instead(action, form).map(|answer| match form {
+            Form::GitHub if answer.status >= 400 => forms::github::finish(request, answer),
+            _ => answer,
+        }),
         None => None,
     };
     let (answer, wrote) = match stopped {

@@ -1,7 +1,7 @@
 //! Webhooks: what happened to a pull request, in the host's payload, with the host's signature.
 
-use crate::forms::{gitea_pulls, github, github_pulls, page_of};
-use crate::model::{Form, Happened, Pull, Repository, State, Webhook, written};
+use crate::forms::{bitbucket_pulls, gitea_pulls, github, github_pulls, page_of};
+use crate::model::{Form, Happened, Repository, State, Webhook, written};
 use crate::refused::Refused;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -143,25 +143,9 @@ fn gitlab(repository: &Repository, (what, number, by): (Happened, u64, &str), or
 }
 
 fn bitbucket(repository: &Repository, (what, number, by): (Happened, u64, &str), origin: &str) -> Result<Value, Refused> {
-    let pull: &Pull = repository.pull(number)?;
-    let side = |branch: &str, sha: &str| {
-        let project = json!({"key": repository.owner});
-        let home = json!({"slug": repository.name, "id": repository.id, "name": repository.name, "project": project});
-        json!({"id": format!("refs/heads/{branch}"), "displayId": branch, "latestCommit": sha, "repository": home})
-    };
-    let state = match pull.state {
-        State::Open => "OPEN",
-        State::Closed => "DECLINED",
-        State::Merged => "MERGED",
-    };
-    let web = page_of(Form::Bitbucket, origin, repository, pull);
     Ok(json!({
-        "eventKey": key(what), "date": written(pull.updated), "actor": {"name": by, "slug": by},
-        "pullRequest": {
-            "id": number, "version": pull.version, "title": pull.title, "state": state, "open": pull.is_open(), "closed": !pull.is_open(),
-            "createdDate": pull.created * 1000, "updatedDate": pull.updated * 1000, "fromRef": side(&pull.head, &pull.head_sha),
-            "toRef": side(&pull.base, &pull.base_sha), "links": {"self": [{"href": web}]},
-        },
+        "eventKey": key(what), "date": written(repository.pull(number)?.updated), "actor": {"name": by, "slug": by},
+        "pullRequest": bitbucket_pulls::pull_json(repository, repository.pull(number)?, origin),
     }))
 }
 

@@ -1,5 +1,8 @@
 //! The REST forms of the hosts, over one store.
 
+pub(crate) mod bitbucket;
+pub(crate) mod bitbucket_files;
+pub(crate) mod bitbucket_pulls;
 pub(crate) mod gitea;
 pub(crate) mod gitea_files;
 pub(crate) mod gitea_pulls;
@@ -7,6 +10,9 @@ pub(crate) mod github;
 pub(crate) mod github_files;
 pub(crate) mod github_git;
 pub(crate) mod github_pulls;
+pub(crate) mod gitlab;
+pub(crate) mod gitlab_files;
+pub(crate) mod gitlab_pulls;
 
 use crate::http::{Answer, Request};
 use crate::model::{Form, Pull, Repository, Scope, Token};
@@ -46,8 +52,10 @@ pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec
         Form::GitLab => request.header("private-token").map(str::to_owned).or_else(|| request.secret(&["bearer"])),
         Form::Bitbucket => request.secret(&["bearer"]),
     };
+    let user = |token: &Token| token.user.clone();
     let known = secret.as_ref().map(|secret| store.tokens.iter().find(|token| token.token == *secret).cloned());
     let given = request.headers.contains_key("authorization") || request.headers.contains_key("private-token");
+    let named = known.as_ref().and_then(|token| token.as_ref().map(user));
     let answered = match known {
         Some(None) => Err(Refused::Token),
         None if given => Err(Refused::Token),
@@ -56,7 +64,8 @@ pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec
             match form {
                 Form::GitHub => github::answer(&mut call),
                 Form::Gitea => gitea::answer(&mut call),
-                Form::GitLab | Form::Bitbucket => Err(Refused::Path),
+                Form::GitLab => gitlab::answer(&mut call),
+                Form::Bitbucket => bitbucket::answer(&mut call),
             }
         }
     };
@@ -66,7 +75,8 @@ pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec
             let answer = match form {
                 Form::GitHub => github::refuse(request, &refused),
                 Form::Gitea => gitea::refuse(request, &refused),
-                Form::GitLab | Form::Bitbucket => gitea::refuse(request, &refused),
+                Form::GitLab => gitlab::refuse(request, &refused),
+                Form::Bitbucket => bitbucket::refuse(&refused),
             };
             (answer, Some(refused))
         }
@@ -74,7 +84,11 @@ pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec
     let answer = match form {
         Form::GitHub => github::finish(request, answer),
         Form::GitLab => answer.tagged(request, true),
-        Form::Gitea | Form::Bitbucket => answer,
+        Form::Gitea => answer,
+        Form::Bitbucket => match named {
+            Some(user) => answer.with("x-ausername", user),
+            None => answer,
+        },
     };
     (answer, refused)
 }

@@ -1,7 +1,10 @@
 //! Each form through raw HTTP: the flow of a promotion, and the errors of the real hosts.
 
+mod bitbucket;
 mod gitea;
 mod github;
+mod gitlab;
+mod host;
 
 use keelway_githost::{Host, Options};
 use reqwest::Method;
