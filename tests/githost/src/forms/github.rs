@@ -71,7 +71,8 @@ fn user(call: &Call) -> Answered {
     call.request.query::<Nothing>()?;
     let user = call.user(Scope::User)?;
     let scopes = if user.scopes.contains(&Scope::Contents) { "repo, user" } else { "user" };
-    Ok(Answer::json(200, account(&user.user)).with("x-oauth-scopes", scopes))
+    let account = absolute(account(&user.user), &call.request.origin);
+    Ok(Answer::json(200, account).with("x-oauth-scopes", scopes))
 }
 
 /// A user, as far as a client may look at one.

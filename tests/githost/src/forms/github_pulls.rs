@@ -47,6 +47,9 @@ struct New {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edit {
+    /// A parameter of the path; octocrab repeats it in the body, and GitHub takes it.
+    #[serde(rename = "pull_number")]
+    _pull_number: Option<u64>,
     title: Option<String>,
     body: Option<String>,
     state: Option<String>,

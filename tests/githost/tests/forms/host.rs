@@ -144,6 +144,35 @@ fn people_push_to_the_directory_and_the_host_sees_it() {
     assert_eq!((pull.head_sha, pull.version), (tip, 1));
 }
 
+#[tokio::test]
+async fn a_person_merges_with_a_button() {
+    let (host, _directory) = host();
+    let people = host.people();
+    people.commit("shop/config", "one", "x", &[("x", Some(b"<x>\n"))]).unwrap();
+    people.open("shop/config", "one", "main", "<one>").unwrap();
+    let pages = Api::new(host.url().into(), &[]);
+    for page in [
+        "/",
+        "/shop/config/pulls",
+        "/shop/config/pulls/1",
+        "/shop/config/-/merge_requests/1",
+        "/projects/shop/repos/config/pull-requests/1",
+    ] {
+        let page = pages.get(page).await;
+        assert_eq!(page.status, 200);
+        assert!(!String::from_utf8(page.body).unwrap().contains("<one>"));
+    }
+    let diff = String::from_utf8(pages.get("/shop/config/pulls/1").await.body).unwrap();
+    assert!(diff.contains("+&lt;x&gt;") && diff.contains("<button >merge"), "{diff}");
+    let foreign = pages.send("POST", "/shop/config/pulls/1/merge", None, &[("origin", "http://elsewhere")]).await.unwrap();
+    assert_eq!(foreign.status, 403);
+    let merged = pages.send("POST", "/shop/config/pulls/1/merge", None, &[("origin", host.url())]).await.unwrap();
+    assert_eq!((merged.status, merged.header("location")), (303, "/shop/config/pulls/1"));
+    assert_eq!(people.pull("shop/config", 1).unwrap().state, State::Merged);
+    pages.send("POST", "/shop/config/pulls/1/close", None, &[]).await.map(|answer| assert_eq!(answer.status, 409)).unwrap();
+    clean(&host);
+}
+
 #[test]
 fn only_a_loopback_address_is_listened_on() {
     let directory = tempfile::tempdir().unwrap();
