@@ -6,5 +6,7 @@
 pub mod cloudevent;
 pub mod http;
 pub mod manifest;
-pub mod observation;
 pub mod signature;
+
+/// What is reported about targets: the engine reads it too, from the bus.
+pub use keelway_domain::promotions::report as observation;

@@ -7,6 +7,7 @@
 pub mod definition;
 pub mod observe;
 pub mod registry;
+pub mod report;
 pub mod windows;
 
 mod advance;

@@ -11,6 +11,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
 use keelway_domain::promotions::observe::{Observations, Observed};
+use keelway_domain::promotions::report::{self, Observation};
 use keelway_domain::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -98,18 +99,24 @@ impl<P: Ports> Promotions<P> {
         Err(contended(key))
     }
 
-    /// Facts that were reported over the bus.
+    /// Facts that were reported over the bus: `data.facts` is what `POST /v1/observations` takes, `data.cluster` its query.
     pub(super) async fn observed_by_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let facts = event.data.get("facts").cloned().unwrap_or_default();
-        match serde_json::from_value::<Vec<Fact>>(facts) {
-            Ok(facts) if event.ty == OBSERVED && !facts.is_empty() => {
-                for fact in &facts {
-                    self.observe(fact).await?;
+        let facts = event.data.get("facts").filter(|_| event.ty == OBSERVED);
+        let Some(facts) = facts else {
+            return self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await;
+        };
+        // Every delivery of the event must read the same.
+        match report::read(facts, event.text("cluster"), cause.sent) {
+            Ok(all) => {
+                for Observation { app, target, version, observed, .. } in all {
+                    self.observe(&Fact { app, target, version, observed }).await?;
                 }
                 Ok(Handled::Recorded)
             }
-            Ok(_) => self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await,
-            Err(error) => self.unusable(event, cause, &format!("data.facts: {error}")).await,
+            Err(wrong) => {
+                let wrong: Vec<String> = wrong.iter().take(5).map(|wrong| format!("data.facts{wrong}")).collect();
+                self.unusable(event, cause, &wrong.join("; ")).await
+            }
         }
     }
 

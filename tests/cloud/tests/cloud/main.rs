@@ -10,6 +10,7 @@ mod examples;
 mod failures;
 mod lanes;
 mod permissions;
+mod promotions;
 mod shell;
 mod stacks;
 mod store;
@@ -27,6 +28,7 @@ fn tests() -> Vec<Test<Bed>> {
     // What takes longest first, so that the short ones fill the gaps.
     let groups = [
         stacks::tests,
+        promotions::tests,
         failures::tests,
         examples::tests,
         lanes::tests,

@@ -5,9 +5,9 @@
 //! `version` of the generic form; `metadata.resourceVersion` of an object, if it is a number; the time of the observation in milliseconds.
 //! Versions of one source only rise. Sources of different kinds must not report about the same object.
 
-use keelway_domain::promotions::definition::{App, Target};
-use keelway_domain::promotions::observe::Observed;
-use keelway_domain::time::{Span, Timestamp};
+use super::definition::{App, Target};
+use super::observe::Observed;
+use crate::time::{Span, Timestamp};
 use serde_json::{Map, Value};
 
 /// More facts than this are not read at once.
