@@ -63,7 +63,7 @@ impl Gitea {
     }
 
     async fn pulls(&self, of: &Repository, state: &str, mark: Option<&str>) -> Result<Look, HostError> {
-        let call = |_, page: String| {
+        let call = |page: String| {
             let query = [("state", state), ("sort", "recentupdate"), ("limit", "50"), ("page", page.as_str())];
             self.call(Method::GET, of, "/pulls", "").query(&query)
         };

@@ -119,7 +119,7 @@ impl Client for GitHub {
 
     async fn find(&self, of: &Repository, branch: &str, _base: Option<&str>) -> Result<Vec<Request>, HostError> {
         let head = format!("{}:{branch}", of.owner());
-        let call = |_, page: String| {
+        let call = |page: String| {
             let query = [("head", head.as_str()), ("state", "all"), ("per_page", "100"), ("page", &page)];
             self.call(Method::GET, of, "/pulls", "").query(&query)
         };
@@ -128,7 +128,7 @@ impl Client for GitHub {
     }
 
     async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-        let call = |_, page: String| {
+        let call = |page: String| {
             self.call(Method::GET, of, "/pulls", "").query(&[("state", "open"), ("per_page", "100"), ("page", &page)])
         };
         let pages = self.0.pages::<Pull>(call, mark).await?;
@@ -232,7 +232,7 @@ impl Client for GitHub {
             body: Option<String>,
         }
         let (rest, what) = (format!("/issues/{number}/comments"), format!("pull request {number}"));
-        let call = |_, page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
+        let call = |page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
         let comments = self.0.pages::<Comment>(call, None).await?.items.unwrap_or_default();
         if comments.iter().any(|comment| comment.body.as_deref().map(str::trim) == Some(text.trim())) {
             return Ok(());

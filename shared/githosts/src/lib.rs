@@ -5,11 +5,13 @@
 
 mod answer;
 mod archive;
+mod bitbucket;
 mod client;
 mod credentials;
 mod error;
 mod gitea;
 mod github;
+mod gitlab;
 mod host;
 mod http;
 mod marker;

@@ -170,15 +170,16 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
 /// Whether a branch of an earlier attempt is what a new one would be: our commits on the base as it is now, and our files.
 async fn is_as_wanted<C: Client>(client: &C, of: &Repository, tip: &str, new: &NewBranch<'_>) -> Result<bool, HostError> {
     let mut commit = tip.to_owned();
-    let mut steps = 0;
+    // As many commits as Bitbucket Server makes; the other forms make one.
+    let mut left = new.files.len();
     while commit != new.base_commit {
+        if left == 0 {
+            return Ok(false);
+        }
+        left -= 1;
         let parents = client.parents(of, &commit).await?;
         let [parent] = parents.as_slice() else { return Ok(false) };
         commit = parent.clone();
-        steps += 1;
-        if steps > new.files.len() {
-            return Ok(false);
-        }
     }
     for file in new.files {
         let there = client.file(of, tip, &file.path).await?;

@@ -127,7 +127,7 @@ fn markers_that_mark_nothing_are_reported() {
         ("a: [v1] @\n", "line 1"),
         ("a: &x 1\nb: *x @\n", "line 2"),
         ("{{- if .Values.x }}\na: v1 @\n{{- end }}\n", "not valid YAML"),
-        ("a: v1 @\n--- @\n%%%: [\n", "not valid YAML"),
+        ("a: v1 @\n---\nb: [\n", "not valid YAML"),
     ];
     for (text, expected) in reported {
         let edit = edited(text);
