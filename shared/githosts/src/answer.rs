@@ -61,6 +61,8 @@ impl Answer {
     pub(crate) fn words(&self) -> String {
         let said = match serde_json::from_slice::<Value>(&self.body) {
             Ok(value) => spoken(&value),
+            // A page for people's eyes says nothing in a sentence.
+            Err(_) if self.body.trim_ascii_start().starts_with(b"<") => String::new(),
             Err(_) => String::from_utf8(self.body.clone()).unwrap_or_default(),
         };
         let said: String = said.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect();
@@ -82,12 +84,14 @@ impl Answer {
             let message = format!("{host} wants no more requests before {} ({code}{said})", until.rfc3339());
             return HostError::new(Kind::RateLimited { until }, message);
         }
+        // Bitbucket Server says 401 to those whom it knows but does not permit.
+        let unpermitted = code == 401 && self.body.windows(22).any(|part| part == b"AuthorisationException");
         let (kind, message) = match code {
-            401 => (
+            401 if !unpermitted => (
                 Kind::Credentials,
                 format!("{host} does not accept the credentials ({code}{said}): store a valid token in the secret"),
             ),
-            403 => (
+            401 | 403 => (
                 Kind::Forbidden,
                 format!("{host} does not allow this on {what} ({code}{said}): give the token the missing scope or permission"),
             ),
@@ -234,6 +238,12 @@ mod tests {
     }
 
     #[test]
+    fn bitbucket_knows_whom_it_does_not_permit() {
+        let body = r#"{"errors": [{"message": "You are not permitted", "exceptionName": "com.atlassian.bitbucket.AuthorisationException"}]}"#;
+        assert_eq!(answer(401, &[], body).error().kind, Kind::Forbidden);
+    }
+
+    #[test]
     fn nonsense_is_named_and_not_repeated() {
         let error = answer(200, &[], "<html>t0ken").json::<Value>().unwrap_err();
         assert_eq!(error.kind, Kind::Nonsense);
@@ -250,6 +260,7 @@ mod tests {
         assert_eq!(words(r#"{"errors": [{"context": null, "message": "no", "exceptionName": "x"}]}"#), "no");
         assert_eq!(words(r#"{"message": {"base": ["is invalid"]}}"#), "base is invalid");
         assert_eq!(words("plain\n  text"), "plain text");
+        assert_eq!(words(" <html>teapot</html>"), "");
         assert_eq!(words(&"x".repeat(1000)).len(), WORDS);
     }
 }

@@ -152,6 +152,7 @@ impl Client for Bitbucket {
         self.0.host()
     }
 
+    /// Bitbucket Server does not tell what a token may do: one that may only read is refused at the first write, which has no effect.
     async fn access(&self, of: &Repository) -> Result<(), HostError> {
         #[derive(Deserialize)]
         struct Access {

@@ -167,6 +167,23 @@ impl Http {
         let mark = marks.into_iter().collect::<Option<Vec<String>>>().map(|marks| marks.join(" "));
         Ok(Pages { items: Some(items), mark })
     }
+
+    /// Reads the first pages of a list, and leaves the others.
+    pub(crate) async fn first<'h, T: DeserializeOwned>(
+        &'h self,
+        call: impl Fn(String) -> Call<'h>,
+        most: usize,
+    ) -> Result<Vec<T>, HostError> {
+        let mut items = vec![];
+        for page in 1..=most {
+            let answer = call(page.to_string()).send().await?.ok()?;
+            items.extend(answer.json::<Vec<T>>()?);
+            if !answer.has_next() {
+                break;
+            }
+        }
+        Ok(items)
+    }
 }
 
 /// A list that was read.

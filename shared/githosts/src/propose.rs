@@ -10,6 +10,8 @@ use crate::repository::Repository;
 pub const BRANCHES: &str = "promotion/";
 /// The most files that one promotion changes.
 const FILES: usize = 100;
+/// The longest title that every host takes, in characters.
+const TITLE: usize = 255;
 /// The most notes that a message repeats.
 const NOTES: usize = 5;
 
@@ -26,7 +28,7 @@ pub struct Change {
     pub marker: String,
     /// The version that they become.
     pub version: String,
-    /// The pull request's title.
+    /// The pull request's title; shortened to 255 characters.
     pub title: String,
     /// The pull request's text.
     pub body: String,
@@ -115,13 +117,21 @@ pub(crate) async fn propose<C: Client>(client: &C, change: &Change) -> Result<Pr
         }
         client.branch(of, NewBranch { replace: true, ..new }).await?;
     }
-    let request = NewRequest { branch: &change.head, base: &change.base, title: &change.title, body: &change.body };
+    let title = shortened(&change.title);
+    let request = NewRequest { branch: &change.head, base: &change.base, title: &title, body: &change.body };
     match client.open(of, request).await {
         Ok(request) => Ok(Proposed::Opened(request)),
         // Perhaps because there is one, opened meanwhile or by a request whose answer was lost.
         Err(error) if error.kind == Kind::Refused => found().await?.map(Proposed::Found).ok_or(error),
         Err(error) => Err(error),
     }
+}
+
+fn shortened(title: &str) -> String {
+    if title.chars().count() <= TITLE {
+        return title.to_owned();
+    }
+    title.chars().take(TITLE - 1).chain(['…']).collect()
 }
 
 /// The files that change, as they shall be.

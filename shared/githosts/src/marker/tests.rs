@@ -223,3 +223,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn large_files_are_edited_in_time_that_grows_with_their_size() {
+    // Everything on one line, then a marker; and as many markers as fit. Quadratic work on these would take minutes.
+    let one_line = format!("a: [{}]\nb: v1 @\n", "x, ".repeat(300_000));
+    assert_eq!(edited(&one_line).marked, 1);
+    let many: String = (0..18_000).map(|n| format!("k{n}: v1 @\n")).collect();
+    assert_eq!(edited(&many).marked, 18_000);
+}

@@ -207,6 +207,10 @@ async fn closing_comments_once_and_deletes_the_branch() {
     assert_eq!(close(Some(7), raced).await, Closed::Merged(OTHER.to_owned()));
     let unknown = vec![list("open", 1, json!([])), list("closed", 1, json!([])), delete().status(204)];
     assert_eq!(close(None, unknown).await, Closed::Absent);
+    // Without the scope for issues, it is closed all the same.
+    let mute = on(format!("POST {REPO}/issues/7/comments")).with(json!({"body": "superseded by v3"})).status(403);
+    let all = vec![get("open"), comments("x"), mute, closed(), get("closed"), delete().status(204)];
+    assert_eq!(close(Some(7), all).await, Closed::Closed);
     let found = vec![list("open", 1, json!([])), list("closed", 1, json!([pull(7, "closed")])), delete().status(404)];
     assert_eq!(close(None, found).await, Closed::Closed);
 }

@@ -96,6 +96,22 @@ async fn a_pull_request_is_opened_from_the_base_as_it_is_now() {
 }
 
 #[tokio::test]
+async fn a_long_title_is_shortened_to_what_hosts_take() {
+    let mut steps = read();
+    steps.push(tip(BRANCH, None));
+    steps.extend(commit());
+    let title = format!("{}…", "é".repeat(254));
+    let open = on(format!("POST {REPO}/pulls"))
+        .with(json!({"title": title, "head": BRANCH, "base": "main", "body": "!!! DO NOT EDIT !!!"}));
+    steps.extend([create().status(201), open.gives(201, pull(7, "open"))]);
+    let scene = scene(Form::GitHub, steps).await;
+    let mut change = scene.change();
+    change.title = "é".repeat(300);
+    scene.host.propose(&change).await.unwrap();
+    scene.double.done();
+}
+
+#[tokio::test]
 async fn several_files_are_one_commit_and_stay_executable() {
     let files = [("r/a.yaml", OLD), ("r/ü b/run.yaml", OLD)];
     let steps = [find(json!([])), access(), tip("main", Some(BASE)), tarball(&files), file("a.yaml", BASE, OLD)];
