@@ -20,6 +20,8 @@ mod propose;
 mod repository;
 mod scalar;
 mod settle;
+#[cfg(test)]
+mod twin;
 mod webhook;
 
 pub use client::{Look, Merge, Request, State};

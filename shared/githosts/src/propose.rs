@@ -199,3 +199,6 @@ async fn is_as_wanted<C: Client>(client: &C, of: &Repository, tip: &str, new: &N
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, co
         }
     }
     match client.close(of, request.number).await {
-        Err(error) if error.kind != Kind::Refused => return Err(error),
+        Err(error) if error.kind != Kind::Refused => Err(error),
         done => {
             // Somebody may have merged it in this moment; what the host says now counts.
             let now = client.get(of, request.number).await?.map_or(State::Closed, |request| request.state);
