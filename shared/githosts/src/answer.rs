@@ -41,20 +41,31 @@ impl Answer {
         if self.status.is_success() { Ok(self) } else { Err(self.error()) }
     }
 
+    /// The answer to a write: a JSON object. Anything else with a good status is not from the host's interface, and nothing was written.
+    pub(crate) fn accepted(self) -> Result<(), HostError> {
+        self.ok()?.json::<serde_json::Map<String, Value>>().map(drop)
+    }
+
+    /// The answer to a deletion, which has no body.
+    pub(crate) fn deleted(self) -> Result<(), HostError> {
+        let answer = self.ok()?;
+        if answer.body.is_empty() { Ok(()) } else { Err(answer.nonsense("a body, where there is none")) }
+    }
+
     /// The body as what it should be.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, HostError> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            // The parser's own message may repeat parts of the body.
-            let message = format!(
-                "{} answered about {} with something that is not what its interface promises (line {}, column {}): check the host's type, \
-                 and that no proxy answers in its place",
-                self.host,
-                self.what,
-                error.line(),
-                error.column()
-            );
-            HostError::new(Kind::Nonsense, message)
-        })
+        // The parser's own message may repeat parts of the body.
+        let place = |error: serde_json::Error| format!("see line {}, column {}", error.line(), error.column());
+        serde_json::from_slice(&self.body).map_err(|error| self.nonsense(&place(error)))
+    }
+
+    fn nonsense(&self, detail: &str) -> HostError {
+        let message = format!(
+            "{} answered about {} with something that is not what its interface promises ({detail}): check the host's type, and that no \
+             proxy answers in its place",
+            self.host, self.what
+        );
+        HostError::new(Kind::Nonsense, message)
     }
 
     /// What the host says, in its own words, without credentials.

@@ -224,7 +224,7 @@ impl Client for Bitbucket {
         if answer.status == StatusCode::CONFLICT {
             return Ok(Branched::Exists);
         }
-        answer.ok()?;
+        answer.accepted()?;
         let mut tip = new.base_commit.to_owned();
         for file in new.files {
             tip = self.write(of, &new, file).await?;
@@ -238,7 +238,7 @@ impl Client for Bitbucket {
         let body = json!({"name": format!("refs/heads/{branch}"), "dryRun": false});
         let answer = self.0.call_at(Method::DELETE, &url, &format!("branch {branch} in {of}")).json(&body).send().await?;
         let gone = matches!(answer.status.as_u16(), 400 | 404) && answer.says(&["does not exist", "no such branch", "not found"]);
-        if gone || answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.ok().map(drop) }
+        if gone || answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.deleted() }
     }
 
     async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
@@ -260,7 +260,7 @@ impl Client for Bitbucket {
             return Ok(());
         }
         let call = self.call(Method::POST, of, &format!("/pull-requests/{number}/comments"), &what);
-        call.json(&json!({"text": text})).send().await?.ok().map(drop)
+        call.json(&json!({"text": text})).send().await?.accepted()
     }
 
     async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
@@ -275,7 +275,7 @@ impl Client for Bitbucket {
                 return Err(HostError::new(Kind::Transient, message));
             }
         }
-        answer.ok().map(drop)
+        answer.accepted()
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {

@@ -208,7 +208,7 @@ impl Client for Gitea {
     async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
         let answer =
             self.call(Method::DELETE, of, &format!("/branches/{}", path(branch)), &format!("branch {branch}")).send().await?;
-        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.ok().map(drop) }
+        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.deleted() }
     }
 
     async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
@@ -228,12 +228,12 @@ impl Client for Gitea {
         if comments.iter().any(|comment| comment.body.trim() == text.trim()) {
             return Ok(());
         }
-        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.ok().map(drop)
+        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.accepted()
     }
 
     async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
         let call = self.call(Method::PATCH, of, &format!("/pulls/{number}"), &format!("pull request {number}"));
-        call.json(&json!({"state": "closed"})).send().await?.ok().map(drop)
+        call.json(&json!({"state": "closed"})).send().await?.accepted()
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {

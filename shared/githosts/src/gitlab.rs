@@ -205,7 +205,7 @@ impl Client for GitLab {
     async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
         let rest = format!("/repository/branches/{}", segment(branch));
         let answer = self.call(Method::DELETE, of, &rest, &format!("branch {branch}")).send().await?;
-        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.ok().map(drop) }
+        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.deleted() }
     }
 
     async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
@@ -230,12 +230,12 @@ impl Client for GitLab {
         if notes.iter().any(|note| note.body.trim() == text.trim()) {
             return Ok(());
         }
-        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.ok().map(drop)
+        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.accepted()
     }
 
     async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
         let call = self.call(Method::PUT, of, &format!("/merge_requests/{number}"), &format!("merge request {number}"));
-        call.json(&json!({"state_event": "close"})).send().await?.ok().map(drop)
+        call.json(&json!({"state_event": "close"})).send().await?.accepted()
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {

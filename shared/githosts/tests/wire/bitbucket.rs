@@ -155,8 +155,11 @@ async fn closing_comments_once_and_deletes_the_branch() {
         let activity = json!([{"id": 1, "action": "OPENED"}, {"id": 2, "action": "COMMENTED", "comment": {"id": 5, "text": text}}]);
         on(format!("GET {REPO}/pull-requests/7/activities?limit=100&start=0")).gives(200, page(activity))
     };
-    let say = || on(format!("POST {REPO}/pull-requests/7/comments")).with(json!({"text": "superseded by v3"})).status(201);
-    let decline = || on(format!("POST {REPO}/pull-requests/7/decline?version=3")).header("x-atlassian-token", "no-check");
+    let say =
+        || on(format!("POST {REPO}/pull-requests/7/comments")).with(json!({"text": "superseded by v3"})).gives(201, json!({}));
+    let decline = || {
+        on(format!("POST {REPO}/pull-requests/7/decline?version=3")).header("x-atlassian-token", "no-check").gives(200, json!({}))
+    };
     let gone = || delete().gives(404, json!({"errors": [{"message": "No such branch"}]}));
     let cases = [
         (vec![get("OPEN"), said("x"), say(), get("OPEN"), decline(), get("DECLINED"), delete().status(204)], Closed::Closed),

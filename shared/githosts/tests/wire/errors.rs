@@ -41,6 +41,25 @@ async fn refusals_have_their_kinds_on_every_form() {
 }
 
 #[tokio::test]
+async fn a_write_that_something_else_answers_has_not_happened() {
+    let page = "<html>welcome</html>";
+    let get = || {
+        let repo = json!({"full_name": "acme/shop"});
+        let side = |branch: &str| json!({"ref": branch, "sha": HEAD, "repo": repo});
+        get(Form::GitHub).gives(
+            200,
+            json!({"number": 7, "html_url": "x", "state": "closed", "merged_at": null, "head": side(BRANCH), "base": side("main")}),
+        )
+    };
+    let delete = on(format!("DELETE /repos/acme/shop/git/refs/heads/{BRANCH}")).gives_bytes(page);
+    let scene = scene(Form::GitHub, [get(), delete]).await;
+    let error = scene.host.close(&scene.repository, BRANCH, Some(7), "").await.unwrap_err();
+    scene.double.done();
+    told(&error);
+    assert_eq!(error.kind, Kind::Nonsense);
+}
+
+#[tokio::test]
 async fn a_host_that_is_not_there_is_transient() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/acme/shop", listener.local_addr().unwrap());

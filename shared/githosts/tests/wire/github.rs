@@ -85,7 +85,7 @@ async fn a_pull_request_is_opened_from_the_base_as_it_is_now() {
         .header("user-agent", concat!("keelway/", env!("CARGO_PKG_VERSION")));
     steps.push(tip(BRANCH, None));
     steps.extend(commit());
-    steps.extend([create().status(201), open().gives(201, pull(7, "open"))]);
+    steps.extend([create().gives(201, json!({})), open().gives(201, pull(7, "open"))]);
     let scene = scene(Form::GitHub, steps).await;
     let proposed = scene.host.propose(&scene.change()).await.unwrap();
     scene.double.done();
@@ -103,7 +103,7 @@ async fn a_long_title_is_shortened_to_what_hosts_take() {
     let title = format!("{}…", "é".repeat(254));
     let open = on(format!("POST {REPO}/pulls"))
         .with(json!({"title": title, "head": BRANCH, "base": "main", "body": "!!! DO NOT EDIT !!!"}));
-    steps.extend([create().status(201), open.gives(201, pull(7, "open"))]);
+    steps.extend([create().gives(201, json!({})), open.gives(201, pull(7, "open"))]);
     let scene = scene(Form::GitHub, steps).await;
     let mut change = scene.change();
     change.title = "é".repeat(300);
@@ -129,7 +129,7 @@ async fn several_files_are_one_commit_and_stay_executable() {
             .gives(201, json!({"sha": "newtree"})),
     );
     steps.extend(made.skip(2));
-    steps.extend([create().status(201), open().gives(201, pull(7, "open"))]);
+    steps.extend([create().gives(201, json!({})), open().gives(201, pull(7, "open"))]);
     let scene = scene(Form::GitHub, steps).await;
     scene.host.propose(&scene.change()).await.unwrap();
     scene.double.done();
@@ -172,7 +172,7 @@ async fn a_pull_request_whose_answer_was_lost_is_adopted() {
     steps.push(tip(BRANCH, None));
     steps.extend(commit());
     let exists = json!({"message": "Validation Failed", "errors": [{"message": "A pull request already exists for acme:x."}]});
-    steps.extend([create().status(201), open().gives(422, exists), find(json!([pull(7, "open")]))]);
+    steps.extend([create().gives(201, json!({})), open().gives(422, exists), find(json!([pull(7, "open")]))]);
     let scene = scene(Form::GitHub, steps).await;
     let proposed = scene.host.propose(&scene.change()).await.unwrap();
     scene.double.done();
@@ -185,7 +185,7 @@ async fn another_refusal_is_told_as_the_host_says_it() {
     steps.push(tip(BRANCH, None));
     steps.extend(commit());
     let refusal = json!({"message": "Validation Failed", "errors": [{"message": "head is protected"}]});
-    steps.extend([create().status(201), open().gives(422, refusal), find(json!([]))]);
+    steps.extend([create().gives(201, json!({})), open().gives(422, refusal), find(json!([]))]);
     let scene = scene(Form::GitHub, steps).await;
     let error = scene.host.propose(&scene.change()).await.unwrap_err();
     scene.double.done();
@@ -290,7 +290,7 @@ async fn the_archive_only_tells_where_the_marker_is() {
     steps[3] = tarball(&[("acme-shop-b0/apps/staging.yaml", &packed)]);
     steps.push(tip(BRANCH, None));
     steps.extend(commit());
-    steps.extend([create().status(201), open().gives(201, pull(7, "open"))]);
+    steps.extend([create().gives(201, json!({})), open().gives(201, pull(7, "open"))]);
     let scene = scene(Form::GitHub, steps).await;
     scene.host.propose(&scene.change()).await.unwrap();
     scene.double.done();

@@ -130,8 +130,9 @@ fn get(state: &str) -> Step {
 async fn closing_comments_once_and_deletes_the_branch() {
     let notes =
         |body: &str| on(format!("GET {PROJECT}/merge_requests/7/notes?per_page=100&page=1")).gives(200, json!([{"body": body}]));
-    let note = || on(format!("POST {PROJECT}/merge_requests/7/notes")).with(json!({"body": "superseded by v3"})).status(201);
-    let put = || on(format!("PUT {PROJECT}/merge_requests/7")).with(json!({"state_event": "close"}));
+    let note =
+        || on(format!("POST {PROJECT}/merge_requests/7/notes")).with(json!({"body": "superseded by v3"})).gives(201, json!({}));
+    let put = || on(format!("PUT {PROJECT}/merge_requests/7")).with(json!({"state_event": "close"})).gives(200, json!({}));
     let delete = || on(format!("DELETE {PROJECT}/repository/branches/{ENCODED}"));
     let cases = [
         (vec![get("opened"), notes("x"), note(), put(), get("closed"), delete().status(204)], Closed::Closed),
