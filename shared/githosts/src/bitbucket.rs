@@ -60,6 +60,22 @@ struct Commit {
     id: String,
 }
 
+/// Whether a pull request can be merged.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Test {
+    can_merge: bool,
+    conflicted: bool,
+    #[serde(default)]
+    vetoes: Vec<Veto>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Veto {
+    summary_message: Option<String>,
+}
+
 impl Pull {
     /// `None`: it comes from a fork, or leads to another repository.
     fn request(&self) -> Option<Request> {
@@ -134,6 +150,11 @@ impl Bitbucket {
         answer.ok()?.json().map(Some)
     }
 
+    async fn test(&self, of: &Repository, number: u64) -> Result<Test, HostError> {
+        let rest = format!("/pull-requests/{number}/merge");
+        self.call(Method::GET, of, &rest, &format!("pull request {number}")).send().await?.ok()?.json()
+    }
+
     /// One file as a commit on a branch.
     async fn write(&self, of: &Repository, new: &NewBranch<'_>, file: &crate::client::NewFile) -> Result<String, HostError> {
         let fields = [
@@ -177,7 +198,12 @@ impl Client for Bitbucket {
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
-        Ok(self.pull(of, number).await?.and_then(|pull| pull.request()))
+        let mut found = self.pull(of, number).await?.and_then(|pull| pull.request());
+        // The properties of a pull request have it only after somebody has asked for it.
+        if let Some(request) = found.as_mut().filter(|request| request.state == State::Open && request.mergeable.is_none()) {
+            request.mergeable = Some(!self.test(of, number).await?.conflicted);
+        }
+        Ok(found)
     }
 
     async fn tip(&self, of: &Repository, branch: &str) -> Result<Option<String>, HostError> {
@@ -279,23 +305,10 @@ impl Client for Bitbucket {
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Test {
-            can_merge: bool,
-            conflicted: bool,
-            #[serde(default)]
-            vetoes: Vec<Veto>,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Veto {
-            summary_message: Option<String>,
-        }
         let number = request.number;
         let what = format!("pull request {number}");
         let rest = format!("/pull-requests/{number}/merge");
-        let test: Test = self.call(Method::GET, of, &rest, &what).send().await?.ok()?.json()?;
+        let test = self.test(of, number).await?;
         if test.conflicted {
             return Ok(Merge::Refused("it conflicts with the base branch".to_owned()));
         }
@@ -312,6 +325,9 @@ impl Client for Bitbucket {
         let answer = call.send().await?;
         if answer.status == StatusCode::CONFLICT {
             return Ok(Merge::NotYet(answer.words()));
+        }
+        if answer.status == StatusCode::BAD_REQUEST && answer.says(&["strategy"]) {
+            return Ok(Merge::Refused(format!("the repository allows no merge commits ({})", answer.words())));
         }
         match answer.ok()?.json::<Pull>()?.request().map(|request| request.state) {
             Some(State::Merged { commit }) => Ok(Merge::Merged(commit)),

@@ -147,12 +147,20 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
     }
     let (mut files, mut marked) = (vec![], 0);
     for candidate in candidates {
-        let Some(file) = client.file(of, base, &candidate.path).await? else { continue };
+        let other = || {
+            let (host, path) = (client.host(), &candidate.path);
+            HostError::new(Kind::Nonsense, format!("{host}: {path} in {of} is not what the archive of the same commit has"))
+        };
+        // A part of the marked files is never promoted alone.
+        let file = client.file(of, base, &candidate.path).await?.ok_or_else(other)?;
         let text = String::from_utf8(file.content).ok().filter(|text| text.len() as u64 <= archive::FILE);
         let Some(text) = text else {
             notes.push(format!("{} is larger than is read, or not UTF-8", candidate.path));
             continue;
         };
+        if !(text.contains(marker::SIGN) && text.contains(&change.marker)) {
+            return Err(other());
+        }
         let edit = marker::edit(&text, &change.marker, &change.version);
         marked += edit.marked;
         notes.extend(edit.notes.into_iter().map(|note| format!("{}: {note}", candidate.path)));

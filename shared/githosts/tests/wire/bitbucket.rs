@@ -216,12 +216,15 @@ async fn merging_is_pinned_to_the_version_that_has_the_head() {
     let mut moved = pull(7, "OPEN");
     moved["fromRef"]["latestCommit"] = json!(OTHER);
     let moved = on(format!("GET {REPO}/pull-requests/7")).gives(200, moved);
+    let disabled = json!({"errors": [{"message": "The merge strategy no-ff is not enabled"}]});
+    let why = "the repository allows no merge commits (The merge strategy no-ff is not enabled)".to_owned();
     let veto = json!({"errors": [{"message": "A veto"}]});
     let cases = [
         (vec![get("OPEN"), test(true, false), get("OPEN"), post().gives(200, pull(7, "MERGED"))], Merge::Merged(OTHER.to_owned())),
         (vec![get("OPEN"), test(false, false)], Merge::NotYet("Not enough approvals".to_owned())),
         (vec![get("OPEN"), test(false, true)], Merge::Refused("it conflicts with the base branch".to_owned())),
         (vec![get("OPEN"), test(true, false), moved], Merge::HeadMoved),
+        (vec![get("OPEN"), test(true, false), get("OPEN"), post().gives(400, disabled)], Merge::Refused(why)),
         (vec![get("OPEN"), test(true, false), get("OPEN"), post().gives(409, veto)], Merge::NotYet("A veto".to_owned())),
     ];
     for (steps, expected) in cases {
@@ -229,5 +232,33 @@ async fn merging_is_pinned_to_the_version_that_has_the_head() {
         let merge = scene.host.merge(&scene.repository, 7, HEAD).await;
         scene.double.done();
         assert_eq!(merge, Ok(expected));
+    }
+}
+
+#[tokio::test]
+async fn a_conflict_is_asked_for_if_it_is_not_told() {
+    let mut unknown = pull(7, "OPEN");
+    unknown["properties"] = json!({});
+    let get = on(format!("GET {REPO}/pull-requests/7")).gives(200, unknown);
+    let test =
+        on(format!("GET {REPO}/pull-requests/7/merge")).gives(200, json!({"canMerge": false, "conflicted": true, "vetoes": []}));
+    let scene = scene(Form::BitbucketServer, [get, test]).await;
+    let request = scene.host.get(&scene.repository, 7).await.unwrap().unwrap();
+    scene.double.done();
+    assert_eq!(request.mergeable, Some(false));
+}
+
+#[tokio::test]
+async fn a_file_that_something_else_answers_is_no_file() {
+    let page = on(format!("GET {REPO}/raw/apps/staging.yaml?at={BASE}")).gives_bytes("<html>welcome</html>");
+    let gone = on(format!("GET {REPO}/raw/apps/staging.yaml?at={BASE}")).status(404);
+    for wrong in [page, gone] {
+        let mut steps = read(OLD);
+        steps[5] = wrong;
+        let scene = scene(Form::BitbucketServer, steps).await;
+        let error = scene.host.propose(&scene.change()).await.unwrap_err();
+        scene.double.done();
+        told(&error);
+        assert_eq!(error.kind, keelway_githosts::Kind::Nonsense);
     }
 }
