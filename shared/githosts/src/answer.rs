@@ -41,26 +41,39 @@ impl Answer {
         if self.status.is_success() { Ok(self) } else { Err(self.error()) }
     }
 
+    /// The answer to a write: a JSON object. Anything else with a good status is not from the host's interface, and nothing was written.
+    pub(crate) fn accepted(self) -> Result<(), HostError> {
+        self.ok()?.json::<serde_json::Map<String, Value>>().map(drop)
+    }
+
+    /// The answer to a deletion, which has no body.
+    pub(crate) fn deleted(self) -> Result<(), HostError> {
+        let answer = self.ok()?;
+        if answer.body.is_empty() { Ok(()) } else { Err(answer.nonsense("a body, where there is none")) }
+    }
+
     /// The body as what it should be.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, HostError> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            // The parser's own message may repeat parts of the body.
-            let message = format!(
-                "{} answered about {} with something that is not what its interface promises (line {}, column {}): check the host's type, \
-                 and that no proxy answers in its place",
-                self.host,
-                self.what,
-                error.line(),
-                error.column()
-            );
-            HostError::new(Kind::Nonsense, message)
-        })
+        // The parser's own message may repeat parts of the body.
+        let place = |error: serde_json::Error| format!("see line {}, column {}", error.line(), error.column());
+        serde_json::from_slice(&self.body).map_err(|error| self.nonsense(&place(error)))
+    }
+
+    fn nonsense(&self, detail: &str) -> HostError {
+        let message = format!(
+            "{} answered about {} with something that is not what its interface promises ({detail}): check the host's type, and that no \
+             proxy answers in its place",
+            self.host, self.what
+        );
+        HostError::new(Kind::Nonsense, message)
     }
 
     /// What the host says, in its own words, without credentials.
     pub(crate) fn words(&self) -> String {
         let said = match serde_json::from_slice::<Value>(&self.body) {
             Ok(value) => spoken(&value),
+            // A page for people's eyes says nothing in a sentence.
+            Err(_) if self.body.trim_ascii_start().starts_with(b"<") => String::new(),
             Err(_) => String::from_utf8(self.body.clone()).unwrap_or_default(),
         };
         let said: String = said.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect();
@@ -82,12 +95,14 @@ impl Answer {
             let message = format!("{host} wants no more requests before {} ({code}{said})", until.rfc3339());
             return HostError::new(Kind::RateLimited { until }, message);
         }
+        // Bitbucket Server says 401 to those whom it knows but does not permit.
+        let unpermitted = code == 401 && self.body.windows(22).any(|part| part == b"AuthorisationException");
         let (kind, message) = match code {
-            401 => (
+            401 if !unpermitted => (
                 Kind::Credentials,
                 format!("{host} does not accept the credentials ({code}{said}): store a valid token in the secret"),
             ),
-            403 => (
+            401 | 403 => (
                 Kind::Forbidden,
                 format!("{host} does not allow this on {what} ({code}{said}): give the token the missing scope or permission"),
             ),
@@ -234,6 +249,12 @@ mod tests {
     }
 
     #[test]
+    fn bitbucket_knows_whom_it_does_not_permit() {
+        let body = r#"{"errors": [{"message": "You are not permitted", "exceptionName": "com.atlassian.bitbucket.AuthorisationException"}]}"#;
+        assert_eq!(answer(401, &[], body).error().kind, Kind::Forbidden);
+    }
+
+    #[test]
     fn nonsense_is_named_and_not_repeated() {
         let error = answer(200, &[], "<html>t0ken").json::<Value>().unwrap_err();
         assert_eq!(error.kind, Kind::Nonsense);
@@ -250,6 +271,7 @@ mod tests {
         assert_eq!(words(r#"{"errors": [{"context": null, "message": "no", "exceptionName": "x"}]}"#), "no");
         assert_eq!(words(r#"{"message": {"base": ["is invalid"]}}"#), "base is invalid");
         assert_eq!(words("plain\n  text"), "plain text");
+        assert_eq!(words(" <html>teapot</html>"), "");
         assert_eq!(words(&"x".repeat(1000)).len(), WORDS);
     }
 }

@@ -11,6 +11,9 @@ use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
+/// So many pages of closed pull requests are searched if the base is not known, the last changed first.
+const RECENT: usize = 10;
+
 /// A client for Gitea.
 #[derive(Debug)]
 pub(crate) struct Gitea(pub(crate) Http);
@@ -62,14 +65,9 @@ impl Gitea {
         self.0.call(method, &format!("/repos/{}/{}{rest}", segment(of.owner()), segment(of.name())), &what)
     }
 
-    async fn pulls(&self, of: &Repository, state: &str, mark: Option<&str>) -> Result<Look, HostError> {
-        let call = |_, page: String| {
-            let query = [("state", state), ("sort", "recentupdate"), ("limit", "50"), ("page", page.as_str())];
-            self.call(Method::GET, of, "/pulls", "").query(&query)
-        };
-        let pages = self.0.pages::<Pull>(call, mark).await?;
-        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
-        Ok(Look { requests, mark: pages.mark })
+    fn pulls(&self, of: &Repository, state: &str, page: &str) -> Call<'_> {
+        let query = [("state", state), ("sort", "recentupdate"), ("limit", "50"), ("page", page)];
+        self.call(Method::GET, of, "/pulls", "").query(&query)
     }
 
     async fn pull(&self, of: &Repository, rest: &str, what: &str) -> Result<Option<Request>, HostError> {
@@ -113,22 +111,23 @@ impl Client for Gitea {
 
     async fn find(&self, of: &Repository, branch: &str, base: Option<&str>) -> Result<Vec<Request>, HostError> {
         // There is no filter by branch alone. Open ones are few; of the others, one is found by its two branches.
-        let ours = |look: Look| look.requests.unwrap_or_default().into_iter().filter(|request| request.branch == branch).collect();
-        let open: Vec<Request> = ours(self.pulls(of, "open", None).await?);
+        let ours = |requests: Vec<Request>| requests.into_iter().filter(|request| request.branch == branch).collect();
+        let open: Vec<Request> = ours(self.list(of, None).await?.requests.unwrap_or_default());
         if !open.is_empty() {
             return Ok(open);
         }
-        match base {
-            Some(base) => {
-                let rest = format!("{}/{}", segment(base), path(branch));
-                Ok(self.pull(of, &rest, "pull request").await?.into_iter().collect())
-            }
-            None => Ok(ours(self.pulls(of, "closed", None).await?)),
-        }
+        let Some(base) = base else {
+            let pulls = self.0.first::<Pull>(|page| self.pulls(of, "closed", &page), RECENT).await?;
+            return Ok(ours(pulls.into_iter().filter_map(Pull::request).collect()));
+        };
+        let rest = format!("{}/{}", segment(base), path(branch));
+        Ok(self.pull(of, &rest, "pull request").await?.into_iter().collect())
     }
 
     async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-        self.pulls(of, "open", mark).await
+        let pages = self.0.pages::<Pull>(|page| self.pulls(of, "open", &page), mark).await?;
+        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
+        Ok(Look { requests, mark: pages.mark })
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
@@ -209,7 +208,7 @@ impl Client for Gitea {
     async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
         let answer =
             self.call(Method::DELETE, of, &format!("/branches/{}", path(branch)), &format!("branch {branch}")).send().await?;
-        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.ok().map(drop) }
+        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.deleted() }
     }
 
     async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
@@ -229,12 +228,12 @@ impl Client for Gitea {
         if comments.iter().any(|comment| comment.body.trim() == text.trim()) {
             return Ok(());
         }
-        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.ok().map(drop)
+        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.accepted()
     }
 
     async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
         let call = self.call(Method::PATCH, of, &format!("/pulls/{number}"), &format!("pull request {number}"));
-        call.json(&json!({"state": "closed"})).send().await?.ok().map(drop)
+        call.json(&json!({"state": "closed"})).send().await?.accepted()
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {

@@ -119,7 +119,7 @@ impl Client for GitHub {
 
     async fn find(&self, of: &Repository, branch: &str, _base: Option<&str>) -> Result<Vec<Request>, HostError> {
         let head = format!("{}:{branch}", of.owner());
-        let call = |_, page: String| {
+        let call = |page: String| {
             let query = [("head", head.as_str()), ("state", "all"), ("per_page", "100"), ("page", &page)];
             self.call(Method::GET, of, "/pulls", "").query(&query)
         };
@@ -128,7 +128,7 @@ impl Client for GitHub {
     }
 
     async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-        let call = |_, page: String| {
+        let call = |page: String| {
             self.call(Method::GET, of, "/pulls", "").query(&[("state", "open"), ("per_page", "100"), ("page", &page)])
         };
         let pages = self.0.pages::<Pull>(call, mark).await?;
@@ -201,7 +201,7 @@ impl Client for GitHub {
             let answer = call.json(&json!({"sha": commit, "force": true})).send().await?;
             let gone = answer.status == StatusCode::NOT_FOUND || answer.says(&["does not exist"]);
             if answer.status.is_success() || !gone {
-                return answer.ok().map(|_| Branched::Done(commit));
+                return answer.accepted().map(|()| Branched::Done(commit));
             }
         }
         let body = json!({"ref": format!("refs/heads/{}", new.name), "sha": commit});
@@ -209,7 +209,7 @@ impl Client for GitHub {
         if answer.status == StatusCode::UNPROCESSABLE_ENTITY && answer.says(&["already exists"]) {
             return Ok(Branched::Exists);
         }
-        answer.ok().map(|_| Branched::Done(commit))
+        answer.accepted().map(|()| Branched::Done(commit))
     }
 
     async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
@@ -217,7 +217,7 @@ impl Client for GitHub {
         let answer = self.call(Method::DELETE, of, &format!("/git/refs/heads/{}", path(branch)), &what).send().await?;
         let gone = answer.status == StatusCode::NOT_FOUND
             || answer.status == StatusCode::UNPROCESSABLE_ENTITY && answer.says(&["does not exist"]);
-        if gone { Ok(()) } else { answer.ok().map(drop) }
+        if gone { Ok(()) } else { answer.deleted() }
     }
 
     async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
@@ -232,17 +232,17 @@ impl Client for GitHub {
             body: Option<String>,
         }
         let (rest, what) = (format!("/issues/{number}/comments"), format!("pull request {number}"));
-        let call = |_, page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
+        let call = |page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
         let comments = self.0.pages::<Comment>(call, None).await?.items.unwrap_or_default();
         if comments.iter().any(|comment| comment.body.as_deref().map(str::trim) == Some(text.trim())) {
             return Ok(());
         }
-        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.ok().map(drop)
+        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.accepted()
     }
 
     async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
         let call = self.call(Method::PATCH, of, &format!("/pulls/{number}"), &format!("pull request {number}"));
-        call.json(&json!({"state": "closed"})).send().await?.ok().map(drop)
+        call.json(&json!({"state": "closed"})).send().await?.accepted()
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {

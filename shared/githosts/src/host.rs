@@ -1,10 +1,12 @@
 //! A git host of any form.
 
+use crate::bitbucket::Bitbucket;
 use crate::client::{Client, Look, Merge, Request};
 use crate::credentials::Credentials;
 use crate::error::HostError;
 use crate::gitea::Gitea;
 use crate::github::GitHub;
+use crate::gitlab::GitLab;
 use crate::http::Http;
 use crate::propose::{self, Change, Proposed};
 use crate::repository::{Api, Form, Repository};
@@ -19,6 +21,8 @@ pub struct Host(Forms);
 enum Forms {
     GitHub(GitHub),
     Gitea(Gitea),
+    GitLab(GitLab),
+    Bitbucket(Bitbucket),
 }
 
 /// The operations are written once, for every client.
@@ -27,6 +31,8 @@ macro_rules! with {
         match &$host.0 {
             Forms::GitHub($client) => $operation,
             Forms::Gitea($client) => $operation,
+            Forms::GitLab($client) => $operation,
+            Forms::Bitbucket($client) => $operation,
         }
     };
 }
@@ -38,7 +44,8 @@ impl Host {
         Ok(Self(match api.form() {
             Form::GitHub => Forms::GitHub(GitHub(http)),
             Form::Gitea => Forms::Gitea(Gitea(http)),
-            form => return Err(HostError::new(crate::Kind::Refused, format!("{form} is not supported yet"))),
+            Form::GitLab => Forms::GitLab(GitLab(http)),
+            Form::BitbucketServer => Forms::Bitbucket(Bitbucket(http)),
         }))
     }
 

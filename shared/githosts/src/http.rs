@@ -103,11 +103,17 @@ impl Http {
         self.secrets.clone()
     }
 
+    /// The base of the API, without a slash at its end.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// A request to a path below the base, about something that messages name.
     pub(crate) fn call(&self, method: Method, path: &str, what: &str) -> Call<'_> {
         self.call_at(method, &format!("{}{path}", self.base), what)
     }
 
+    /// A request to another path of the same host.
     pub(crate) fn call_at(&self, method: Method, url: &str, what: &str) -> Call<'_> {
         let request = self.client.request(method, url).header(AUTHORIZATION, &self.authorization);
         Call { http: self, request, what: what.to_owned() }
@@ -117,7 +123,7 @@ impl Http {
     /// reading of the same list gave; if no page has changed, nothing is read.
     pub(crate) async fn pages<'h, T: DeserializeOwned>(
         &'h self,
-        call: impl Fn(&'h Self, String) -> Call<'h>,
+        call: impl Fn(String) -> Call<'h>,
         mark: Option<&str>,
     ) -> Result<Pages<T>, HostError> {
         let known: Vec<&str> = mark.map(|mark| mark.split(' ').collect()).unwrap_or_default();
@@ -126,7 +132,7 @@ impl Http {
         let mut page = 1;
         loop {
             let tag = known.get(page - 1).filter(|_| unchanged);
-            let mut request = call(self, page.to_string());
+            let mut request = call(page.to_string());
             if let Some(tag) = tag {
                 request = request.header(IF_NONE_MATCH.as_str(), tag);
             }
@@ -160,6 +166,23 @@ impl Http {
         }
         let mark = marks.into_iter().collect::<Option<Vec<String>>>().map(|marks| marks.join(" "));
         Ok(Pages { items: Some(items), mark })
+    }
+
+    /// Reads the first pages of a list, and leaves the others.
+    pub(crate) async fn first<'h, T: DeserializeOwned>(
+        &'h self,
+        call: impl Fn(String) -> Call<'h>,
+        most: usize,
+    ) -> Result<Vec<T>, HostError> {
+        let mut items = vec![];
+        for page in 1..=most {
+            let answer = call(page.to_string()).send().await?.ok()?;
+            items.extend(answer.json::<Vec<T>>()?);
+            if !answer.has_next() {
+                break;
+            }
+        }
+        Ok(items)
     }
 }
 

@@ -5,11 +5,13 @@
 
 mod answer;
 mod archive;
+mod bitbucket;
 mod client;
 mod credentials;
 mod error;
 mod gitea;
 mod github;
+mod gitlab;
 mod host;
 mod http;
 mod marker;
@@ -18,6 +20,8 @@ mod propose;
 mod repository;
 mod scalar;
 mod settle;
+#[cfg(test)]
+mod twin;
 mod webhook;
 
 pub use client::{Look, Merge, Request, State};

@@ -4,6 +4,7 @@
 
 use crate::scalar;
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A file without this text has no marker.
@@ -30,14 +31,37 @@ struct Scalar {
     head: Option<usize>,
 }
 
-/// A file's events, as far as they matter.
+/// A file's events, as far as they matter, in order.
 #[derive(Default)]
 struct File {
+    /// Where each line begins.
+    starts: Vec<usize>,
     scalars: Vec<Scalar>,
     comments: Vec<Range<usize>>,
-    /// All of it, in order, without positions: scalars by their number in `values`.
+    /// All of it without positions and values.
     shape: Vec<String>,
+    /// Every scalar's place and value.
     values: Vec<(usize, String)>,
+}
+
+impl File {
+    /// The line of a place, from 0.
+    fn line(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at) - 1
+    }
+
+    /// The place itself, if only spaces are before it on its line.
+    fn first_on_line(&self, text: &str, at: usize) -> Option<usize> {
+        let start = self.starts[self.line(at)];
+        text[start..at].trim_start_matches('\u{feff}').chars().all(|c| c == ' ').then_some(at)
+    }
+
+    /// Where the dash of an item is, if that is the first thing on its line.
+    fn dash(&self, text: &str, at: usize) -> Option<usize> {
+        let start = self.starts[self.line(at)];
+        let spaces = text[start..at].chars().take_while(|c| *c == ' ').count();
+        text[start + spaces..at].starts_with('-').then_some(start + spaces)
+    }
 }
 
 /// Makes every scalar that is marked with `marker` the version.
@@ -53,41 +77,34 @@ pub fn edit(text: &str, marker: &str, version: &str) -> Edit {
             return edit;
         }
     };
-    let marks: Vec<(&Range<usize>, Option<&Scalar>, bool)> = file
-        .comments
-        .iter()
-        .filter_map(|comment| Some((comment, name(&text[comment.clone()])?)))
-        .map(|(comment, name)| (comment, marked(text, &file, comment), name == marker))
-        .collect();
-    let mut places: Vec<&Scalar> = vec![];
-    for (comment, scalar, ours) in &marks {
-        if !ours {
+    let marks: Vec<Mark<'_>> = file.comments.iter().filter_map(|comment| Mark::read(text, &file, comment)).collect();
+    // A marker on the value's own line is nearer than one above it.
+    let taken: BTreeMap<usize, usize> = marks.iter().filter_map(Mark::beside).collect();
+    let mut places: BTreeMap<usize, &Scalar> = BTreeMap::new();
+    for Mark { at, name, scalar, above } in &marks {
+        if name != marker {
             continue;
         }
-        let line = line(text, comment.start);
+        let line = file.line(*at) + 1;
         let Some(scalar) = scalar else {
             edit.notes.push(format!("the marker in line {line} does not stand beside a scalar value that can be replaced"));
             continue;
         };
-        // A marker on the value's own line is nearer than one above it.
-        let nearer = |(other, place, ours): &&(&Range<usize>, Option<&Scalar>, bool)| {
-            !ours && other.start > comment.start && place.is_some_and(|place| place.at == scalar.at)
-        };
-        if let Some((other, ..)) = marks.iter().find(nearer) {
-            let nearer = self::line(text, other.start);
-            edit.notes.push(format!("the marker in line {line} does not count: the value has another one in line {nearer}"));
-        } else if !places.iter().any(|place| place.at == scalar.at) {
-            places.push(scalar);
+        match taken.get(&scalar.at.start).filter(|_| *above) {
+            Some(nearer) => {
+                let nearer = file.line(*nearer) + 1;
+                edit.notes.push(format!("the marker in line {line} does not count: the value has another one in line {nearer}"));
+            }
+            None => drop(places.insert(scalar.at.start, scalar)),
         }
     }
     edit.marked = places.len();
-    places.retain(|place| place.value != version);
+    places.retain(|_, place| place.value != version);
     if places.is_empty() {
         return edit;
     }
-    places.sort_by_key(|place| place.at.start);
     let (mut new, mut from) = (String::with_capacity(text.len() + version.len()), 0);
-    for place in &places {
+    for place in places.values() {
         new += &text[from..place.at.start];
         new += &scalar::write(version, place.style, place.in_flow);
         from = place.at.end;
@@ -102,41 +119,56 @@ pub fn edit(text: &str, marker: &str, version: &str) -> Edit {
     edit
 }
 
+/// A comment that is a marker.
+struct Mark<'f> {
+    at: usize,
+    name: String,
+    scalar: Option<&'f Scalar>,
+    /// It stands above the scalar, not beside it.
+    above: bool,
+}
+
+impl<'f> Mark<'f> {
+    fn read(text: &str, file: &'f File, comment: &Range<usize>) -> Option<Self> {
+        let name = name(&text[comment.clone()])?;
+        let start = file.starts[file.line(comment.start)];
+        let before = text[start..comment.start].trim_start_matches('\u{feff}');
+        let above = before.chars().all(|c| c == ' ');
+        let scalar = if above { below(file, comment, before.len()) } else { last(text, file, start, comment.start) };
+        Some(Self { at: comment.start, name, scalar, above })
+    }
+
+    fn beside(&self) -> Option<(usize, usize)> {
+        self.scalar.filter(|_| !self.above).map(|scalar| (scalar.at.start, self.at))
+    }
+}
+
+/// The scalar whose key or item begins in the same column on the next line.
+fn below<'f>(file: &'f File, comment: &Range<usize>, column: usize) -> Option<&'f Scalar> {
+    let next = *file.starts.get(file.line(comment.start) + 1)?;
+    let first = file.scalars.partition_point(|scalar| scalar.at.start < next);
+    file.scalars.get(first).filter(|scalar| scalar.head == Some(next + column))
+}
+
+/// The scalar that ends on the comment's line, with nothing but space between; in a flow collection, a comma.
+fn last<'f>(text: &str, file: &'f File, start: usize, comment: usize) -> Option<&'f Scalar> {
+    let end = file.scalars.partition_point(|scalar| scalar.at.end <= comment);
+    let last = file.scalars[..end].last().filter(|scalar| scalar.at.end > start)?;
+    let between = &text[last.at.end..comment];
+    let between = if last.in_flow { between.trim_end().strip_suffix(',').unwrap_or(between) } else { between };
+    between.chars().all(|c| c == ' ' || c == '\t').then_some(last)
+}
+
 /// The name in a marker: the comment is a JSON object with it.
 fn name(comment: &str) -> Option<String> {
     let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(comment.strip_prefix('#')?.trim()).ok()?;
     Some(object.get("$promotion")?.as_str()?.to_owned())
 }
 
-/// The scalar that a comment marks.
-fn marked<'f>(text: &str, file: &'f File, comment: &Range<usize>) -> Option<&'f Scalar> {
-    let start = line_start(text, comment.start);
-    let before = text[start..comment.start].trim_start_matches('\u{feff}');
-    if before.chars().all(|c| c == ' ') {
-        let next = comment.end + text[comment.end..].find('\n')? + 1;
-        return file.scalars.iter().find(|scalar| scalar.head == Some(next + before.len()));
-    }
-    let last = file.scalars.iter().rfind(|scalar| scalar.at.end <= comment.start && scalar.at.end > start)?;
-    let between = &text[last.at.end..comment.start];
-    let between = if last.in_flow { between.trim_end().strip_suffix(',').unwrap_or(between) } else { between };
-    between.chars().all(|c| c == ' ' || c == '\t').then_some(last)
-}
-
-fn line_start(text: &str, at: usize) -> usize {
-    text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1)
-}
-
-fn line(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
 /// Whether the new text is the old one but for these scalars. The parser is the judge, not the edit.
-fn as_wanted(old: &File, places: &[&Scalar], new: &str, version: &str) -> bool {
+fn as_wanted(old: &File, places: &BTreeMap<usize, &Scalar>, new: &str, version: &str) -> bool {
     let Ok(new) = read(new) else { return false };
-    let expected = old.values.iter().map(|(at, value)| {
-        let replaced = places.iter().any(|place| place.at.start == *at);
-        if replaced { version } else { value.as_str() }
-    });
+    let expected = old.values.iter().map(|(at, value)| if places.contains_key(at) { version } else { value.as_str() });
     old.shape == new.shape && expected.eq(new.values.iter().map(|(_, value)| value.as_str()))
 }
 
@@ -156,7 +188,8 @@ impl Within {
 }
 
 fn read(text: &str) -> Result<File, String> {
-    let mut file = File::default();
+    let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+    let mut file = File { starts: std::iter::once(0).chain(breaks).collect(), ..File::default() };
     let mut within: Vec<Within> = vec![];
     for next in Parser::new_from_str(text) {
         let (event, span) = next.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
@@ -171,16 +204,17 @@ fn read(text: &str) -> Result<File, String> {
                 file.values.push((at.start, value.to_string()));
                 let key = match within.last() {
                     Some(Within::Value { key, .. }) => Some(*key),
-                    Some(Within::Item { .. }) => Some(dash(text, at.start)),
+                    Some(Within::Item { in_flow: false }) => Some(file.dash(text, at.start)),
+                    Some(Within::Item { .. }) => Some(None),
                     _ => None,
                 };
                 let one_line = !matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 if let Some(key) = key.filter(|_| one_line && !at.is_empty()) {
-                    let head = key.filter(|key| line_start(text, *key) == line_start(text, at.start));
+                    let head = key.filter(|key| file.line(*key) == file.line(at.start));
                     let in_flow = within.last().is_some_and(Within::in_flow);
                     file.scalars.push(Scalar { at: at.clone(), value: value.into_owned(), style, in_flow, head });
                 }
-                advance(&mut within, first_on_line(text, at.start));
+                advance(&mut within, file.first_on_line(text, at.start));
             }
             Event::Alias(id) => {
                 file.shape.push(format!("alias {id}"));
@@ -218,18 +252,6 @@ fn advance(within: &mut [Within], key: Option<usize>) {
             Within::Item { in_flow } => Within::Item { in_flow },
         };
     }
-}
-
-/// The place itself, if only spaces are before it on its line.
-fn first_on_line(text: &str, at: usize) -> Option<usize> {
-    text[line_start(text, at)..at].trim_start_matches('\u{feff}').chars().all(|c| c == ' ').then_some(at)
-}
-
-/// Where the dash of an item is, if that is the first thing on its line.
-fn dash(text: &str, at: usize) -> Option<usize> {
-    let start = line_start(text, at);
-    let dash = start + text[start..at].find('-')?;
-    first_on_line(text, dash)
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use crate::repository::Repository;
 pub const BRANCHES: &str = "promotion/";
 /// The most files that one promotion changes.
 const FILES: usize = 100;
+/// The longest title that every host takes, in characters.
+const TITLE: usize = 255;
 /// The most notes that a message repeats.
 const NOTES: usize = 5;
 
@@ -26,7 +28,7 @@ pub struct Change {
     pub marker: String,
     /// The version that they become.
     pub version: String,
-    /// The pull request's title.
+    /// The pull request's title; shortened to 255 characters.
     pub title: String,
     /// The pull request's text.
     pub body: String,
@@ -115,13 +117,21 @@ pub(crate) async fn propose<C: Client>(client: &C, change: &Change) -> Result<Pr
         }
         client.branch(of, NewBranch { replace: true, ..new }).await?;
     }
-    let request = NewRequest { branch: &change.head, base: &change.base, title: &change.title, body: &change.body };
+    let title = shortened(&change.title);
+    let request = NewRequest { branch: &change.head, base: &change.base, title: &title, body: &change.body };
     match client.open(of, request).await {
         Ok(request) => Ok(Proposed::Opened(request)),
         // Perhaps because there is one, opened meanwhile or by a request whose answer was lost.
         Err(error) if error.kind == Kind::Refused => found().await?.map(Proposed::Found).ok_or(error),
         Err(error) => Err(error),
     }
+}
+
+fn shortened(title: &str) -> String {
+    if title.chars().count() <= TITLE {
+        return title.to_owned();
+    }
+    title.chars().take(TITLE - 1).chain(['…']).collect()
 }
 
 /// The files that change, as they shall be.
@@ -137,12 +147,20 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
     }
     let (mut files, mut marked) = (vec![], 0);
     for candidate in candidates {
-        let Some(file) = client.file(of, base, &candidate.path).await? else { continue };
+        let other = || {
+            let (host, path) = (client.host(), &candidate.path);
+            HostError::new(Kind::Nonsense, format!("{host}: {path} in {of} is not what the archive of the same commit has"))
+        };
+        // A part of the marked files is never promoted alone.
+        let file = client.file(of, base, &candidate.path).await?.ok_or_else(other)?;
         let text = String::from_utf8(file.content).ok().filter(|text| text.len() as u64 <= archive::FILE);
         let Some(text) = text else {
             notes.push(format!("{} is larger than is read, or not UTF-8", candidate.path));
             continue;
         };
+        if !(text.contains(marker::SIGN) && text.contains(&change.marker)) {
+            return Err(other());
+        }
         let edit = marker::edit(&text, &change.marker, &change.version);
         marked += edit.marked;
         notes.extend(edit.notes.into_iter().map(|note| format!("{}: {note}", candidate.path)));
@@ -170,15 +188,16 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
 /// Whether a branch of an earlier attempt is what a new one would be: our commits on the base as it is now, and our files.
 async fn is_as_wanted<C: Client>(client: &C, of: &Repository, tip: &str, new: &NewBranch<'_>) -> Result<bool, HostError> {
     let mut commit = tip.to_owned();
-    let mut steps = 0;
+    // As many commits as Bitbucket Server makes; the other forms make one.
+    let mut left = new.files.len();
     while commit != new.base_commit {
+        if left == 0 {
+            return Ok(false);
+        }
+        left -= 1;
         let parents = client.parents(of, &commit).await?;
         let [parent] = parents.as_slice() else { return Ok(false) };
         commit = parent.clone();
-        steps += 1;
-        if steps > new.files.len() {
-            return Ok(false);
-        }
     }
     for file in new.files {
         let there = client.file(of, tip, &file.path).await?;
@@ -188,3 +207,6 @@ async fn is_as_wanted<C: Client>(client: &C, of: &Repository, tip: &str, new: &N
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests;

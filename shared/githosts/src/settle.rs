@@ -47,10 +47,16 @@ pub(crate) async fn close<C: Client>(
 
 async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, comment: &str) -> Result<State, HostError> {
     if !comment.trim().is_empty() {
-        client.comment_once(of, request.number, comment).await?;
+        match client.comment_once(of, request.number, comment).await {
+            // Closing matters more than saying why; without the scope for comments, it would never happen.
+            Err(error) if error.kind == Kind::Forbidden => {
+                tracing::warn!(request = request.url, %error, "closed without a comment")
+            }
+            commented => commented?,
+        }
     }
     match client.close(of, request.number).await {
-        Err(error) if error.kind != Kind::Refused => return Err(error),
+        Err(error) if error.kind != Kind::Refused => Err(error),
         done => {
             // Somebody may have merged it in this moment; what the host says now counts.
             let now = client.get(of, request.number).await?.map_or(State::Closed, |request| request.state);

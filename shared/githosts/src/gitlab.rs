@@ -1,0 +1,264 @@
+//! GitLab: <https://docs.gitlab.com/api/rest>, version 4. Files are written by `POST /projects/:id/repository/commits`, which makes the
+//! branch and one commit for all files.
+
+use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewFile, NewRequest, Request, State};
+use crate::error::{HostError, Kind};
+use crate::http::{Call, Http, segment};
+use crate::repository::Repository;
+use crate::{archive, unbase64};
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+
+/// The access level of developers: the lowest that may push branches and open merge requests.
+const DEVELOPER: u32 = 30;
+
+/// A client for GitLab.
+#[derive(Debug)]
+pub(crate) struct GitLab(pub(crate) Http);
+
+#[derive(Deserialize)]
+struct Pull {
+    iid: u64,
+    web_url: String,
+    state: String,
+    sha: Option<String>,
+    source_branch: String,
+    source_project_id: Option<u64>,
+    target_project_id: u64,
+    merge_commit_sha: Option<String>,
+    squash_commit_sha: Option<String>,
+    #[serde(default)]
+    has_conflicts: bool,
+    merge_status: Option<String>,
+    detailed_merge_status: Option<String>,
+}
+
+impl Pull {
+    /// `None`: it comes from a fork.
+    fn request(self) -> Option<Request> {
+        if self.source_project_id != Some(self.target_project_id) {
+            return None;
+        }
+        let mergeable = match (self.has_conflicts, self.detailed_merge_status.as_deref(), self.merge_status.as_deref()) {
+            (true, ..) | (_, Some("conflict"), _) => Some(false),
+            (_, Some("mergeable"), _) | (_, None, Some("can_be_merged")) => Some(true),
+            _ => None,
+        };
+        let head = self.sha.unwrap_or_default();
+        let state = match self.state.as_str() {
+            // Fast-forward merges have no commit of their own.
+            "merged" => State::Merged { commit: self.merge_commit_sha.or(self.squash_commit_sha).unwrap_or_else(|| head.clone()) },
+            "closed" => State::Closed,
+            // `locked`: it is being merged.
+            _ => State::Open,
+        };
+        let mergeable = mergeable.filter(|_| state == State::Open);
+        Some(Request { number: self.iid, url: self.web_url, branch: self.source_branch, head, state, mergeable })
+    }
+}
+
+impl GitLab {
+    /// A request about the project, or about something in it.
+    fn call(&self, method: Method, of: &Repository, rest: &str, what: &str) -> Call<'_> {
+        let what = if what.is_empty() { format!("project {of}") } else { format!("{what} in {of}") };
+        self.0.call(method, &format!("/projects/{}{rest}", segment(&of.to_string())), &what)
+    }
+
+    async fn pulls(&self, of: &Repository, query: &[(&str, &str)], mark: Option<&str>) -> Result<Look, HostError> {
+        let call = |page: String| {
+            let call = self.call(Method::GET, of, "/merge_requests", "").query(query);
+            call.query(&[("per_page", "100"), ("page", page.as_str())])
+        };
+        let pages = self.0.pages::<Pull>(call, mark).await?;
+        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
+        Ok(Look { requests, mark: pages.mark })
+    }
+}
+
+impl Client for GitLab {
+    fn host(&self) -> &str {
+        self.0.host()
+    }
+
+    async fn access(&self, of: &Repository) -> Result<(), HostError> {
+        #[derive(Deserialize)]
+        struct Access {
+            permissions: Option<Permissions>,
+            #[serde(default)]
+            archived: bool,
+        }
+        #[derive(Deserialize)]
+        struct Permissions {
+            project_access: Option<Level>,
+            group_access: Option<Level>,
+        }
+        #[derive(Deserialize)]
+        struct Level {
+            access_level: u32,
+        }
+        let access: Access = self.call(Method::GET, of, "", "").send().await?.ok()?.json()?;
+        let host = self.host();
+        if access.archived {
+            return Err(HostError::new(Kind::Refused, format!("{host}: {of} is archived: nothing can be changed in it")));
+        }
+        // Without either, the access comes from elsewhere, and the first write tells.
+        let levels = access.permissions.map(|all| [all.project_access, all.group_access]).into_iter().flatten().flatten();
+        if levels.map(|level| level.access_level).max().is_some_and(|level| level < DEVELOPER) {
+            let message = format!("{host}: the token may read {of}, but not write: give it the scope api and the role Developer");
+            return Err(HostError::new(Kind::Forbidden, message));
+        }
+        Ok(())
+    }
+
+    async fn find(&self, of: &Repository, branch: &str, _base: Option<&str>) -> Result<Vec<Request>, HostError> {
+        let found = self.pulls(of, &[("source_branch", branch), ("state", "all")], None).await?.requests.unwrap_or_default();
+        Ok(found.into_iter().filter(|request| request.branch == branch).collect())
+    }
+
+    async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
+        self.pulls(of, &[("state", "opened")], mark).await
+    }
+
+    async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
+        let what = format!("merge request {number}");
+        let answer = self.call(Method::GET, of, &format!("/merge_requests/{number}"), &what).send().await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        Ok(answer.ok()?.json::<Pull>()?.request())
+    }
+
+    async fn tip(&self, of: &Repository, branch: &str) -> Result<Option<String>, HostError> {
+        #[derive(Deserialize)]
+        struct Branch {
+            commit: Commit,
+        }
+        #[derive(Deserialize)]
+        struct Commit {
+            id: String,
+        }
+        let rest = format!("/repository/branches/{}", segment(branch));
+        let answer = self.call(Method::GET, of, &rest, &format!("branch {branch}")).send().await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        Ok(Some(answer.ok()?.json::<Branch>()?.commit.id))
+    }
+
+    async fn parents(&self, of: &Repository, commit: &str) -> Result<Vec<String>, HostError> {
+        #[derive(Deserialize)]
+        struct Commit {
+            parent_ids: Vec<String>,
+        }
+        let rest = format!("/repository/commits/{}", segment(commit));
+        Ok(self.call(Method::GET, of, &rest, "commits").send().await?.ok()?.json::<Commit>()?.parent_ids)
+    }
+
+    async fn archive(&self, of: &Repository, commit: &str) -> Result<Archive, HostError> {
+        let call = self.call(Method::GET, of, "/repository/archive.tar.gz", "archive").query(&[("sha", commit)]);
+        Ok(Archive { bytes: call.send_up_to(archive::DOWNLOAD).await?.ok()?.body, folder: true })
+    }
+
+    async fn file(&self, of: &Repository, commit: &str, name: &str) -> Result<Option<File>, HostError> {
+        #[derive(Deserialize)]
+        struct Content {
+            content: String,
+            blob_id: String,
+        }
+        let rest = format!("/repository/files/{}", segment(name));
+        let answer = self.call(Method::GET, of, &rest, name).query(&[("ref", commit)]).send().await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let answer = answer.ok()?;
+        let found: Content = answer.json()?;
+        match unbase64(&found.content) {
+            Some(content) => Ok(Some(File { content, blob: Some(found.blob_id) })),
+            None => {
+                Err(HostError::new(Kind::Nonsense, format!("{} answered without a content about {}", answer.host, answer.what)))
+            }
+        }
+    }
+
+    async fn branch(&self, of: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {
+        #[derive(Deserialize)]
+        struct Commit {
+            id: String,
+        }
+        let action = |file: &NewFile| json!({"action": "update", "file_path": file.path, "content": crate::base64(&file.content), "encoding": "base64"});
+        let body = json!({
+            "branch": new.name,
+            "start_sha": new.base_commit,
+            "commit_message": new.message,
+            "force": new.replace,
+            "actions": new.files.iter().map(action).collect::<Vec<_>>(),
+        });
+        let call = self.call(Method::POST, of, "/repository/commits", &format!("branch {}", new.name));
+        let answer = call.json(&body).send().await?;
+        if answer.status == StatusCode::BAD_REQUEST && answer.says(&["already exists"]) {
+            return Ok(Branched::Exists);
+        }
+        Ok(Branched::Done(answer.ok()?.json::<Commit>()?.id))
+    }
+
+    async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
+        let rest = format!("/repository/branches/{}", segment(branch));
+        let answer = self.call(Method::DELETE, of, &rest, &format!("branch {branch}")).send().await?;
+        if answer.status == StatusCode::NOT_FOUND { Ok(()) } else { answer.deleted() }
+    }
+
+    async fn open(&self, of: &Repository, new: NewRequest<'_>) -> Result<Request, HostError> {
+        let body = json!({
+            "source_branch": new.branch,
+            "target_branch": new.base,
+            "title": new.title,
+            "description": new.body,
+        });
+        let answer = self.call(Method::POST, of, "/merge_requests", "merge requests").json(&body).send().await?.ok()?;
+        answer.json::<Pull>()?.request().ok_or_else(|| crate::github::foreign(self.host(), of))
+    }
+
+    async fn comment_once(&self, of: &Repository, number: u64, text: &str) -> Result<(), HostError> {
+        #[derive(Deserialize)]
+        struct Note {
+            body: String,
+        }
+        let (rest, what) = (format!("/merge_requests/{number}/notes"), format!("merge request {number}"));
+        let call = |page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
+        let notes = self.0.pages::<Note>(call, None).await?.items.unwrap_or_default();
+        if notes.iter().any(|note| note.body.trim() == text.trim()) {
+            return Ok(());
+        }
+        self.call(Method::POST, of, &rest, &what).json(&json!({"body": text})).send().await?.accepted()
+    }
+
+    async fn close(&self, of: &Repository, number: u64) -> Result<(), HostError> {
+        let call = self.call(Method::PUT, of, &format!("/merge_requests/{number}"), &format!("merge request {number}"));
+        call.json(&json!({"state_event": "close"})).send().await?.accepted()
+    }
+
+    async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {
+        if request.mergeable == Some(false) {
+            return Ok(Merge::Refused("it conflicts with the base branch".to_owned()));
+        }
+        let what = format!("merge request {}", request.number);
+        let call = self.call(Method::PUT, of, &format!("/merge_requests/{}/merge", request.number), &what);
+        let answer = call.json(&json!({"sha": request.head})).send().await?;
+        match answer.status.as_u16() {
+            200 => match answer.json::<Pull>()?.request().map(|request| request.state) {
+                Some(State::Merged { commit }) => Ok(Merge::Merged(commit)),
+                _ => Ok(Merge::NotYet(format!("{} has not finished merging", self.host()))),
+            },
+            // The credentials were good enough to read: this is about the right to merge.
+            401 => {
+                let message = format!("{}: the token may not merge {}: give its user the right", self.host(), request.url);
+                Err(HostError::new(Kind::Forbidden, message))
+            }
+            409 => Ok(Merge::HeadMoved),
+            // A pipeline, an approval or a check is missing; or merging failed, and the next look at it tells of a conflict.
+            405 | 406 | 422 => Ok(Merge::NotYet(answer.words())),
+            _ => Err(answer.error()),
+        }
+    }
+}

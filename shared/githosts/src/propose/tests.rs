@@ -1,0 +1,138 @@
+use super::*;
+use crate::repository::Form;
+use crate::settle::{Closed, close};
+use crate::twin::{Fault, Twin};
+
+const BRANCH: &str = "promotion/staging/01";
+const MARKED: &str = "tag: v1 # {\"$promotion\": \"shop:carts:staging\"}\n";
+
+fn change() -> Change {
+    Change {
+        repository: Repository::parse(Form::GitHub, "https://git.test/acme/shop").unwrap(),
+        base: "main".to_owned(),
+        head: BRANCH.to_owned(),
+        marker: "shop:carts:staging".to_owned(),
+        version: "v2".to_owned(),
+        title: "Promote".to_owned(),
+        body: String::new(),
+        message: "Promote".to_owned(),
+    }
+}
+
+fn twin() -> Twin {
+    let twin = Twin::default();
+    twin.lock().push("a.yaml", MARKED);
+    twin.lock().push("b/c.yaml", MARKED);
+    twin
+}
+
+/// What must hold once a pull request is open: one of it, from the base as it was then, with the wanted files.
+fn check(twin: &Twin, parent: &str) {
+    let world = twin.lock();
+    let open: Vec<&Request> = world.requests.iter().filter(|request| request.state == State::Open).collect();
+    assert_eq!(open.len(), 1);
+    assert_eq!(world.requests.len(), 1, "none was opened and lost");
+    assert_eq!(world.branches.get(BRANCH), Some(&open[0].head));
+    let commit = &world.commits[&open[0].head];
+    assert_eq!(commit.parent.as_deref(), Some(parent));
+    for path in ["a.yaml", "b/c.yaml"] {
+        assert_eq!(commit.files[path], MARKED.replace("v1", "v2"));
+    }
+}
+
+/// Every request in turn is lost, or its answer; the next attempt ends well. Between the two, the base may move.
+#[tokio::test]
+async fn an_attempt_that_stops_anywhere_is_finished_by_the_next() {
+    let whole = twin();
+    propose(&whole, &change()).await.unwrap();
+    let calls = whole.lock().calls;
+    assert!(calls > 8);
+    for call in 1..=calls {
+        for fault in [Fault::Request, Fault::Answer] {
+            for base_moves in [false, true] {
+                let twin = twin();
+                twin.lock().fault = Some((call, fault));
+                let error = propose(&twin, &change()).await.unwrap_err();
+                assert_eq!(error.kind, Kind::Transient);
+                let opened = !twin.lock().requests.is_empty();
+                let mut parent = twin.lock().branches["main"].clone();
+                if base_moves {
+                    twin.lock().push("z.yaml", "z: 1\n");
+                    // One that is open already stays as it is.
+                    parent = if opened { parent } else { twin.lock().branches["main"].clone() };
+                }
+                let again = propose(&twin, &change()).await.unwrap();
+                assert_eq!(matches!(again, Proposed::Found(_)), opened, "call {call} {fault:?}");
+                check(&twin, &parent);
+                let writes = twin.lock().writes.len();
+                assert!(matches!(propose(&twin, &change()).await.unwrap(), Proposed::Found(_)));
+                assert_eq!(twin.lock().writes.len(), writes, "what is there is only read");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_closed_one_is_never_opened_again() {
+    let twin = twin();
+    propose(&twin, &change()).await.unwrap();
+    twin.lock().requests[0].state = State::Closed;
+    let writes = twin.lock().writes.len();
+    assert!(matches!(propose(&twin, &change()).await.unwrap(), Proposed::Found(Request { state: State::Closed, .. })));
+    assert_eq!(twin.lock().writes.len(), writes);
+}
+
+#[tokio::test]
+async fn closing_that_stops_anywhere_is_finished_by_the_next() {
+    for number in [None, Some(1)] {
+        for call in 1..=6 {
+            for fault in [Fault::Request, Fault::Answer] {
+                let twin = twin();
+                propose(&twin, &change()).await.unwrap();
+                twin.lock().calls = 0;
+                twin.lock().fault = Some((call, fault));
+                let of = change().repository;
+                let first = close(&twin, &of, (BRANCH, number), "superseded by v3").await;
+                assert_eq!(first.is_err(), call <= 5, "five requests");
+                twin.lock().fault = None;
+                assert_eq!(close(&twin, &of, (BRANCH, number), "superseded by v3").await, Ok(Closed::Closed));
+                let world = twin.lock();
+                assert_eq!(world.requests[0].state, State::Closed);
+                assert_eq!(world.comments, [(1, "superseded by v3".to_owned())]);
+                assert!(!world.branches.contains_key(BRANCH));
+            }
+        }
+    }
+}
+
+/// Somebody merges while it is closed: it is one or the other, and it is told as what it is.
+#[tokio::test]
+async fn one_that_is_merged_in_the_moment_it_is_closed_is_told_as_merged() {
+    let (mut merged, mut closed) = (0, 0);
+    for call in 1..=6 {
+        let twin = twin();
+        propose(&twin, &change()).await.unwrap();
+        twin.lock().calls = 0;
+        twin.lock().merge = Some(call);
+        let how = close(&twin, &change().repository, (BRANCH, Some(1)), "x").await.unwrap();
+        match (&twin.lock().requests[0].state, how) {
+            (State::Merged { commit }, Closed::Merged(told)) if *commit == told => merged += 1,
+            (State::Closed, Closed::Closed) => closed += 1,
+            (state, how) => panic!("it is {state:?} and was told as {how:?}"),
+        }
+    }
+    assert!(merged >= 3 && closed >= 2, "{merged} merged, {closed} closed");
+}
+
+#[tokio::test]
+async fn what_came_about_in_another_way_needs_no_branch() {
+    let twin = twin();
+    twin.lock().fault = Some((9, Fault::Answer));
+    assert!(propose(&twin, &change()).await.is_err());
+    assert!(twin.lock().branches.contains_key(BRANCH), "the first attempt left a branch");
+    for path in ["a.yaml", "b/c.yaml"] {
+        twin.lock().push(path, &MARKED.replace("v1", "v2"));
+    }
+    assert_eq!(propose(&twin, &change()).await, Ok(Proposed::Nothing));
+    assert!(!twin.lock().branches.contains_key(BRANCH));
+}
