@@ -50,6 +50,9 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
 /// Approvals may be signed instead.
 pub const APPROVAL: &str = "/v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval";
 
+/// Webhooks are signed by their hosts.
+pub const WEBHOOK: &str = "/v1/webhooks/{githost}";
+
 /// What authorises a request; an extension of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
@@ -63,13 +66,14 @@ pub enum Authority {
 pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let may_be_signed = request.method() == Method::POST && route == APPROVAL;
+    let is_webhook = request.method() == Method::POST && route == WEBHOOK;
     let has_token = request.headers().contains_key(HEADER);
     match refusal(&api.settings().tokens, request.headers()) {
         None => {
             request.extensions_mut().insert(Authority::Token);
             next.run(request).await
         }
-        Some(_) if may_be_signed && !has_token => {
+        Some(_) if is_webhook || may_be_signed && !has_token => {
             request.extensions_mut().insert(Authority::Itself);
             next.run(request).await
         }

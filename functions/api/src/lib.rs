@@ -26,6 +26,7 @@ mod sequences;
 mod shape;
 mod signed;
 mod strict;
+mod webhooks;
 
 pub use auth::Tokens;
 pub use raw::answer;
@@ -136,6 +137,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .merge(registered);
     Router::new()
         .nest("/v1", v1)
+        .route(auth::WEBHOOK, post(webhooks::wake::<P>))
         .route(auth::APPROVAL, post(pipeline_commands::approval::<P>))
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)

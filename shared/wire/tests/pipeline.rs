@@ -106,12 +106,6 @@ fn everything_wrong_is_told_with_its_line_and_the_remedy() {
         ("https://", "http://", "spec.promotion.strategy.pullRequest.url", "does not begin with `https://`"),
         ("https://", "https://me:secret@", "spec.promotion.strategy.pullRequest.url", "names a user"),
         ("        baseBranch: main\n", "", "spec.promotion.strategy.pullRequest.baseBranch", "is missing"),
-        (
-            "        secretRef: {name: promotion-credentials}\n",
-            "",
-            "spec.promotion.strategy.pullRequest.secretRef",
-            "need credentials",
-        ),
         ("manual: true", "manual: maybe", "spec.promotion.manual", "write `true` or `false`"),
         (
             "    manual: true\n",
@@ -285,4 +279,21 @@ fn what_cannot_be_registered_is_told() {
         let hit = found.iter().find(|finding| finding.path == path && finding.severity == Severity::Error);
         assert!(hit.is_some_and(|finding| finding.message.contains(words) && finding.line > 0), "{from} → {to}: {found:#?}");
     }
+}
+
+#[test]
+fn without_credentials_of_its_own_a_pull_request_takes_the_hosts() {
+    let text = WEAVE.replace("        secretRef: {name: promotion-credentials}\n", "");
+    let found = findings(&text);
+    assert!(
+        found.len() == 1 && found[0].severity == Severity::Warning && found[0].message.contains("need credentials"),
+        "{found:#?}"
+    );
+    let Strategy::PullRequest(request) = read(&text).definition.promotion.unwrap().strategy else { panic!("no pull request") };
+    assert_eq!(request.secret, "");
+    let empty = findings(&WEAVE.replace("{name: promotion-credentials}", "{}"));
+    assert!(
+        empty.len() == 1 && empty[0].severity == Severity::Error && empty[0].path.ends_with("pullRequest.secretRef.name"),
+        "{empty:#?}"
+    );
 }

@@ -2,6 +2,7 @@
 
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Closed, Made, Outcome};
+use keelway_domain::time::Timestamp;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use std::sync::{Arc, Mutex};
@@ -11,6 +12,9 @@ use std::sync::{Arc, Mutex};
 pub struct Seen {
     pub opened: Vec<(u64, String)>,
     pub closed: Vec<u64>,
+    pub looks: usize,
+    /// The host wants no look before this time.
+    pub not_before: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -20,6 +24,10 @@ impl Forge {
     /// `environment revision` of each pull request that was opened.
     pub fn opened(&self) -> Vec<String> {
         self.0.lock().unwrap().opened.iter().map(|(_, what)| what.clone()).collect()
+    }
+    /// How often the repository was looked at.
+    pub fn looks(&self) -> usize {
+        self.0.lock().unwrap().looks
     }
     /// How many were closed.
     pub fn closed(&self) -> usize {
@@ -57,6 +65,8 @@ impl Outside for Forge {
     }
 
     async fn look(&self, _: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
-        Ok(Sight { requests: vec![None; tasks.len()], mark: None, not_before: None })
+        let mut seen = self.0.lock().unwrap();
+        seen.looks += 1;
+        Ok(Sight { requests: vec![None; tasks.len()], mark: None, not_before: seen.not_before })
     }
 }

@@ -17,3 +17,4 @@ mod stand;
 mod texts;
 mod triggered;
 mod waits;
+mod webhooks;

@@ -147,7 +147,7 @@ pub struct PullRequest {
     pub url: String,
     /// The branch that pull requests are to be merged into.
     pub base_branch: String,
-    /// Name of the secret with the credentials.
+    /// Name of the secret with the credentials; empty: those of the registered host ([`super::registry::GitHost::secret`]).
     pub secret: String,
     /// Keelway merges the pull request itself when the host allows it.
     #[serde(default)]

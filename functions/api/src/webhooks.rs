@@ -1,0 +1,87 @@
+//! Webhooks of git hosts. One only has the repository looked at now: what became of a pull request is read from the host.
+
+use crate::input::{Path, json_body};
+use crate::pipelines::is_name;
+use crate::problem::{Answer, Refused};
+use crate::{Api, signed};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use keelway_domain::promotions::registry::GitHost;
+use keelway_engine::ports::Ports;
+use keelway_engine::secrets::{self, Secrets};
+use keelway_githosts::{Form, Repository, webhook};
+use serde_json::Value;
+
+/// The namespace of the secrets that git hosts name.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// The only answer to a webhook that is not signed.
+fn refusal() -> Refused {
+    let detail =
+        "the webhook is not signed with the secret that a GitHost of this name refers to: docs/promotions.md says how to set it up";
+    Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+}
+
+/// `POST /v1/webhooks/{githost}`: 202 when a repository is looked at now, 204 when there is nothing to look at.
+pub async fn wake<P: Ports + Secrets + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Answer<StatusCode> {
+    if !is_name(&name) {
+        return Err(refusal());
+    }
+    let host = api.promotions().registered::<GitHost>(&name).await?.ok_or_else(refusal)?.value;
+    let short = host.webhook_secret.ok_or_else(refusal)?;
+    let secret = signed::read(&api, &secrets::name(DEFAULT_NAMESPACE, &short)).await?.ok_or_else(refusal)?;
+    let form: Form = host.form.parse().map_err(|_| refusal())?;
+    let headers = request.headers().clone();
+    let body = json_body(request).await?;
+    let pairs: Vec<(&str, &str)> = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
+    let about = webhook(form, &pairs, &body, &text(secret.expose())).map_err(|_| refusal())?;
+    // A host can only wake its own repositories.
+    let Some(about) = about.filter(|about| about.repository.host().eq_ignore_ascii_case(&host.host)) else {
+        return Ok(StatusCode::NO_CONTENT);
+    };
+    let mut looked = false;
+    for url in urls(&about.repository) {
+        looked |= api.promotions().look_at(&url).await?;
+    }
+    Ok(if looked { StatusCode::ACCEPTED } else { StatusCode::NO_CONTENT })
+}
+
+/// The secret itself: the member `secret` of a JSON object, else the whole text.
+fn text(secret: &str) -> String {
+    let json: Option<Value> = serde_json::from_str(secret).ok().filter(Value::is_object);
+    match json {
+        Some(json) => json.get("secret").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => secret.trim().to_owned(),
+    }
+}
+
+/// What pipelines may call a repository: Bitbucket Server has two forms of URLs.
+fn urls(repository: &Repository) -> Vec<String> {
+    let url = repository.url();
+    let mut all = vec![url.trim_end_matches(".git").to_owned()];
+    let (owner, name) = (repository.owner(), repository.name());
+    if let Some(base) = url.strip_suffix(&format!("/projects/{owner}/repos/{name}")) {
+        all.push(format!("{base}/scm/{owner}/{name}"));
+        all.push(format!("{base}/scm/{}/{name}", owner.to_lowercase()));
+        all.dedup();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bitbuckets_repositories_have_two_forms_of_urls() {
+        let repository = Repository::parse(Form::BitbucketServer, "https://git.test/projects/SHOP/repos/apps").unwrap();
+        let expected =
+            ["https://git.test/projects/SHOP/repos/apps", "https://git.test/scm/SHOP/apps", "https://git.test/scm/shop/apps"];
+        assert_eq!(urls(&repository), expected);
+        assert_eq!((text(r#"{"secret": "s"}"#), text(" s\n"), text(r#"{"other": "s"}"#)), ("s".into(), "s".into(), String::new()));
+    }
+}

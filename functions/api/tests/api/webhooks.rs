@@ -1,0 +1,69 @@
+//! Webhooks of git hosts.
+
+use crate::pipelines::{BY_REQUEST, begin};
+use crate::stand::Stand;
+use axum::body::Body;
+use axum::http::Request;
+use hmac::{Hmac, KeyInit, Mac};
+use keelway_engine::secrets::Known;
+use keelway_engine::sequences::Limits;
+use serde_json::{Value, json};
+use sha2::Sha256;
+use std::time::Duration;
+
+const HOST: &str = "apiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {name: forge}\nspec:\n  host: git.test\n  type: gitea\n  api: \
+                    https://git.test/api/v1\n  webhookSecretRef: {name: hook}\n";
+
+fn closed(repository: &str) -> Value {
+    json!({"action": "closed", "number": 1, "pull_request": {"number": 1, "merged": true}, "repository": {"html_url": repository}})
+}
+
+async fn send(stand: &Stand, name: &str, body: &Value, key: &str) -> u16 {
+    let body = body.to_string();
+    let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_bytes()).unwrap().chain_update(&body).finalize().into_bytes();
+    let digits: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+    let request = Request::post(format!("/v1/webhooks/{name}")).header("x-gitea-signature", digits);
+    stand.request(request.header("content-type", "application/json").body(Body::from(body)).unwrap()).await.status
+}
+
+#[tokio::test]
+async fn a_signed_webhook_has_the_repository_looked_at_now_and_a_forged_one_does_nothing() {
+    let secrets = Known::default().with("default/hook", "s3cret");
+    let mut stand = Stand::with_secrets(Limits::default(), Duration::ZERO, secrets);
+    stand.manifests(HOST).await;
+    begin(&mut stand, BY_REQUEST).await;
+    let ours = closed("https://git.test/o/r");
+    assert_eq!((stand.forge.opened().len(), stand.forge.looks()), (1, 0));
+    for (name, body, key, status) in [
+        ("forge", &ours, "wrong", 401),
+        ("forge", &ours, "", 401),
+        ("other", &ours, "s3cret", 401),
+        ("a%2Fb", &ours, "s3cret", 401),
+        ("forge", &closed("https://git.test/o/other"), "s3cret", 204),
+        ("forge", &closed("https://elsewhere.test/o/r"), "s3cret", 204),
+        ("forge", &json!({"action": "opened", "issue": {"number": 1}}), "s3cret", 204),
+    ] {
+        assert_eq!(send(&stand, name, body, key).await, status, "{name} {body} {key}");
+        assert!(!stand.step().await, "{name} {body} {key}");
+    }
+    assert_eq!(send(&stand, "forge", &ours, "s3cret").await, 202);
+    stand.work().await;
+    assert_eq!(stand.forge.looks(), 1, "the host was looked at before the planned time");
+    let state = stand.get(crate::pipelines::CARTS).await.json();
+    assert_eq!(state["environments"][1]["promotion"]["phase"], "created", "the webhook's claim is not believed");
+}
+
+#[tokio::test]
+async fn a_host_that_asks_for_patience_is_not_looked_at_earlier() {
+    let secrets = Known::default().with("default/hook", r#"{"secret": "s3cret"}"#);
+    let mut stand = Stand::with_secrets(Limits::default(), Duration::ZERO, secrets);
+    stand.manifests(HOST).await;
+    begin(&mut stand, BY_REQUEST).await;
+    let later = stand.world.now() + keelway_domain::time::Span::minutes(10);
+    stand.forge.0.lock().unwrap().not_before = Some(later);
+    for looks in [1, 1] {
+        assert_eq!(send(&stand, "forge", &closed("https://git.test/o/r"), "s3cret").await, 202);
+        stand.work().await;
+        assert_eq!(stand.forge.looks(), looks);
+    }
+}
