@@ -63,6 +63,9 @@ def parser():
     logs = verb("logs", "print what the functions logged", stack=True)
     logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "sweep", "dead-letters"])
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
+    secret = verb("secret", "store a secret of a stack", stack=True)
+    secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it")
+    secret.add_argument("text", help="what it holds, such as {\"token\": \"...\"}")
     verb("actions", "print which actions the template allows each function, as JSON")
     verb("recorded", "print which actions each function used, and which were denied, as JSON",
          stack=True)
@@ -86,6 +89,8 @@ def run_in_venv(options):
         return show(stack.deploy(state, options.stack, options.functions, dict(options.parameter), options.endpoint))
     if options.verb == "undeploy":
         return stack.undeploy(state, options.stack, options.endpoint)
+    if options.verb == "secret":
+        return stack.store_secret(state, f"{options.stack}/{options.name}", options.text)
     if options.verb == "env":
         return show(stack.environment(state, options.stack)) if options.json else print(stack.exports(state, options.stack))
     if options.verb == "outputs":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop with commands a person could type.
+"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop and examples/promotions with commands a person could
+type.
 
 While the deliveries run, `keelway watch` is the only one that writes to the terminal. Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import promote  # noqa: E402
 from keelway_local import processes, server  # noqa: E402
 from keelway_local.common import ROOT, Problem, State, say  # noqa: E402
 
@@ -187,6 +189,7 @@ def run(state):
     deliveries = play(env)
     say("")
     keelway(env, "get", "environments", "--project", PROJECT)
+    promote.run(state, {**env, "KEELWAY_STACK": STACK}, target(), keelway, cloud)
     some = next(iter(deliveries))[:8]
     say(f"""
 The stack and its executors stay up. Where to look next:
@@ -194,6 +197,7 @@ The stack and its executors stay up. Where to look next:
   keelway watch --log {some}   one delivery again, with every event
   keelway get sequences --project {PROJECT}   all of them
   {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
+  keelway pipeline status podinfo -n shop   the pipeline; its git host ended with this program
   make logs   what the functions logged
   make down   end it all""")
 

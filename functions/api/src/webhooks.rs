@@ -39,12 +39,9 @@ pub async fn wake<P: Ports + Secrets + 'static>(
     let body = json_body(request).await?;
     let pairs: Vec<(&str, &str)> = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
     let about = webhook(form, &pairs, &body, &text(secret.expose())).map_err(|_| refusal())?;
-    // A host can only wake its own repositories.
-    let Some(about) = about.filter(|about| about.repository.host().eq_ignore_ascii_case(&host.host)) else {
-        return Ok(StatusCode::NO_CONTENT);
-    };
+    let Some(about) = about else { return Ok(StatusCode::NO_CONTENT) };
     let mut looked = false;
-    for url in urls(&about.repository) {
+    for url in urls(&host.host, &about.repository) {
         looked |= api.promotions().look_at(&url).await?;
     }
     Ok(if looked { StatusCode::ACCEPTED } else { StatusCode::NO_CONTENT })
@@ -59,17 +56,19 @@ fn text(secret: &str) -> String {
     }
 }
 
-/// What pipelines may call a repository: Bitbucket Server has two forms of URLs.
-fn urls(repository: &Repository) -> Vec<String> {
-    let url = repository.url();
-    let mut all = vec![url.trim_end_matches(".git").to_owned()];
+/// What pipelines may call a repository of a registered host. The host may call itself something else, behind a proxy for example, and so
+/// can wake only its own repositories. Bitbucket Server has two forms of URLs.
+fn urls(host: &str, repository: &Repository) -> Vec<String> {
+    let path = repository.url().split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
+    let path = path.trim_end_matches(".git");
     let (owner, name) = (repository.owner(), repository.name());
-    if let Some(base) = url.strip_suffix(&format!("/projects/{owner}/repos/{name}")) {
-        all.push(format!("{base}/scm/{owner}/{name}"));
-        all.push(format!("{base}/scm/{}/{name}", owner.to_lowercase()));
-        all.dedup();
+    let mut paths = vec![path.to_owned()];
+    if let Some(base) = path.strip_suffix(&format!("projects/{owner}/repos/{name}")) {
+        paths.push(format!("{base}scm/{owner}/{name}"));
+        paths.push(format!("{base}scm/{}/{name}", owner.to_lowercase()));
+        paths.dedup();
     }
-    all
+    paths.iter().flat_map(|path| [format!("https://{host}/{path}"), format!("https://{host}/{path}.git")]).collect()
 }
 
 #[cfg(test)]
@@ -78,10 +77,11 @@ mod tests {
 
     #[test]
     fn bitbuckets_repositories_have_two_forms_of_urls() {
-        let repository = Repository::parse(Form::BitbucketServer, "https://git.test/projects/SHOP/repos/apps").unwrap();
-        let expected =
-            ["https://git.test/projects/SHOP/repos/apps", "https://git.test/scm/SHOP/apps", "https://git.test/scm/shop/apps"];
-        assert_eq!(urls(&repository), expected);
+        let repository = Repository::parse(Form::BitbucketServer, "https://inside.test/projects/SHOP/repos/apps").unwrap();
+        let urls = urls("git.test", &repository);
+        let expected = ["projects/SHOP/repos/apps", "scm/SHOP/apps", "scm/shop/apps"];
+        let expected = expected.map(|path| [format!("https://git.test/{path}"), format!("https://git.test/{path}.git")]);
+        assert_eq!(urls, expected.concat());
         assert_eq!((text(r#"{"secret": "s"}"#), text(" s\n"), text(r#"{"other": "s"}"#)), ("s".into(), "s".into(), String::new()));
     }
 }

@@ -217,6 +217,15 @@ def deploy(state, name, functions, parameters, endpoint=None):
     return outputs
 
 
+def store_secret(state, name, text):
+    """Stores a secret, or its new text."""
+    secrets = client("secretsmanager", server.endpoint(state))
+    try:
+        secrets.create_secret(Name=name, SecretString=text)
+    except secrets.exceptions.ResourceExistsException:
+        secrets.put_secret_value(SecretId=name, SecretString=text)
+
+
 def undeploy(state, name, endpoint=None):
     """Deletes the stack, and the table that a deleted stack leaves behind (this is a test world)."""
     endpoint = endpoint or server.endpoint(state)
