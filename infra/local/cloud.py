@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from keelway_local import environment, recorder, server  # noqa: E402
 from keelway_local.common import ROOT, Problem, State  # noqa: E402
 
-IN_VENV = {"deploy", "undeploy", "env", "logs", "outputs", "actions"}
+IN_VENV = {"deploy", "undeploy", "env", "secret", "logs", "outputs", "actions"}
 
 
 def key_value(text):

@@ -42,12 +42,20 @@ class Host:
         return self.ask("GET", f"repositories/{REPOSITORY}/pulls")
 
 
-def start_host(state, programs):
-    """A fresh host for every run: its token and its address are its own."""
+def keys(state):
+    """Token of the host and secret of its webhooks. They stay the same, because functions remember secrets for minutes."""
+    known = state.read("githost.json", {})
+    if not known:
+        known = {"token": secrets.token_hex(20), "webhook": secrets.token_hex(20)}
+        state.write("githost.json", known)
+    return known
+
+
+def start_host(state, programs, token):
+    """A fresh host for every run."""
     directory = state.path("githost")
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    token = secrets.token_hex(20)
     # The pipe stays open as long as this program runs: the host ends with it.
     host = subprocess.Popen([str(programs / "keelway-githost"), "--directory", str(directory)], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=open(state.path("githost.log"), "w"), text=True,
@@ -55,7 +63,7 @@ def start_host(state, programs):
     line = host.stdout.readline()
     if not line:
         raise Problem(f"the git host did not start: {state.path('githost.log')} says why")
-    return host, json.loads(line), token
+    return host, json.loads(line)
 
 
 def manifest(state, api):
@@ -75,19 +83,19 @@ spec:
 
 def prepare(state, env, programs, keelway, cloud):
     """Host, repository, secrets and manifests; the host with its process."""
-    process, ready, token = start_host(state, programs)
+    known = keys(state)
+    process, ready = start_host(state, programs, known["token"])
     host = Host(ready["url"], None)
-    signing = secrets.token_hex(20)
     files = {str(path.relative_to(EXAMPLE / "repository")): path.read_text()
              for path in sorted((EXAMPLE / "repository").rglob("*.yaml"))}
     owner, name = REPOSITORY.split("/")
     made = host.ask("POST", "repositories", {
         "owner": owner, "name": name, "private": True, "files": files,
-        "webhook": {"url": f"{env['KEELWAY_API'].rstrip('/')}/v1/webhooks/local", "secret": signing}})
+        "webhook": {"url": f"{env['KEELWAY_API'].rstrip('/')}/v1/webhooks/local", "secret": known["webhook"]}})
     host.directory = made["git"]
     say(f"a git host with {REPOSITORY}: {host.url} (git clone {host.directory})")
-    cloud(state, "secret", f"{NAMESPACE}/git", json.dumps({"token": token}), "--stack", env["KEELWAY_STACK"])
-    cloud(state, "secret", "default/webhook", signing, "--stack", env["KEELWAY_STACK"])
+    cloud(state, "secret", f"{NAMESPACE}/git", json.dumps({"token": known["token"]}), "--stack", env["KEELWAY_STACK"])
+    cloud(state, "secret", "default/webhook", known["webhook"], "--stack", env["KEELWAY_STACK"])
     keelway(env, "apply", "-f", os.path.relpath(manifest(state, ready["api"]), ROOT), "-f",
             str((EXAMPLE / "pipeline.yaml").relative_to(ROOT)))
     return process, host
