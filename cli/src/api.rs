@@ -133,7 +133,8 @@ impl Api {
         let url = self.url(path, query);
         let bytes = self.bytes(method, &url, &body).await?;
         let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
-        let odd = |error: serde_json::Error| ApiError::Odd { url: without_query(&url), status: StatusCode::OK, text: error.to_string() };
+        let odd =
+            |error: serde_json::Error| ApiError::Odd { url: without_query(&url), status: StatusCode::OK, text: error.to_string() };
         serde_json::from_slice(text).map_err(odd)
     }
 

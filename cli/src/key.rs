@@ -35,7 +35,8 @@ pub fn read(file: &Path, id: Option<&str>, now: Timestamp) -> Result<Key, CliErr
             None => keys.current(now),
         };
         let which = id.map_or_else(|| "no key".to_owned(), |id| format!("no key {id:?}"));
-        let (id, key) = found.ok_or_else(|| usage(&format!("holds {which} that is still valid: look at `id` and `notAfter` in it")))?;
+        let (id, key) =
+            found.ok_or_else(|| usage(&format!("holds {which} that is still valid: look at `id` and `notAfter` in it")))?;
         return Ok(Key { id: id.to_owned(), key: key.to_owned() });
     }
     let key = text.trim_end_matches(['\r', '\n']);

@@ -64,7 +64,8 @@ pub fn runs(environment: &EnvironmentState) -> String {
     if let Some(healthy) = &environment.healthy {
         return revision(&healthy.revision);
     }
-    let mut revisions: Vec<String> = environment.targets.iter().filter_map(|target| Some(revision(target.revision.as_ref()?))).collect();
+    let mut revisions: Vec<String> =
+        environment.targets.iter().filter_map(|target| Some(revision(target.revision.as_ref()?))).collect();
     revisions.dedup();
     revisions.join(", ")
 }
@@ -86,8 +87,9 @@ pub fn health(environment: &EnvironmentState) -> String {
 /// What is wrong with the targets of an environment.
 pub fn fault(environment: &EnvironmentState) -> Option<String> {
     environment.targets.iter().find_map(|target| {
+        let error = one_line(target.error.as_ref()?, 160);
         let at = target.cluster.as_ref().map(|cluster| format!("{cluster} ")).unwrap_or_default();
-        Some(format!("{at}{}: {}", target.namespace, one_line(target.error.as_ref()?, 160)))
+        Some(if environment.targets.len() == 1 { error } else { format!("{at}{}: {error}", target.namespace) })
     })
 }
 
@@ -212,10 +214,16 @@ fn hints(state: &PipelineState) -> Vec<Hint> {
         let subject = format!("{} {}", state.name, revision(&promotion.revision));
         match (promotion.phase.as_str(), promotion.reason.as_str()) {
             ("waiting", "Held") => {
-                hints.push(Hint { command: format!("keelway pipeline release {of} {name}"), about: format!("{subject} may go to {name}") });
+                hints.push(Hint {
+                    command: format!("keelway pipeline release {of} {name}"),
+                    about: format!("{subject} may go to {name}"),
+                });
             }
             ("failed", _) if promotion.retry_at.is_none() => {
-                hints.push(Hint { command: format!("keelway pipeline retry {of} {name}"), about: format!("{subject} failed for {name}") });
+                hints.push(Hint {
+                    command: format!("keelway pipeline retry {of} {name}"),
+                    about: format!("{subject} failed for {name}"),
+                });
             }
             ("succeeded", _) if promotion.completed => {
                 let about = format!("{name} does not run {} any more", revision(&promotion.revision));

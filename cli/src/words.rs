@@ -36,9 +36,9 @@ pub fn is_revision(revision: &str, given: &str) -> bool {
 
 /// Where the digest at the end of a revision begins: at least 20 hexadecimal digits.
 fn digest(revision: &str) -> Option<usize> {
-    let place = revision.rfind(|c: char| !c.is_ascii_hexdigit()).map_or(0, |place| {
-        place + revision[place..].chars().next().map_or(0, char::len_utf8)
-    });
+    let place = revision
+        .rfind(|c: char| !c.is_ascii_hexdigit())
+        .map_or(0, |place| place + revision[place..].chars().next().map_or(0, char::len_utf8));
     (revision.len() - place >= 20).then_some(place)
 }
 
@@ -106,7 +106,12 @@ mod tests {
             assert!(is_revision(&long, short) && is_revision(&long, &long));
         }
         let long = format!("main@sha1:{sha}");
-        assert!(is_revision(&long, "63bf72617") && !is_revision(&long, "63bf726") && !is_revision(&long, "main") && !is_revision("1.4.0", "1.4"));
+        assert!(
+            is_revision(&long, "63bf72617")
+                && !is_revision(&long, "63bf726")
+                && !is_revision(&long, "main")
+                && !is_revision("1.4.0", "1.4")
+        );
     }
 
     #[test]

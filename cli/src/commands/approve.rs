@@ -2,8 +2,8 @@
 
 use super::environments;
 use super::find;
-use super::pipelines::{self, decide::Decision};
 use super::pages::all_events;
+use super::pipelines::{self, decide::Decision};
 use crate::api::Api;
 use crate::args::{Awaiting, Decide, Format, Scope};
 use crate::board;
@@ -170,7 +170,9 @@ async fn refuse_unnamed(api: &Api, what: &Decide, verdict: Verdict) -> Result<()
     let tables: Vec<String> = tables.iter().filter(|table| !table.is_empty()).map(|table| table.render(&look())).collect();
     let n = open.len() + promotions.len();
     let waits = if n == 1 { "one waits".into() } else { format!("{n} wait") };
-    let say = format!("{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} PIPELINE/ENVIRONMENT");
+    let say = format!(
+        "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION]"
+    );
     Err(CliError::Failed(format!("{say}\n{}", tables.join("\n"))))
 }
 

@@ -56,7 +56,10 @@ pub async fn observe(api: impl Fn() -> Result<Api, CliError>, what: &Observe) ->
 fn documents(file: &files::Text) -> Result<Vec<Value>, CliError> {
     let unreadable = |error: serde_saphyr::Error| {
         let text = crate::output::one_line(&error.to_string(), 300);
-        CliError::Usage(format!("{} is neither YAML nor JSON: {text}", if file.name == "-" { "standard input" } else { &file.name }))
+        CliError::Usage(format!(
+            "{} is neither YAML nor JSON: {text}",
+            if file.name == "-" { "standard input" } else { &file.name }
+        ))
     };
     let documents: Vec<Value> = serde_saphyr::from_multiple(&file.text).map_err(unreadable)?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())

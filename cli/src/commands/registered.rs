@@ -22,7 +22,8 @@ pub async fn clusters(api: &Api, what: &GetNamed) -> Result<(), CliError> {
     let format = what.output.format;
     let Some(name) = &what.name else {
         let namespace = what.namespace.namespace.as_str();
-        let empty = format!("there is no cluster in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
+        let empty =
+            format!("there is no cluster in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
         return listed(api, "clusters", namespace, format, &empty).await;
     };
     let of = Address::of(name, &what.namespace);
@@ -78,7 +79,9 @@ fn table(items: &[Registered], format: Format) -> Table {
             &["NAME", "TYPE", "HOST", "API", "SECRET", "WEBHOOK SECRET", "APPLIED", "VERSION"],
         ),
         (false, false) => (&["server", "secret"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "AGE"]),
-        (false, true) => (&["server", "secret", "interval"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "INTERVAL", "APPLIED", "VERSION"]),
+        (false, true) => {
+            (&["server", "secret", "interval"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "INTERVAL", "APPLIED", "VERSION"])
+        }
     };
     let mut table = Table::new(head);
     for item in items {

@@ -83,7 +83,10 @@ pub async fn of_verb(api: &Api, what: &Decide, mut decision: Decision<'_>) -> Re
         (what.older, "--older"),
     ];
     if let Some((_, flag)) = given.iter().find(|(given, _)| *given) {
-        let text = format!("{flag} narrows approvals of sequences, but {}/{} is a promotion: leave it out", decision.of, decision.environment);
+        let text = format!(
+            "{flag} narrows approvals of sequences, but {}/{} is a promotion: leave it out",
+            decision.of, decision.environment
+        );
         return Err(CliError::Usage(text));
     }
     decision.message = &what.message;
@@ -169,12 +172,20 @@ fn none(state: &PipelineState, what: &Decision<'_>, clock: Option<Timestamp>) ->
     let stands = match promotion {
         Some(promotion) => {
             let since = age(promotion.attempted_at.as_ref().unwrap_or(&promotion.since), clock);
-            let since = if since.is_empty() { since } else { format!(" since {since}") };
-            format!("the promotion of {} is {}{since}: {}", revision(&promotion.revision), promotion.phase, promotion.message)
+            let since = if since.is_empty() { since } else { format!(" for {since}") };
+            format!(
+                "the promotion of {} is in phase {}{since}: {}",
+                revision(&promotion.revision),
+                promotion.phase,
+                promotion.message
+            )
         }
         None if state.run.is_none() => "no revision is carried through yet".to_owned(),
         None => "no promotion into it is needed yet".to_owned(),
     };
     let of = &what.of;
-    format!("nothing waits for approval for {} of {of}{waited}: {stands}. What it waits for: keelway pipeline explain {of}", what.environment)
+    format!(
+        "nothing waits for approval for {} of {of}{waited}: {stands}. What it waits for: keelway pipeline explain {of}",
+        what.environment
+    )
 }

@@ -38,18 +38,32 @@ pub async fn explain(api: &Api, what: &PipelineExplain) -> Result<(), CliError> 
 }
 
 fn lines(explanation: &Explanation, look: &Look) -> Vec<String> {
-    let now = Timestamp::parse(&explanation.now);
     let carried = explanation.revision.as_deref().map_or_else(|| "no revision yet".to_owned(), revision);
     let mut lines = vec![format!("{}/{}  {carried}", explanation.namespace, explanation.name)];
     let width = explanation.environments.iter().map(|one| columns(&one.environment)).max().unwrap_or(0);
     for one in &explanation.environments {
-        lines.extend(environment(one, width, now, look));
+        lines.extend(environment(explanation, one, width, look));
     }
     lines
 }
 
+/// The command that would do what has to happen, if one can.
+fn command(of: &str, carried: &str, one: &Explained) -> Option<String> {
+    let environment = &one.environment;
+    match one.reason.as_str() {
+        "ApprovalNeeded" => Some(format!("keelway approve {of}/{environment}@{carried}")),
+        "Suspended" => Some(format!("keelway pipeline resume {of}")),
+        "Held" => Some(format!("keelway pipeline release {of} {environment}")),
+        _ if one.remedy.contains("retry") => Some(format!("keelway pipeline retry {of} {environment}")),
+        _ => None,
+    }
+}
+
 /// A sentence about an environment, and below it what would have to happen, and when.
-fn environment(one: &Explained, width: usize, now: Option<Timestamp>, look: &Look) -> Vec<String> {
+fn environment(explanation: &Explanation, one: &Explained, width: usize, look: &Look) -> Vec<String> {
+    let now = Timestamp::parse(&explanation.now);
+    let of = format!("{}/{}", explanation.namespace, explanation.name);
+    let carried = explanation.revision.as_deref().map(revision).unwrap_or_default();
     let mark = match one.reason.as_str() {
         _ if one.done => Mark::Pass,
         "ApprovalNeeded" | "Suspended" | "Held" | "PullRequestOpen" => Mark::Held,
@@ -59,15 +73,19 @@ fn environment(one: &Explained, width: usize, now: Option<Timestamp>, look: &Loo
     let message = if one.done { "runs it, and is healthy".to_owned() } else { one_line(&one.message, 1000) };
     let opens = one.opens.as_deref().and_then(Timestamp::parse).map(|opens| {
         let left = now.map(|now| format!(", in {}", span((opens - now).0))).unwrap_or_default();
-        format!("opens: {}{left}", local(opens))
+        let word = if ["Soaking", "WindowClosed", "Closing"].contains(&one.reason.as_str()) { "opens" } else { "goes on" };
+        format!("{word} {}{left}", local(opens))
     });
-    let remedy = (!one.remedy.is_empty()).then(|| format!("needs: {}", one_line(&one.remedy, 1000)));
+    let arrow = if look.ascii { "->" } else { "→" };
+    let remedy = (!one.remedy.is_empty()).then(|| format!("{arrow} {}", one_line(&one.remedy, 1000)));
+    let command = command(&of, &carried, one).map(|command| format!("{arrow} {command}"));
     let sign = mark.sign(look.ascii);
     let head = format!("{}  {}", padded(&one.environment, width), look.paint(mark.colour(), sign));
     let indent = width + 2 + columns(sign) + 1;
     let room = look.width.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(NARROWEST));
-    let texts = std::iter::once(message).chain(remedy).chain(opens).filter(|text| !text.is_empty());
-    let mut lines: Vec<String> = texts.flat_map(|text| wrapped(&text, room)).map(|line| format!("{}{line}", " ".repeat(indent))).collect();
+    let texts = std::iter::once(message).chain(opens).chain(remedy).chain(command).filter(|text| !text.is_empty());
+    let mut lines: Vec<String> =
+        texts.flat_map(|text| wrapped(&text, room)).map(|line| format!("{}{line}", " ".repeat(indent))).collect();
     match lines.first_mut() {
         Some(first) => *first = format!("{head} {}", first.trim_start()),
         None => lines.push(head),

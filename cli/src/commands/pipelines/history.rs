@@ -73,7 +73,18 @@ fn what(promotion: &PromotionState) -> String {
 
 fn wide(all: &[PastPromotion]) -> Table {
     let mut table = Table::new(&[
-        "AT", "ENVIRONMENT", "REVISION", "PHASE", "REASON", "SINCE", "RUN", "ATTEMPTS", "APPROVED BY", "PULL REQUEST", "CONTEXT", "MESSAGE",
+        "AT",
+        "ENVIRONMENT",
+        "REVISION",
+        "PHASE",
+        "REASON",
+        "SINCE",
+        "RUN",
+        "ATTEMPTS",
+        "APPROVED BY",
+        "PULL REQUEST",
+        "CONTEXT",
+        "MESSAGE",
     ]);
     for PastPromotion { environment, at, promotion } in all {
         let by: Vec<&str> = promotion.approvals.iter().map(|actor| actor.by.as_str()).collect();
@@ -112,7 +123,11 @@ pub async fn pull_requests(api: &Api, what: &PipelineShow) -> Result<(), CliErro
         return Ok(());
     }
     let wide = format == Format::Wide;
-    let head = if wide { vec!["ENVIRONMENT", "REVISION", "NUMBER", "STATE", "URL", "BRANCH", "REPOSITORY"] } else { vec!["ENVIRONMENT", "REVISION", "STATE", "URL"] };
+    let head = if wide {
+        vec!["ENVIRONMENT", "REVISION", "NUMBER", "STATE", "URL", "BRANCH", "REPOSITORY"]
+    } else {
+        vec!["ENVIRONMENT", "REVISION", "STATE", "URL"]
+    };
     let mut table = Table::new(&head);
     for one in &open.pull_requests {
         let state = match (one.closing, one.request.mergeable) {

@@ -83,7 +83,8 @@ pub async fn list(api: &Api, namespace: &ProjectName, limit: u32, format: Format
     }
     let more_hint = format!("there are more: give a --limit above {limit}");
     if format == Format::Wide || entries.is_empty() {
-        let empty = format!("there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
+        let empty =
+            format!("there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
         get::print(&wide(&entries), format, &empty)?;
     } else {
         let states = states(api, &entries).await?;
@@ -98,7 +99,8 @@ pub async fn list(api: &Api, namespace: &ProjectName, limit: u32, format: Format
 }
 
 fn wide(entries: &[PipelineEntry]) -> Table {
-    let mut table = Table::new(&["NAMESPACE", "NAME", "RUN", "REVISION", "SUSPENDED", "REASON", "MESSAGE", "ENVIRONMENTS", "APPLIED"]);
+    let mut table =
+        Table::new(&["NAMESPACE", "NAME", "RUN", "REVISION", "SUSPENDED", "REASON", "MESSAGE", "ENVIRONMENTS", "APPLIED"]);
     for entry in entries {
         table.row(vec![
             entry.namespace.clone(),

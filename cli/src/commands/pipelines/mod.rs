@@ -18,8 +18,8 @@ use crate::args::{Namespace, Pipeline, Place};
 use crate::error::CliError;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::promotions::PipelineState;
 use keelway_wire::http::promotions::ApprovalDecision::{Approve, Reject};
+use keelway_wire::http::promotions::PipelineState;
 
 /// Where something is: a namespace and a name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -44,7 +44,9 @@ pub fn show(state: &PipelineState, now: Option<Timestamp>, format: Format) -> Re
         for row in board::rows(&[pipeline::line(state, now)], &unlimited) {
             say(&row)?;
         }
+        say("")?;
         say(&targets(state).render(&unlimited))?;
+        say("")?;
         return say(&promotions(state).render(&unlimited));
     }
     lines(state, now, &look).iter().try_for_each(|line| say(line))
@@ -81,7 +83,14 @@ fn environments(state: &PipelineState, now: Option<Timestamp>) -> Table {
         let since = environment.healthy.as_ref().map(|healthy| age(&healthy.since, now)).unwrap_or_default();
         let promotion = current(state, environment);
         let phase = promotion.map(|promotion| promotion.phase.clone()).unwrap_or_default();
-        table.row(vec![environment.name.clone(), runs(environment), health(environment), since, phase, what(environment, promotion)]);
+        table.row(vec![
+            environment.name.clone(),
+            runs(environment),
+            health(environment),
+            since,
+            phase,
+            what(environment, promotion),
+        ]);
     }
     table
 }
@@ -97,13 +106,14 @@ fn what(environment: &EnvironmentState, promotion: Option<&PromotionState>) -> S
     let by: Vec<&str> = approvals.iter().map(|actor| actor.by.as_str()).filter(|by| !by.is_empty()).collect();
     let approved = (!by.is_empty()).then(|| format!("approved by {}", by.join(", ")));
     let message = promotion.map(|promotion| promotion.message.clone()).filter(|message| !message.is_empty());
-    let parts = [fault(environment), message, approved, hold.filter(|_| promotion.is_none_or(|promotion| promotion.reason != "Held"))];
+    let parts =
+        [fault(environment), message, approved, hold.filter(|_| promotion.is_none_or(|promotion| promotion.reason != "Held"))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// The pull requests and sequences that are open. An address is for copying: it is not cut.
 fn open(state: &PipelineState, look: &Look) -> Vec<String> {
-    let width = state.environments.iter().map(|environment| columns(&environment.name)).max().unwrap_or(0);
+    let width = state.environments.iter().map(|environment| columns(&environment.name)).max().unwrap_or(0).max("ENVIRONMENT".len());
     let one = |environment: &EnvironmentState, promotion: &PromotionState, closing: bool| {
         let words = match (&promotion.pull_request, &promotion.keptn_context) {
             (Some(request), _) => format!("pull request {}  {}", request.number, one_line(&request.url, 2000)),
@@ -116,7 +126,10 @@ fn open(state: &PipelineState, look: &Look) -> Vec<String> {
     let of = |environment: &EnvironmentState| {
         let current = current(state, environment).filter(|promotion| promotion.phase == "created");
         let current = current.and_then(|promotion| one(environment, promotion, false));
-        current.into_iter().chain(environment.closing.iter().filter_map(|promotion| one(environment, promotion, true))).collect::<Vec<_>>()
+        current
+            .into_iter()
+            .chain(environment.closing.iter().filter_map(|promotion| one(environment, promotion, true)))
+            .collect::<Vec<_>>()
     };
     state.environments.iter().flat_map(of).collect()
 }
@@ -140,7 +153,8 @@ fn targets(state: &PipelineState) -> Table {
 }
 
 fn promotions(state: &PipelineState) -> Table {
-    let mut table = Table::new(&["ENVIRONMENT", "STRATEGY", "MANUAL", "RUN", "REVISION", "PHASE", "REASON", "ATTEMPTS", "SINCE", "MESSAGE"]);
+    let mut table =
+        Table::new(&["ENVIRONMENT", "STRATEGY", "MANUAL", "RUN", "REVISION", "PHASE", "REASON", "ATTEMPTS", "SINCE", "MESSAGE"]);
     for environment in &state.environments {
         let text = |of: fn(&PromotionState) -> String| environment.promotion.as_ref().map(of).unwrap_or_default();
         table.row(vec![

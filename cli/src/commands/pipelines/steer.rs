@@ -59,7 +59,8 @@ fn target(what: &Pipeline) -> (Option<&str>, Option<&str>) {
 
 /// The revision that a short form means; a text that stands for none that is known is taken as it is.
 fn whole(state: &PipelineState, given: &str) -> Result<String, CliError> {
-    let mut known: Vec<&str> = state.latest_revision.as_deref().into_iter().chain(state.run.as_ref().map(|run| run.revision.as_str())).collect();
+    let mut known: Vec<&str> =
+        state.latest_revision.as_deref().into_iter().chain(state.run.as_ref().map(|run| run.revision.as_str())).collect();
     for environment in &state.environments {
         known.extend(environment.healthy.as_ref().map(|healthy| healthy.revision.as_str()));
         known.extend(environment.promotion.as_ref().map(|promotion| promotion.revision.as_str()));
@@ -72,7 +73,11 @@ fn whole(state: &PipelineState, given: &str) -> Result<String, CliError> {
         _ if known.contains(&given) => Ok(given.to_owned()),
         [] => Ok(given.to_owned()),
         [one] => Ok((*one).to_owned()),
-        several => Err(CliError::Failed(format!("{} revisions are like {given}: give one of {} in full", several.len(), several.join(", ")))),
+        several => Err(CliError::Failed(format!(
+            "{} revisions are like {given}: give one of {} in full",
+            several.len(),
+            several.join(", ")
+        ))),
     }
 }
 
@@ -90,7 +95,9 @@ fn told(of: &Address, request: &CommandRequest, answer: &CommandAnswer) -> Strin
         "resume" => format!("resumed: {of}"),
         "hold" => format!("held: {environment} of {of}{}", asked.map(|asked| format!(" on {asked}")).unwrap_or_default()),
         "release" => format!("released: {environment} of {of}"),
-        "abandon" if environment.is_empty() => format!("abandoned: {} of {of} is promoted nowhere any more", asked.unwrap_or_default()),
+        "abandon" if environment.is_empty() => {
+            format!("abandoned: {} of {of} is promoted nowhere any more", asked.unwrap_or_default())
+        }
         "abandon" => format!("abandoned: {}", subject(asked)),
         "retry" => format!("retried: {}", subject(promoted)),
         _ => format!("aborted: {}", subject(promoted)),
@@ -98,7 +105,8 @@ fn told(of: &Address, request: &CommandRequest, answer: &CommandAnswer) -> Strin
     if !answer.done {
         return format!("{done}, but it is not in the state yet; see: keelway pipeline status {of}");
     }
-    let message = answer.promotion.as_ref().filter(|_| request.command == "retry").map(|promotion| one_line(&promotion.message, 200));
+    let message =
+        answer.promotion.as_ref().filter(|_| request.command == "retry").map(|promotion| one_line(&promotion.message, 200));
     match message.filter(|message| !message.is_empty()) {
         Some(message) => format!("{done}: {message}"),
         None => done,
