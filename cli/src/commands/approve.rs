@@ -3,7 +3,7 @@
 use super::environments;
 use super::find;
 use super::pages::all_events;
-use super::pipelines::{self, decide::Decision};
+use super::pipelines::{self, decide};
 use crate::api::Api;
 use crate::args::{Awaiting, Decide, Format, Scope};
 use crate::board;
@@ -17,7 +17,7 @@ use keelway_domain::names::{Context, ProjectName, ServiceName, StageName};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::ApprovalDecision;
-use keelway_wire::http::{Decided, EnvironmentState, ExecutionState, SequencePage, SequenceState, Verdict};
+use keelway_wire::http::{Decided, Decision, EnvironmentState, ExecutionState, SequencePage, SequenceState, Verdict};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -121,8 +121,9 @@ pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), Cl
                 Verdict::Decline => ApprovalDecision::Reject,
             };
             let revision = revision.as_deref();
-            let decision = Decision { of, environment, revision, verdict, message: &what.message, by: &what.by, wait: what.wait };
-            return pipelines::decide::of_verb(api, what, decision).await;
+            let decision =
+                decide::Decision { of, environment, revision, verdict, message: &what.message, by: &what.by, wait: what.wait };
+            return decide::of_verb(api, what, decision).await;
         }
         Some(Awaiting::Sequence(context)) => Some(context),
         None => what.context.as_ref(),
@@ -136,7 +137,7 @@ pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), Cl
     if verdict == Verdict::Approve && !what.older {
         refuse_older(api, &approval, &id).await?;
     }
-    let decision = json!(keelway_wire::http::Decision { decision: verdict, message: what.message.clone(), by: what.by.clone() });
+    let decision = json!(Decision { decision: verdict, message: what.message.clone(), by: what.by.clone() });
     let path = ["project", project, "approval", context, approval.id()];
     let decided: Decided = api.post(&path, &decision).await?;
     let done = match verdict {
@@ -173,7 +174,7 @@ async fn refuse_unnamed(api: &Api, what: &Decide, verdict: Verdict) -> Result<()
     let say = format!(
         "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION]"
     );
-    Err(CliError::Failed(format!("{say}\n{}", tables.join("\n"))))
+    Err(CliError::Failed(format!("{say}\n{}", tables.join("\n\n"))))
 }
 
 /// Refuses to put an older delivery behind a newer one.

@@ -216,6 +216,9 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         hint(&hints(&open));
     }
     if !promotions.is_empty() {
+        if !open.is_empty() {
+            say("")?;
+        }
         print(&pipelines::table(&promotions), format, "")?;
         hint(&pipelines::hints(&promotions));
     }
