@@ -2,9 +2,11 @@
 
 use crate::api_error::{ApiError, WAY_OUT};
 use crate::error::CliError;
+use crate::key::Key;
 use keelway_wire::http::Problem;
+use keelway_wire::signature::{self, Algorithm, Signed};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, IF_MATCH};
-use reqwest::{Method, Url};
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::Duration;
@@ -24,13 +26,29 @@ pub enum Body<'a> {
     Manifest(&'a str, Option<&'a str>),
 }
 
+/// What shows that a request is allowed.
+#[derive(Clone)]
+enum Authority {
+    Token(String),
+    Key(Key),
+}
+
 /// The API behind its base address.
 #[derive(Clone)]
 pub struct Api {
     http: reqwest::Client,
     base: Url,
-    token: String,
+    authority: Authority,
     pauses: &'static [Duration],
+}
+
+/// A setting that is there and not blank.
+fn given(text: Option<&str>) -> Option<String> {
+    text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn missing(what: &str, flag: &str, variable: &str) -> CliError {
+    CliError::Usage(format!("{what} is not known: {WAY_OUT}, or set {variable}, or give {flag}"))
 }
 
 impl Api {
@@ -39,13 +57,22 @@ impl Api {
     /// # Errors
     /// What is missing or not an address, and how to set it.
     pub fn new(api: Option<&str>, token: Option<&str>) -> Result<Self, CliError> {
-        let missing = |what: &str, flag: &str, variable: &str| {
-            CliError::Usage(format!("{what} is not known: {WAY_OUT}, or set {variable}, or give {flag}"))
-        };
-        let given = |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         let api = given(api).ok_or_else(|| missing("the API's address", "--api", "KEELWAY_API"))?;
         let token = given(token).ok_or_else(|| missing("the API's token", "--token", "KEELWAY_TOKEN"))?;
-        let base = base(&api)?;
+        Self::with(&api, Authority::Token(token))
+    }
+
+    /// For requests that are signed with a key, and have no token.
+    ///
+    /// # Errors
+    /// As [`Api::new`].
+    pub fn signed(api: Option<&str>, key: Key) -> Result<Self, CliError> {
+        let api = given(api).ok_or_else(|| missing("the API's address", "--api", "KEELWAY_API"))?;
+        Self::with(&api, Authority::Key(key))
+    }
+
+    fn with(api: &str, authority: Authority) -> Result<Self, CliError> {
+        let base = base(api)?;
         let builder = reqwest::Client::builder().connect_timeout(CONNECT).timeout(WHOLE);
         let builder = builder.user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")));
         // A proxy set for the world outside cannot reach this machine's loopback.
@@ -53,7 +80,7 @@ impl Api {
         let http = builder.build().map_err(|error| {
             CliError::Failed(format!("the HTTP client does not start: {}; look at this machine's certificates", innermost(&error)))
         })?;
-        Ok(Self { http, base, token, pauses: &PAUSES })
+        Ok(Self { http, base, authority, pauses: &PAUSES })
     }
 
     /// One attempt per call: for those who come again anyway.
@@ -82,7 +109,17 @@ impl Api {
         self.call(Method::POST, path, &[], Body::Json(body)).await
     }
 
-    /// Asks, and asks again where that may help: every request of this client is the same request when sent twice.
+    /// `GET` of a text.
+    ///
+    /// # Errors
+    /// As [`Api::call`].
+    pub async fn text(&self, path: &[&str]) -> Result<String, ApiError> {
+        let bytes = self.bytes(Method::GET, &self.url(path, &[]), &Body::None).await?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Asks, and asks again where that may help: every request of this client is the same request when sent twice. An empty answer is
+    /// read like `null`.
     ///
     /// # Errors
     /// No answer, a refusal, or an answer that is not of this API.
@@ -94,9 +131,17 @@ impl Api {
         body: Body<'_>,
     ) -> Result<T, ApiError> {
         let url = self.url(path, query);
+        let bytes = self.bytes(method, &url, &body).await?;
+        let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
+        let odd =
+            |error: serde_json::Error| ApiError::Odd { url: without_query(&url), status: StatusCode::OK, text: error.to_string() };
+        serde_json::from_slice(text).map_err(odd)
+    }
+
+    async fn bytes(&self, method: Method, url: &Url, body: &Body<'_>) -> Result<Vec<u8>, ApiError> {
         let mut pauses = self.pauses.iter();
         loop {
-            match self.once(&method, &url, &body).await {
+            match self.once(&method, url, body).await {
                 Err(error) if error.is_transient() => match pauses.next() {
                     Some(pause) => tokio::time::sleep(*pause).await,
                     None => return Err(error),
@@ -119,34 +164,54 @@ impl Api {
         url
     }
 
-    async fn once<T: DeserializeOwned>(&self, method: &Method, url: &Url, body: &Body<'_>) -> Result<T, ApiError> {
+    async fn once(&self, method: &Method, url: &Url, body: &Body<'_>) -> Result<Vec<u8>, ApiError> {
         let unreachable = |error: reqwest::Error| {
             let reason = if error.is_timeout() { "no answer in time".to_owned() } else { innermost(&error) };
             ApiError::Unreachable { url: self.base.to_string(), reason }
         };
-        let request = self.http.request(method.clone(), url.clone()).header("x-token", &self.token);
+        let request = self.http.request(method.clone(), url.clone());
         let request = request.header(ACCEPT, "application/json, application/problem+json");
-        let request = match body {
-            Body::None => request,
-            Body::Json(json) => request.json(json),
+        let (request, sent) = match body {
+            Body::None => (request, String::new()),
+            Body::Json(json) => (request.header(CONTENT_TYPE, "application/json"), json.to_string()),
             Body::Manifest(text, replaces) => {
                 let request =
                     replaces.iter().fold(request, |request, revision| request.header(IF_MATCH, format!("\"{revision}\"")));
-                request.header(CONTENT_TYPE, "application/yaml").body((*text).to_owned())
+                (request.header(CONTENT_TYPE, "application/yaml"), (*text).to_owned())
             }
         };
+        let request = self.authorised(request, (method, url, &sent));
+        let request = if sent.is_empty() { request } else { request.body(sent) };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let bytes = response.bytes().await.map_err(unreachable)?;
         let odd = |text: String| ApiError::Odd { url: without_query(url), status, text };
         if status.is_success() {
-            return serde_json::from_slice(&bytes).map_err(|error| odd(error.to_string()));
+            return Ok(bytes.to_vec());
         }
         match serde_json::from_slice::<Problem>(&bytes) {
             Ok(problem) => Err(ApiError::Refused(Box::new(Problem { status: status.as_u16(), ..problem }))),
             Err(_) if bytes.is_empty() => Err(odd("an empty body".into())),
             Err(_) => Err(odd(crate::output::one_line(&String::from_utf8_lossy(&bytes), 200))),
         }
+    }
+}
+
+impl Api {
+    /// With the token, or with a signature of its own: a nonce is good for one request.
+    fn authorised(&self, request: RequestBuilder, (method, url, body): (&Method, &Url, &str)) -> RequestBuilder {
+        let key = match &self.authority {
+            Authority::Token(token) => return request.header("x-token", token),
+            Authority::Key(key) => key,
+        };
+        // What comes before `/v1` is the way to the API, which does not see it.
+        let before = self.base.path().strip_suffix("/v1").unwrap_or_default();
+        let path = url.path().strip_prefix(before).unwrap_or(url.path());
+        let query = url.query().unwrap_or_default();
+        let asked = signature::Request { method: method.as_str(), path, query, body: body.as_bytes() };
+        let nonce = uuid::Uuid::now_v7().to_string();
+        let signed = Signed::new(&asked, key.parts(), Algorithm::default(), crate::commands::now(), &nonce);
+        signed.headers().into_iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 }
 

@@ -9,13 +9,16 @@ mod delivery;
 mod error;
 mod executor;
 mod findings;
+mod key;
 mod live;
 mod output;
 mod pairs;
+mod pipeline;
 mod table;
 mod terminal;
 mod timeline;
 mod words;
+mod zone;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! What goes to the terminal: whole lines, colours only where a person looks, nothing a terminal would obey.
 
+use crate::args::Format;
 use crate::error::CliError;
 use crate::terminal::Look;
 use std::io::Write;
@@ -14,13 +15,17 @@ pub fn say(line: &str) -> Result<(), CliError> {
     Ok(out.flush()?)
 }
 
-/// Prints JSON on standard output, indented.
+/// Prints data for programs on standard output: as YAML if that was asked for, otherwise as indented JSON.
 ///
 /// # Errors
 /// As [`say`].
-pub fn say_json(value: &impl serde::Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::Failed(format!("cannot write JSON: {error}")))?;
-    say(&text)
+pub fn say_data(value: &impl serde::Serialize, format: Format) -> Result<(), CliError> {
+    let text = if format == Format::Yaml {
+        serde_saphyr::to_string(value).map_err(|error| error.to_string())
+    } else {
+        serde_json::to_string_pretty(value).map_err(|error| error.to_string())
+    };
+    say(text.map_err(|error| CliError::Failed(format!("the answer cannot be written as text: {error}")))?.trim_end())
 }
 
 /// One line of at most `most` characters, without anything a terminal would obey.

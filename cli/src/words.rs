@@ -16,6 +16,32 @@ pub fn version(image: &str) -> String {
     name.split_once(':').map_or(name, |(_, tag)| tag).to_owned()
 }
 
+/// A revision with the first eight digits of its digest: `main@sha1:63bf7261…` is `main@63bf7261`. Others are as they are.
+pub fn revision(revision: &str) -> String {
+    match digest(revision) {
+        Some(place) => {
+            let before = &revision[..place];
+            let before = before.strip_suffix("sha1:").or_else(|| before.strip_suffix("sha256:")).unwrap_or(before);
+            format!("{before}{}", &revision[place..place + SHORT])
+        }
+        None => revision.to_owned(),
+    }
+}
+
+/// Whether `given` stands for a revision: as it is, as it is shown, or by at least eight digits of its digest.
+pub fn is_revision(revision: &str, given: &str) -> bool {
+    let digits = || digest(revision).is_some_and(|place| given.len() >= SHORT && revision[place..].starts_with(given));
+    revision == given || self::revision(revision) == given || digits()
+}
+
+/// Where the digest at the end of a revision begins: at least 20 hexadecimal digits.
+fn digest(revision: &str) -> Option<usize> {
+    let place = revision
+        .rfind(|c: char| !c.is_ascii_hexdigit())
+        .map_or(0, |place| place + revision[place..].chars().next().map_or(0, char::len_utf8));
+    (revision.len() - place >= 20).then_some(place)
+}
+
 /// The shortest beginnings that tell these contexts apart: of at least eight characters, or of 20 of a name that a person gave.
 pub fn short_ids(contexts: &[&str]) -> Vec<String> {
     let short = |context: &&str| {
@@ -61,6 +87,31 @@ mod tests {
         let images =
             ["registry.example/shop/carts:1.4.0", "localhost:5000/carts", "carts", "r/c:1@sha256:0123456789abcdef0123", "a:b"];
         assert_eq!(images.map(version), ["1.4.0", "carts", "carts", "0123456789ab", "b"]);
+    }
+
+    #[test]
+    fn revisions_are_as_short_as_they_can_be() {
+        let sha = "63bf726176d8e1a2b3c4d5e6f708192a3b4c5d6e";
+        for (long, short) in [
+            (format!("main@sha1:{sha}"), "main@63bf7261"),
+            (format!("1.4.0@sha256:{sha}{}", &sha[..24]), "1.4.0@63bf7261"),
+            (format!("main/{sha}"), "main/63bf7261"),
+            (sha.to_owned(), "63bf7261"),
+            ("1.4.0".into(), "1.4.0"),
+            ("feature/ü".into(), "feature/ü"),
+            ("deadbeef".into(), "deadbeef"),
+            (String::new(), ""),
+        ] {
+            assert_eq!(revision(&long), short);
+            assert!(is_revision(&long, short) && is_revision(&long, &long));
+        }
+        let long = format!("main@sha1:{sha}");
+        assert!(
+            is_revision(&long, "63bf72617")
+                && !is_revision(&long, "63bf726")
+                && !is_revision(&long, "main")
+                && !is_revision("1.4.0", "1.4")
+        );
     }
 
     #[test]

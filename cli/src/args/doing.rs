@@ -1,6 +1,6 @@
 //! What changes something: `trigger`, `approve`, `pause`, `send`, `shipyard`, `executor`.
 
-use super::values::{answerable, executor_name, length, name, wait};
+use super::values::{Awaiting, answerable, executor_name, length, name, wait};
 use super::{Output, Scope, Watching, examples};
 use crate::pairs;
 use clap::{Args as Group, Subcommand};
@@ -79,9 +79,9 @@ pub struct TriggerDelivery {
 /// `approve`, `decline`
 #[derive(Group)]
 pub struct Decide {
-    /// The context
-    #[arg(value_parser = name::<Context>, value_name = "CONTEXT")]
-    pub named: Option<Context>,
+    /// The context, or NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION] of a promotion [default: the only one that waits]
+    #[arg(value_parser = Awaiting::parse, value_name = "CONTEXT")]
+    pub named: Option<Awaiting>,
     /// The context
     #[arg(short, long, value_parser = name::<Context>, conflicts_with = "named")]
     pub context: Option<Context>,

@@ -3,11 +3,13 @@
 pub const APPLY: &str = "Examples:
   keelway apply -f shipyard.yaml
   keelway apply -f project.yaml shipyard.yaml --dry-run
+  keelway apply -f pipeline.yaml cluster.yaml githost.yaml
   generate | keelway apply -f - --project shop";
 pub const GET: &str = "Examples:
   keelway get environments -p shop
   keelway get sequences -p shop
   keelway get approvals
+  keelway get pipelines -n shop
   keelway get events -c 139a703f";
 pub const GET_PROJECTS: &str = "Examples:
   keelway get projects
@@ -24,6 +26,73 @@ pub const GET_SEQUENCES: &str = "Examples:
 pub const GET_EVENTS: &str = "Examples:
   keelway get events -c 139a703f
   keelway get events -p shop --stage staging --type sh.keptn.event.evaluation.finished -o json";
+pub const GET_PIPELINES: &str = "Examples:
+  keelway get pipelines -n shop
+  keelway get pipeline carts -n shop -o yaml";
+pub const GET_CLUSTERS: &str = "Examples:
+  keelway get clusters -n shop
+  keelway get cluster shop/eu-1 -o yaml";
+pub const GET_GITHOSTS: &str = "Examples:
+  keelway get githosts
+  keelway get githost github -o yaml";
+pub const DELETE: &str = "Examples:
+  keelway delete pipeline carts -n shop
+  keelway delete githost github --yes";
+pub const DELETE_PIPELINE: &str = "Examples:
+  keelway delete pipeline carts -n shop
+  keelway delete pipeline shop/carts --yes";
+pub const DELETE_CLUSTER: &str = "Examples:
+  keelway delete cluster eu-1 -n shop";
+pub const DELETE_GITHOST: &str = "Examples:
+  keelway delete githost github";
+pub const PIPELINE: &str = "Examples:
+  keelway pipeline list -n shop
+  keelway pipeline status carts -n shop --watch
+  keelway pipeline explain carts -n shop --environment production
+  keelway pipeline approve carts production -n shop
+  keelway pipeline history shop/carts";
+pub const PIPELINE_LIST: &str = "Examples:
+  keelway pipeline list
+  keelway pipeline list -n shop -o wide";
+pub const PIPELINE_STATUS: &str = "Examples:
+  keelway pipeline status carts -n shop
+  keelway pipeline status carts -n shop --watch --exit-code --watch-timeout 30m
+  keelway pipeline status shop/carts -o wide";
+pub const PIPELINE_HISTORY: &str = "Examples:
+  keelway pipeline history carts -n shop
+  keelway pipeline history carts -n shop --environment production -o wide";
+pub const PIPELINE_EXPLAIN: &str = "Examples:
+  keelway pipeline explain carts -n shop
+  keelway pipeline explain carts -n shop --environment production";
+pub const PIPELINE_APPROVE: &str = "Examples:
+  keelway pipeline approve carts production -n shop
+  keelway pipeline approve carts production 1.4.0 -n shop -m looks-good
+  keelway pipeline approve carts production 1.4.0 -n shop --key-file approvals.key --key-id 2026-11";
+pub const PIPELINE_REJECT: &str = "Examples:
+  keelway pipeline reject carts production 1.4.0 -n shop -m too-slow";
+pub const PIPELINE_SUSPEND: &str = "Examples:
+  keelway pipeline suspend carts -n shop -m freeze";
+pub const PIPELINE_RESUME: &str = "Examples:
+  keelway pipeline resume carts -n shop";
+pub const PIPELINE_HOLD: &str = "Examples:
+  keelway pipeline hold carts production -n shop
+  keelway pipeline hold carts production -n shop --revision 1.3.0 -m incident-7";
+pub const PIPELINE_RELEASE: &str = "Examples:
+  keelway pipeline release carts production -n shop";
+pub const PIPELINE_ABANDON: &str = "Examples:
+  keelway pipeline abandon carts -n shop --revision 1.4.0
+  keelway pipeline abandon carts -n shop --revision 1.4.0 --environment production";
+pub const PIPELINE_RETRY: &str = "Examples:
+  keelway pipeline retry carts production -n shop";
+pub const PIPELINE_ABORT: &str = "Examples:
+  keelway pipeline abort carts production -n shop";
+pub const PIPELINE_PULL_REQUESTS: &str = "Examples:
+  keelway pipeline pull-requests carts -n shop";
+pub const PIPELINE_MANIFEST: &str = "Examples:
+  keelway pipeline manifest carts -n shop";
+pub const OBSERVE: &str = "Examples:
+  keelway observe -f release.yaml --cluster shop/eu-1
+  kubectl get helmreleases -A -o yaml | keelway observe -f -";
 pub const GET_APPROVALS: &str = "Examples:
   keelway get approvals
   keelway get approvals -p shop --stage production -o wide";
@@ -44,9 +113,11 @@ pub const WATCH: &str = "Examples:
 pub const APPROVE: &str = "Examples:
   keelway approve 139a703f
   keelway approve --stage production --service carts -m looks-good
-  keelway approve 139a703f --wait 10m";
+  keelway approve 139a703f --wait 10m
+  keelway approve shop/carts/production@1.4.0";
 pub const DECLINE: &str = "Examples:
-  keelway decline 139a703f -m too-slow";
+  keelway decline 139a703f -m too-slow
+  keelway decline shop/carts/production@1.4.0 -m too-slow";
 pub const PAUSE: &str = "Examples:
   keelway pause sequence -c 139a703f";
 pub const RESUME: &str = "Examples:
@@ -75,5 +146,6 @@ pub const START: &str = "Examples:
   keelway trigger delivery -p shop -s carts -i carts:1.4.0 --watch
   keelway get environments -p shop
   keelway approve 139a703f
+  keelway pipeline list -n shop
 
 Exit codes: 0 fine; 1 refused, failed or not found; 2 wrong usage, or a file that cannot be read.";

@@ -2,18 +2,21 @@
 
 mod doing;
 mod examples;
+mod pipelines;
 mod reading;
 mod values;
 
 pub use doing::*;
+pub use pipelines::*;
 pub use reading::*;
+pub use values::{Awaiting, Place};
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
 use values::{name, revision};
 
-/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks.
+/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines.
 #[derive(Parser)]
 #[command(name = "keelway", version, after_help = examples::START)]
 pub struct Args {
@@ -56,22 +59,31 @@ pub enum Colour {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Put manifests in force: kinds Project and Shipyard
+    /// Put manifests in force: kinds Project, Shipyard, Pipeline, Cluster and GitHost
     #[command(after_help = examples::APPLY)]
     Apply(Apply),
-    /// Show projects, services, environments, sequences, events or open approvals
+    /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters or git hosts
     #[command(subcommand, after_help = examples::GET)]
     Get(Get),
+    /// Take a pipeline, a cluster or a git host out of force
+    #[command(subcommand, after_help = examples::DELETE)]
+    Delete(Delete),
+    /// Look at pipelines, and decide what they promote
+    #[command(subcommand, after_help = examples::PIPELINE)]
+    Pipeline(Pipeline),
+    /// Report what targets run, from Kubernetes objects or facts
+    #[command(after_help = examples::OBSERVE)]
+    Observe(Observe),
     /// Start a sequence
     #[command(subcommand, after_help = examples::TRIGGER)]
     Trigger(Trigger),
     /// Follow deliveries, one line each, until everything in them is over
     #[command(after_help = examples::WATCH)]
     Watch(Watch),
-    /// Let a sequence go on that waits for approval
+    /// Let a sequence or a promotion go on that waits for approval
     #[command(after_help = examples::APPROVE)]
     Approve(Decide),
-    /// End a sequence that waits for approval, with result fail
+    /// End a sequence that waits for approval, with result fail; keep a revision out of an environment
     #[command(after_help = examples::DECLINE)]
     Decline(Decide),
     /// Hold a context: what runs goes on, nothing new is triggered
@@ -114,6 +126,15 @@ pub enum Format {
     Wide,
     /// For programs
     Json,
+    /// For programs; of a single pipeline, cluster or git host: its manifest
+    Yaml,
+}
+
+impl Format {
+    /// Whether it is for programs.
+    pub fn is_data(self) -> bool {
+        matches!(self, Self::Json | Self::Yaml)
+    }
 }
 
 /// `apply`
@@ -136,7 +157,7 @@ pub struct Apply {
 /// `-o`
 #[derive(Group)]
 pub struct Output {
-    /// table, wide or json
+    /// table, wide, json or yaml
     #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
     pub format: Format,
 }

@@ -1,7 +1,7 @@
 //! What shows something: `get`, `watch`.
 
 use super::values::{length, name};
-use super::{Output, Scope, examples};
+use super::{GetNamed, Output, Scope, examples};
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
@@ -43,6 +43,20 @@ pub enum Get {
     Approvals {
         #[command(flatten)]
         scope: Scope,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Pipelines, as `pipeline list` and `pipeline status` show them
+    #[command(visible_alias = "pipeline", after_help = examples::GET_PIPELINES)]
+    Pipelines(GetNamed),
+    /// The clusters whose objects are read
+    #[command(visible_alias = "cluster", after_help = examples::GET_CLUSTERS)]
+    Clusters(GetNamed),
+    /// The hosts of repositories
+    #[command(visible_alias = "githost", after_help = examples::GET_GITHOSTS)]
+    Githosts {
+        /// Only this one
+        name: Option<String>,
         #[command(flatten)]
         output: Output,
     },

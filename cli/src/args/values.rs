@@ -1,6 +1,6 @@
 //! Values of the command line: read once, with what is wrong and what to write instead.
 
-use keelway_domain::names::{NameError, TaskName};
+use keelway_domain::names::{Context, NameError, ProjectName, TaskName};
 use keelway_domain::time::Span;
 use std::time::Duration;
 
@@ -52,4 +52,83 @@ pub fn answerable(text: &str) -> Result<TaskName, String> {
         return Err("is answered by the engine and by people: see `keelway approve`".into());
     }
     TaskName::new(text).map_err(|error| error.to_string())
+}
+
+/// Something in a namespace: `carts`, or `shop/carts` whatever the namespace is otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The namespace, if it was given with the name.
+    pub namespace: Option<ProjectName>,
+    /// The name.
+    pub name: String,
+}
+
+impl Place {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (namespace, name) = text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name));
+        if name.is_empty() || name.contains('/') {
+            return Err("write it as NAME or NAMESPACE/NAME".into());
+        }
+        let namespace = namespace.map(ProjectName::new).transpose().map_err(|error| error.to_string())?;
+        Ok(Self { namespace, name: name.to_owned() })
+    }
+}
+
+/// What waits for approval: a context, or an environment of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Awaiting {
+    /// A sequence's.
+    Sequence(Context),
+    /// `shop/carts/production@1.4.0`: the revision may be left out.
+    Promotion { namespace: ProjectName, name: String, environment: String, revision: Option<String> },
+}
+
+impl Awaiting {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        // No context contains a slash.
+        if !text.contains('/') {
+            return Context::new(text).map(Self::Sequence).map_err(|error| error.to_string());
+        }
+        let (place, revision) = text.split_once('@').map_or((text, None), |(place, revision)| (place, Some(revision)));
+        let [namespace, name, environment] = place.split('/').collect::<Vec<_>>()[..] else {
+            return Err("write it as NAMESPACE/PIPELINE/ENVIRONMENT, or NAMESPACE/PIPELINE/ENVIRONMENT@REVISION".into());
+        };
+        if name.is_empty() || environment.is_empty() || revision == Some("") {
+            return Err("has an empty part: write it as NAMESPACE/PIPELINE/ENVIRONMENT@REVISION".into());
+        }
+        let namespace = ProjectName::new(namespace).map_err(|error| error.to_string())?;
+        let [name, environment] = [name, environment].map(str::to_owned);
+        Ok(Self::Promotion { namespace, name, environment, revision: revision.map(str::to_owned) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_what_waits_there() {
+        let place = |namespace: Option<&str>, name: &str| Place {
+            namespace: namespace.map(|namespace| ProjectName::new(namespace).unwrap()),
+            name: name.into(),
+        };
+        assert_eq!(Place::parse("carts"), Ok(place(None, "carts")));
+        assert_eq!(Place::parse("shop/carts"), Ok(place(Some("shop"), "carts")));
+        for bad in ["", "shop/", "a/b/c", "No Good/carts"] {
+            assert!(Place::parse(bad).is_err(), "{bad}");
+        }
+        assert_eq!(Awaiting::parse("139a703f"), Ok(Awaiting::Sequence(Context::new("139a703f").unwrap())));
+        let promotion = |revision: Option<&str>| Awaiting::Promotion {
+            namespace: ProjectName::new("shop").unwrap(),
+            name: "carts".into(),
+            environment: "production".into(),
+            revision: revision.map(str::to_owned),
+        };
+        assert_eq!(Awaiting::parse("shop/carts/production"), Ok(promotion(None)));
+        // A revision may contain both separators.
+        assert_eq!(Awaiting::parse("shop/carts/production@feature/x@sha1:abc"), Ok(promotion(Some("feature/x@sha1:abc"))));
+        for bad in ["shop/carts", "shop//production", "shop/carts/production@", "a/b/c/d"] {
+            assert!(Awaiting::parse(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -3,8 +3,9 @@
 use super::environments;
 use super::find;
 use super::pages::all_events;
+use super::pipelines::{self, decide};
 use crate::api::Api;
-use crate::args::{Decide, Format, Scope};
+use crate::args::{Awaiting, Decide, Format, Scope};
 use crate::board;
 use crate::delivery::{self, Hint};
 use crate::error::CliError;
@@ -15,6 +16,7 @@ use crate::words::{SHORT, age, short_ids, version};
 use keelway_domain::names::{Context, ProjectName, ServiceName, StageName};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
+use keelway_wire::http::promotions::ApprovalDecision;
 use keelway_wire::http::{Decided, Decision, EnvironmentState, ExecutionState, SequencePage, SequenceState, Verdict};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -111,7 +113,25 @@ pub fn hints(approvals: &[Approval]) -> Vec<String> {
 /// # Errors
 /// None or several, a newer delivery that has gone there already, or the API's refusal.
 pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), CliError> {
-    let approval = find(api, what).await?;
+    let context = match &what.named {
+        Some(Awaiting::Promotion { namespace, name, environment, revision }) => {
+            let of = pipelines::Address { namespace: namespace.to_string(), name: name.clone() };
+            let verdict = match verdict {
+                Verdict::Approve => ApprovalDecision::Approve,
+                Verdict::Decline => ApprovalDecision::Reject,
+            };
+            let revision = revision.as_deref();
+            let decision =
+                decide::Decision { of, environment, revision, verdict, message: &what.message, by: &what.by, wait: what.wait };
+            return decide::of_verb(api, what, decision).await;
+        }
+        Some(Awaiting::Sequence(context)) => Some(context),
+        None => what.context.as_ref(),
+    };
+    if context.is_none() {
+        refuse_unnamed(api, what, verdict).await?;
+    }
+    let approval = find(api, what, context).await?;
     let (project, context) = (approval.text("/data/project"), approval.context());
     let id = short_ids(&[context]).concat();
     if verdict == Verdict::Approve && !what.older {
@@ -130,6 +150,31 @@ pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), Cl
         Some(_) => say(&told),
         None => say(&format!("{told}, but it is not in the state yet; see: keelway watch {id}")),
     }
+}
+
+/// A promotion is decided only by its name: where one waits, too, everything is listed that does.
+async fn refuse_unnamed(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), CliError> {
+    let Scope { project, stage: None, service: None } = &what.scope else { return Ok(()) };
+    if what.id.is_some() || what.wait.is_some() {
+        return Ok(());
+    }
+    let promotions = pipelines::waiting(api, project.as_ref()).await?;
+    if promotions.is_empty() {
+        return Ok(());
+    }
+    let open = open_approvals(api, &what.scope).await?;
+    let verb = match verdict {
+        Verdict::Approve => "approve",
+        Verdict::Decline => "decline",
+    };
+    let tables = [listed(&open, Format::Table), pipelines::table(&promotions)];
+    let tables: Vec<String> = tables.iter().filter(|table| !table.is_empty()).map(|table| table.render(&look())).collect();
+    let n = open.len() + promotions.len();
+    let waits = if n == 1 { "one waits".into() } else { format!("{n} wait") };
+    let say = format!(
+        "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION]"
+    );
+    Err(CliError::Failed(format!("{say}\n{}", tables.join("\n\n"))))
 }
 
 /// Refuses to put an older delivery behind a newer one.
@@ -167,9 +212,8 @@ fn newer(one: &EnvironmentState, accepted: Timestamp, now: Option<Timestamp>) ->
     Some(format!("{} is on its way to {}", shown(&coming.image), one.stage))
 }
 
-async fn find(api: &Api, what: &Decide) -> Result<Approval, CliError> {
+async fn find(api: &Api, what: &Decide, given: Option<&Context>) -> Result<Approval, CliError> {
     let began = Instant::now();
-    let given = what.context.as_ref().or(what.named.as_ref());
     loop {
         let mut open = open_approvals(api, &what.scope).await?;
         open.retain(|approval| given.is_none_or(|given| is_meant(approval.context(), given.as_str())));

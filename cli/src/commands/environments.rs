@@ -5,7 +5,7 @@ use crate::api::Api;
 use crate::args::{Format, Scope};
 use crate::delivery;
 use crate::error::CliError;
-use crate::output::say_json;
+use crate::output::say_data;
 use crate::table::Table;
 use crate::terminal::Look;
 use crate::words::{age, version};
@@ -49,8 +49,8 @@ pub async fn environments(api: &Api, scope: &Scope, format: Format) -> Result<()
         None => the_project(api).await?,
     };
     let (environments, now) = read(api, project.as_str(), scope.stage.as_ref(), scope.service.as_ref()).await?;
-    if format == Format::Json {
-        return say_json(&json!({"environments": environments}));
+    if format.is_data() {
+        return say_data(&json!({"environments": environments}), format);
     }
     let table = if format == Format::Wide { wide(&environments) } else { table(&environments, now, &crate::terminal::look()) };
     super::get::print(&table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")

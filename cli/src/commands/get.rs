@@ -2,11 +2,11 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{environments, find};
+use super::{environments, find, pipelines, registered};
 use crate::api::Api;
-use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
+use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
-use crate::output::{one_line, say, say_json};
+use crate::output::{one_line, say, say_data};
 use crate::table::Table;
 use crate::terminal::{Look, look};
 use crate::timeline::{self, Entry};
@@ -17,6 +17,9 @@ use keelway_domain::time::Timestamp;
 use keelway_wire::http::{ProjectPage, ProjectState, SequencePage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// At most this many pipelines are shown.
+const PIPELINES: u32 = 1000;
 
 /// Shows what was asked for.
 ///
@@ -30,6 +33,9 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Events(what) => events(api, what).await,
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
+        Get::Pipelines(what) => get_pipelines(api, what).await,
+        Get::Clusters(what) => registered::clusters(api, what).await,
+        Get::Githosts { name, output } => registered::git_hosts(api, name.as_deref(), output.format).await,
     }
 }
 
@@ -47,7 +53,7 @@ pub fn print(table: &Table, format: Format, empty: &str) -> Result<(), CliError>
 }
 
 /// Commands that would help, for people: not on standard output.
-fn hint(lines: &[String]) {
+pub fn hint(lines: &[String]) {
     lines.iter().for_each(|line| eprintln!("{line}"));
 }
 
@@ -61,8 +67,8 @@ async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
             break;
         }
     }
-    if format == Format::Json {
-        return say_json(&json!({"projects": projects}));
+    if format.is_data() {
+        return say_data(&json!({"projects": projects}), format);
     }
     let wide = format == Format::Wide;
     let mut table = Table::new(&["PROJECT", "STAGES", "SERVICES", "REVISION", "CREATED", "DESCRIPTION"]);
@@ -94,9 +100,9 @@ fn services_of(project: &ProjectState) -> BTreeMap<String, Vec<&str>> {
 async fn services(api: &Api, project: &ProjectName, format: Format) -> Result<(), CliError> {
     let project: ProjectState = api.get(&["project", project.as_str()], &[]).await?;
     let services = services_of(&project);
-    if format == Format::Json {
+    if format.is_data() {
         let services: Vec<Value> = services.iter().map(|(name, stages)| json!({"serviceName": name, "stages": stages})).collect();
-        return say_json(&json!({"services": services}));
+        return say_data(&json!({"services": services}), format);
     }
     let mut table = Table::new(&["SERVICE", "STAGES"]);
     for (service, stages) in services {
@@ -118,8 +124,8 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
         ("pageSize", &limit),
     ];
     let page: Value = api.get(&["sequence", what.project.as_str()], &query).await?;
-    if what.output.format == Format::Json {
-        return say_json(&page);
+    if what.output.format.is_data() {
+        return say_data(&page, what.output.format);
     }
     let page: SequencePage = serde_json::from_value(page).map_err(|error| {
         CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version"))
@@ -157,8 +163,8 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
     ];
     let (mut events, now) = all_events(api, &["event"], &query, limit).await?;
     events.truncate(limit);
-    if what.output.format == Format::Json {
-        return say_json(&json!({"events": events}));
+    if what.output.format.is_data() {
+        return say_data(&json!({"events": events}), what.output.format);
     }
     let format = what.output.format;
     print(&if format == Format::Wide { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
@@ -195,11 +201,40 @@ fn wide_events(events: &[Value]) -> Table {
 
 async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliError> {
     let open = open_approvals(api, scope).await?;
-    if format == Format::Json {
+    // Promotions have no stage and no service.
+    let promotions = match scope {
+        Scope { project, stage: None, service: None } => pipelines::waiting(api, project.as_ref()).await?,
+        _ => vec![],
+    };
+    if format.is_data() {
         let events: Vec<&Value> = open.iter().map(|approval| &approval.event).collect();
-        return say_json(&json!({"events": events}));
+        let promotions: Vec<Value> = promotions.iter().map(pipelines::Waiting::data).collect();
+        return say_data(&json!({"events": events, "promotions": promotions}), format);
     }
-    print(&listed(&open, format), format, "nothing waits for approval")?;
-    hint(&hints(&open));
+    if promotions.is_empty() || !open.is_empty() {
+        print(&listed(&open, format), format, "nothing waits for approval")?;
+        hint(&hints(&open));
+    }
+    if !promotions.is_empty() {
+        if !open.is_empty() {
+            say("")?;
+        }
+        print(&pipelines::table(&promotions), format, "")?;
+        hint(&pipelines::hints(&promotions));
+    }
     Ok(())
+}
+
+/// One pipeline, or all of a namespace.
+async fn get_pipelines(api: &Api, what: &GetNamed) -> Result<(), CliError> {
+    let format = what.output.format;
+    let Some(name) = &what.name else {
+        return pipelines::list(api, &what.namespace.namespace, PIPELINES, format).await;
+    };
+    let of = pipelines::Address::of(name, &what.namespace);
+    if format == Format::Yaml {
+        return pipelines::manifest(api, &of.path()).await;
+    }
+    let (state, now) = pipelines::read(api, &of).await?;
+    pipelines::show(&state, now, format)
 }

@@ -4,10 +4,13 @@ mod apply;
 mod approve;
 mod doctor;
 mod environments;
-mod files;
+pub mod files;
 mod find;
 mod get;
+mod observe;
 mod pages;
+mod pipelines;
+mod registered;
 mod send;
 mod shipyard;
 mod trigger;
@@ -33,6 +36,12 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
     match args.command {
         Command::Apply(what) => apply::apply(api, &what).await?,
         Command::Get(what) => get::get(&api()?, &what).await?,
+        Command::Delete(what) => registered::delete(&api()?, &what).await?,
+        Command::Pipeline(what) => {
+            let settings = pipelines::Settings { api: args.api.as_deref(), token: args.token.as_deref() };
+            pipelines::run(settings, &what).await?;
+        }
+        Command::Observe(what) => observe::observe(api, &what).await?,
         Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,
         Command::Watch(what) => {
             let how = watch::How { follow: what.follow, sure: false, watching: what.watching, format: what.output.format };

@@ -4,7 +4,7 @@ use super::files;
 use crate::args::Format;
 use crate::error::CliError;
 use crate::findings::draw;
-use crate::output::{say, say_json};
+use crate::output::{say, say_data};
 use crate::terminal::look;
 use keelway_wire::manifest::{self, Document, Parsed, Severity};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
                     show(&parsed, &file.text);
                     say(&summary(&parsed, &file.name))?;
                 }
-                Format::Json => {
+                Format::Json | Format::Yaml => {
                     let documents: Vec<Value> = parsed.documents.iter().map(|document| json!({"kind": document.kind()})).collect();
                     told.push(json!({"file": file.name, "refused": parsed.refused(), "documents": documents}));
                     findings.extend(parsed.findings.iter().map(|finding| json!(finding)));
@@ -43,8 +43,8 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
             }
         }
     }
-    if format == Format::Json {
-        say_json(&json!({"files": told, "findings": findings}))?;
+    if format.is_data() {
+        say_data(&json!({"files": told, "findings": findings}), format)?;
     }
     match (unreadable, refused) {
         (true, _) => Err(CliError::Said(2)),

@@ -4,7 +4,7 @@ use super::watch::{self, How};
 use crate::api::Api;
 use crate::args::{Format, Trigger, TriggerCommon, TriggerDelivery, TriggerSequence};
 use crate::error::CliError;
-use crate::output::{say, say_json};
+use crate::output::{say, say_data};
 use crate::pairs;
 use keelway_domain::event::{EventType, Kind, Object};
 use keelway_domain::names::{Context, SequenceName, StageName};
@@ -90,13 +90,13 @@ async fn send(
     let accepted: Accepted = api.post(&["event"], &event).await?;
     let (context, project, service) = (&accepted.context, &common.project, &common.service);
     match common.output.format {
-        Format::Json => say_json(&json!({"keptnContext": context, "id": id}))?,
+        format @ (Format::Json | Format::Yaml) => say_data(&json!({"keptnContext": context, "id": id}), format)?,
         Format::Table | Format::Wide => {
             say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))?
         }
     }
     if !common.watch {
-        if common.output.format != Format::Json {
+        if !common.output.format.is_data() {
             eprintln!("follow it: keelway watch {context} --project {project}");
         }
         return Ok(());

@@ -10,7 +10,7 @@ use crate::board;
 use crate::delivery::{self, Line, aftermath, all_passed};
 use crate::error::CliError;
 use crate::live::Live;
-use crate::output::{say, say_json};
+use crate::output::{say, say_data};
 use crate::terminal::look;
 use crate::timeline::{self, Entry};
 use crate::words::short_ids;
@@ -153,7 +153,7 @@ impl<'a> Watcher<'a> {
     /// Draws the lines again, or prints those that have changed.
     fn show(&mut self) -> Result<(), CliError> {
         let look = look();
-        if self.how.format == Format::Json {
+        if self.how.format.is_data() {
             return Ok(());
         }
         let lines = self.lines(self.now());
@@ -182,7 +182,7 @@ impl<'a> Watcher<'a> {
     fn end(&mut self) -> Result<(), CliError> {
         let (look, states) = (look(), self.states());
         match self.how.format {
-            Format::Json => return say_json(&json!({"states": states})),
+            format @ (Format::Json | Format::Yaml) => return say_data(&json!({"states": states}), format),
             Format::Wide if !states.is_empty() => {
                 self.show()?;
                 say("")?;
@@ -297,7 +297,7 @@ impl<'a> Watcher<'a> {
             self.start = news.iter().filter_map(|(_, _, entry)| entry.time).min();
         }
         let changed = self.read_states().await?;
-        if self.how.watching.log && self.how.format != Format::Json {
+        if self.how.watching.log && !self.how.format.is_data() {
             let (look, ids) = (look(), self.ids());
             for (index, _, entry) in &news {
                 let label = (self.all.len() > 1).then(|| format!("{} {}", entry.service, ids[*index]));

@@ -1,21 +1,26 @@
 //! An API to test against: as much of the real one as the client can see, with faults on demand.
 #![expect(dead_code, reason = "each test binary uses its own part")]
 
+pub mod pipelines;
 pub mod screen;
 
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use keelway_domain::time::Timestamp;
+use keelway_wire::signature::{Keys, Request, Signed};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub const TOKEN: &str = "t0ken";
+/// The secret that signs approvals here.
+pub const SECRET: &str = r#"{"keys": [{"id": "2026-11", "key": "k3y"}, {"id": "2026-10", "key": "older"}]}"#;
 /// The clock of this API.
 pub const NOW: &str = "2026-11-21T08:00:42.000Z";
 /// Nothing is judged by how long it takes: this only says that nothing moves any more.
@@ -38,6 +43,8 @@ pub struct Asked {
     pub body: String,
     /// The header If-Match.
     pub if_match: Option<String>,
+    /// The key that signed it, if one did.
+    pub key: Option<String>,
 }
 
 /// What the API knows.
@@ -118,7 +125,8 @@ impl Api {
 /// The binary without any setting from around.
 pub fn keelway(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_keelway"));
-    command.args(words).env_remove("KEELWAY_API").env_remove("KEELWAY_TOKEN").env("USER", "ada").stdin(Stdio::null());
+    command.args(words).env_remove("KEELWAY_API").env_remove("KEELWAY_TOKEN").env_remove("KEELWAY_NAMESPACE");
+    command.env("USER", "ada").env("TZ", "Europe/Berlin").stdin(Stdio::null());
     command
 }
 
@@ -260,12 +268,17 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
     let line = format!("{method} {path}");
     let whole = uri.query().map_or_else(|| line.clone(), |query| format!("{line}?{query}"));
     let if_match = headers.get("if-match").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(body).into_owned(), if_match });
-    if headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
+    let key = signer(method, (path, uri.query().unwrap_or_default()), headers, body);
+    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(body).into_owned(), if_match, key: key.clone() });
+    if key.is_none() && headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
         return answer(401, json!({"title": "token not accepted", "status": 401, "detail": "header x-token holds no known token"}));
     }
-    if let Some((status, value)) = world.canned.get(&line) {
-        return answer(*status, value.clone());
+    if let Some((status, mut value)) = world.canned.get(&line).cloned() {
+        // As the API, which has a list for each namespace.
+        if let (Some(namespace), Some(Value::Array(pipelines))) = (query.get("namespace"), value.get_mut("pipelines")) {
+            pipelines.retain(|pipeline| pipeline["namespace"] == namespace.as_str());
+        }
+        return answer(status, value);
     }
     match (method.as_str(), path) {
         ("POST", "/v1/event") => post(world, body),
@@ -294,6 +307,16 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
         ("GET", "/v1/project/shop/environment") => answer(200, json!({"environments": [], "now": NOW})),
         _ => answer(404, json!({"title": "not found", "status": 404, "detail": format!("{line} is not known here")})),
     }
+}
+
+/// The key that signed a request without a token, as the API checks it.
+fn signer(method: &Method, (path, query): (&str, &str), headers: &HeaderMap, body: &Bytes) -> Option<String> {
+    let keys = Keys::read(SECRET).unwrap();
+    let signed = Signed::read(|name| headers.get(name)?.to_str().ok()).filter(|_| !headers.contains_key("x-token"))?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let now = Timestamp(i64::try_from(now.as_millis()).unwrap());
+    let request = Request { method: method.as_str(), path, query, body };
+    (signed.in_time(now).is_some() && signed.verify(&request, &keys, now)).then_some(signed.key)
 }
 
 fn post(world: &mut World, body: &Bytes) -> Response {
@@ -333,6 +356,12 @@ fn fingerprint(events: &[Value]) -> String {
 
 fn answer(status: u16, value: Value) -> Response {
     let kind = if status < 400 { "application/json" } else { "application/problem+json" };
+    if value.is_null() {
+        return StatusCode::from_u16(status).unwrap().into_response();
+    }
+    if let Some(text) = value.as_str() {
+        return ([(header::CONTENT_TYPE, "text/yaml")], text.to_owned()).into_response();
+    }
     (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, kind)], value.to_string()).into_response()
 }
 

@@ -3,7 +3,7 @@
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +18,11 @@ pub struct Screen {
 impl Screen {
     /// Starts it with a terminal as its standard output and error.
     pub fn start(command: &mut Command, width: usize, height: usize) -> Self {
+        Self::typing(command, (width, height), None)
+    }
+
+    /// Starts it with a terminal on which a person has typed something, if any, before it was asked for.
+    pub fn typing(command: &mut Command, (width, height): (usize, usize), typed: Option<&str>) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -25,19 +30,23 @@ impl Screen {
         let size = Winsize { ws_row: height as u16, ws_col: width as u16, ws_xpixel: 0, ws_ypixel: 0 };
         let slave = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         tcsetwinsize(&slave, size).unwrap();
-        let (out, err) = (Stdio::from(slave.try_clone().unwrap()), Stdio::from(slave));
         command
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
             .env_remove("LC_ALL")
             .env_remove("NO_COLOR")
             .env_remove("COLUMNS");
+        let mut master = File::from(master);
+        if let Some(typed) = typed {
+            command.stdin(slave.try_clone().unwrap());
+            master.write_all(typed.as_bytes()).unwrap();
+        }
+        let (out, err) = (Stdio::from(slave.try_clone().unwrap()), Stdio::from(slave));
         let child = command.stdout(out).stderr(err).spawn().unwrap();
         // The parent's copy of the slave goes with the command: then the master ends with the child.
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let written: Arc<Mutex<Vec<u8>>> = Arc::default();
         let into = Arc::clone(&written);
-        let mut master = File::from(master);
         let reader = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = master.read(&mut buffer) {

@@ -209,6 +209,12 @@ impl Keys {
         (!keys.is_empty()).then_some(Self(keys))
     }
 
+    /// The key of this id that is still valid, to sign with: its id and text.
+    pub fn named(&self, id: &str, now: Timestamp) -> Option<(&str, &[u8])> {
+        let valid = self.0.iter().find(|key| key.id == id && key.not_after.is_none_or(|end| now <= end))?;
+        Some((&valid.id, &valid.key))
+    }
+
     /// The first key that is still valid, to sign with: its id and text.
     pub fn current(&self, now: Timestamp) -> Option<(&str, &[u8])> {
         let valid = self.0.iter().find(|key| key.not_after.is_none_or(|end| now <= end))?;
@@ -253,6 +259,7 @@ mod tests {
         assert_eq!(format!("{keys:?}"), "2 keys");
         let before = Timestamp::parse("2026-11-19T23:59:00Z").unwrap();
         assert_eq!(keys.current(before), Some(("new", "k2".as_bytes())));
+        assert_eq!((keys.named("old", before), keys.named("old", NOW)), (Some(("old", "k1".as_bytes())), None));
         for algorithm in Algorithm::ALL {
             for (id, key, now, ok) in [
                 ("new", "k2", NOW, true),

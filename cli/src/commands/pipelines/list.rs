@@ -1,0 +1,118 @@
+//! `pipeline list`: one line per pipeline.
+
+use super::{Address, read};
+use crate::api::Api;
+use crate::args::Format;
+use crate::board;
+use crate::commands::get;
+use crate::commands::pages::{PAGES, is_last};
+use crate::delivery::Line;
+use crate::error::CliError;
+use crate::output::{say, say_data};
+use crate::pipeline;
+use crate::table::Table;
+use crate::terminal::look;
+use keelway_domain::names::ProjectName;
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::promotions::{PipelineEntry, PipelinePage, PipelineState};
+use serde_json::json;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// So many states are read at the same time.
+const AT_ONCE: usize = 8;
+
+/// The pipelines of a namespace by name, at most `limit`, and whether there are more.
+///
+/// # Errors
+/// As the API answers.
+pub async fn entries(api: &Api, namespace: &str, limit: usize) -> Result<(Vec<PipelineEntry>, bool), CliError> {
+    let (mut all, mut key) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+        let page: PipelinePage = api.get(&["pipelines"], &query).await?;
+        all.extend(page.pipelines);
+        key = page.next_page_key;
+        if is_last(&key) || all.len() > limit {
+            break;
+        }
+    }
+    let more = all.len() > limit || !is_last(&key);
+    all.truncate(limit);
+    Ok((all, more))
+}
+
+/// The states of pipelines, in their order. One that has been deleted meanwhile is left out.
+///
+/// # Errors
+/// As the API answers.
+pub async fn states(api: &Api, entries: &[PipelineEntry]) -> Result<Vec<(PipelineState, Option<Timestamp>)>, CliError> {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut reads = JoinSet::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let of = Address { namespace: entry.namespace.clone(), name: entry.name.clone() };
+        let (api, places) = (api.clone(), Arc::clone(&places));
+        reads.spawn(async move {
+            // It is never closed.
+            let _place = places.acquire().await.ok();
+            (place, read(&api, &of).await)
+        });
+    }
+    let mut states = vec![];
+    while let Some(read) = reads.join_next().await {
+        let (place, read) = read.map_err(|error| CliError::Failed(format!("a request ended early: {error}; try again")))?;
+        match read {
+            Ok(state) => states.push((place, state)),
+            Err(CliError::Api(error)) if error.status() == Some(404) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    states.sort_by_key(|(place, _)| *place);
+    Ok(states.into_iter().map(|(_, state)| state).collect())
+}
+
+/// Prints them.
+///
+/// # Errors
+/// As the API answers.
+pub async fn list(api: &Api, namespace: &ProjectName, limit: u32, format: Format) -> Result<(), CliError> {
+    let (entries, more) = entries(api, namespace.as_str(), usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    if format.is_data() {
+        return say_data(&json!({"pipelines": entries}), format);
+    }
+    let more_hint = format!("there are more: give a --limit above {limit}");
+    if format == Format::Wide || entries.is_empty() {
+        let empty =
+            format!("there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
+        get::print(&wide(&entries), format, &empty)?;
+    } else {
+        let states = states(api, &entries).await?;
+        let lines: Vec<Line> = states.iter().map(|(state, now)| pipeline::line(state, *now)).collect();
+        board::rows(&lines, &look()).iter().try_for_each(|row| say(row))?;
+        get::hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look()));
+    }
+    if more {
+        eprintln!("{more_hint}");
+    }
+    Ok(())
+}
+
+fn wide(entries: &[PipelineEntry]) -> Table {
+    let mut table =
+        Table::new(&["NAMESPACE", "NAME", "RUN", "REVISION", "SUSPENDED", "REASON", "MESSAGE", "ENVIRONMENTS", "APPLIED"]);
+    for entry in entries {
+        table.row(vec![
+            entry.namespace.clone(),
+            entry.name.clone(),
+            entry.run.map(|run| run.to_string()).unwrap_or_default(),
+            entry.revision.clone().unwrap_or_default(),
+            if entry.suspended { "yes".into() } else { String::new() },
+            entry.reason.clone(),
+            entry.message.clone(),
+            entry.environments.join(","),
+            entry.applied_at.clone(),
+        ]);
+    }
+    table
+}

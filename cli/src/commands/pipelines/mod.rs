@@ -1,0 +1,92 @@
+//! `pipeline`: what environments run, what is promoted into them, and what people decide about it.
+
+pub mod decide;
+mod explain;
+mod follow;
+mod history;
+mod list;
+mod status;
+mod steer;
+mod waiting;
+
+pub use list::list;
+pub use status::{manifest, show};
+pub use waiting::{Waiting, hints, table, waiting};
+
+use crate::api::Api;
+use crate::args::{Namespace, Pipeline, Place};
+use crate::error::CliError;
+use keelway_domain::names::ProjectName;
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::promotions::ApprovalDecision::{Approve, Reject};
+use keelway_wire::http::promotions::PipelineState;
+
+/// Where something is: a namespace and a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Address {
+    /// What the command line names; a namespace before the name is preferred to the flag's.
+    pub fn of(name: &Place, namespace: &Namespace) -> Self {
+        let namespace = name.namespace.as_ref().map_or(namespace.namespace.as_str(), ProjectName::as_str);
+        Self { namespace: namespace.to_owned(), name: name.name.clone() }
+    }
+
+    /// The pipeline's path.
+    pub fn path(&self) -> [&str; 3] {
+        ["pipelines", &self.namespace, &self.name]
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What the command line says about the API.
+pub struct Settings<'a> {
+    /// Its address.
+    pub api: Option<&'a str>,
+    /// Its token.
+    pub token: Option<&'a str>,
+}
+
+impl Settings<'_> {
+    fn api(&self) -> Result<Api, CliError> {
+        Api::new(self.api, self.token)
+    }
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// As the API answers.
+pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError> {
+    match what {
+        Pipeline::List(what) => list(&settings.api()?, &what.namespace.namespace, what.limit, what.output.format).await,
+        Pipeline::Status(what) => status::status(&settings.api()?, what).await,
+        Pipeline::History(what) => history::history(&settings.api()?, what).await,
+        Pipeline::Explain(what) => explain::explain(&settings.api()?, what).await,
+        Pipeline::PullRequests(what) => history::pull_requests(&settings.api()?, what).await,
+        Pipeline::Manifest { of } => manifest(&settings.api()?, &Address::of(&of.name, &of.namespace).path()).await,
+        Pipeline::Approve(what) => decide::named(&settings, what, Approve).await,
+        Pipeline::Reject(what) => decide::named(&settings, what, Reject).await,
+        other => steer::steer(&settings.api()?, other).await,
+    }
+}
+
+/// A pipeline, and the server's clock.
+///
+/// # Errors
+/// As the API answers.
+pub async fn read(api: &Api, of: &Address) -> Result<(PipelineState, Option<Timestamp>), CliError> {
+    let state: PipelineState = api.get(&of.path(), &[]).await?;
+    let now = Timestamp::parse(&state.now);
+    Ok((state, now))
+}

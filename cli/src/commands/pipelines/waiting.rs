@@ -1,0 +1,115 @@
+//! Promotions that wait for a person's approval, wherever they are.
+
+use super::Address;
+use super::list::{entries, states};
+use crate::api::Api;
+use crate::board;
+use crate::commands::pages::{PAGES, is_last};
+use crate::delivery::Hint;
+use crate::error::CliError;
+use crate::pipeline;
+use crate::table::Table;
+use crate::terminal::look;
+use crate::words::{age, revision};
+use keelway_domain::names::ProjectName;
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::ProjectPage;
+use keelway_wire::http::promotions::{EnvironmentState, PipelineEntry, PipelineState, WaitingApproval};
+use serde_json::{Value, json};
+
+/// More namespaces than this are not searched.
+const NAMESPACES: usize = 50;
+/// More pipelines of a namespace than this are not looked at.
+const PIPELINES: usize = 1000;
+
+/// A promotion that waits for approval.
+pub struct Waiting {
+    /// Its pipeline.
+    pub of: Address,
+    /// Into which environment.
+    pub environment: String,
+    /// What is awaited.
+    pub approval: WaitingApproval,
+    /// How long it has been waiting.
+    age: String,
+    hint: Hint,
+}
+
+impl Waiting {
+    /// For programs.
+    pub fn data(&self) -> Value {
+        json!({"namespace": self.of.namespace, "name": self.of.name, "environment": self.environment, "waitingApproval": self.approval})
+    }
+}
+
+/// What waits for approval in a namespace, or in all that are projects and the one that commands take by default.
+///
+/// # Errors
+/// As the API answers.
+pub async fn waiting(api: &Api, namespace: Option<&ProjectName>) -> Result<Vec<Waiting>, CliError> {
+    let namespaces = match namespace {
+        Some(namespace) => vec![namespace.to_string()],
+        None => namespaces(api).await?,
+    };
+    let mut all = vec![];
+    for namespace in namespaces {
+        let open: Vec<PipelineEntry> = match entries(api, &namespace, PIPELINES).await {
+            // Of a pipeline that has a reason not to be done, an environment may wait for approval.
+            Ok((entries, _)) => entries.into_iter().filter(|entry| entry.run.is_some() && !entry.reason.is_empty()).collect(),
+            // An API without pipelines.
+            Err(CliError::Api(error)) if error.status() == Some(404) => vec![],
+            Err(error) => return Err(error),
+        };
+        for (state, now) in states(api, &open).await? {
+            all.extend(of_pipeline(&state, now));
+        }
+    }
+    Ok(all)
+}
+
+async fn namespaces(api: &Api) -> Result<Vec<String>, CliError> {
+    let own = std::env::var("KEELWAY_NAMESPACE").ok().filter(|name| ProjectName::new(name.clone()).is_ok());
+    let mut all = vec![own.unwrap_or_else(|| "default".into())];
+    let mut key = String::new();
+    for _ in 0..PAGES {
+        let page: ProjectPage = api.get(&["project"], &[("pageSize", "100"), ("nextPageKey", &key)]).await?;
+        all.extend(page.projects.into_iter().map(|project| project.project_name));
+        key = page.next_page_key;
+        if is_last(&key) || all.len() > NAMESPACES {
+            break;
+        }
+    }
+    all.truncate(NAMESPACES);
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+fn of_pipeline(state: &PipelineState, now: Option<Timestamp>) -> Vec<Waiting> {
+    let of = Address { namespace: state.namespace.clone(), name: state.name.clone() };
+    let one = |environment: &EnvironmentState| {
+        let approval = environment.waiting_approval.clone()?;
+        let age = environment.promotion.as_ref().map(|promotion| age(&promotion.since, now)).unwrap_or_default();
+        let hint = pipeline::approve(state, &environment.name, &approval.revision);
+        Some(Waiting { of: of.clone(), environment: environment.name.clone(), approval, age, hint })
+    };
+    state.environments.iter().filter_map(one).collect()
+}
+
+/// As a table.
+pub fn table(all: &[Waiting]) -> Table {
+    let mut table = Table::new(&["PIPELINE", "REVISION", "ENVIRONMENT", "WAITS", "APPROVALS", "APPROVERS"]);
+    for one in all {
+        let approvals = format!("{} of {}", one.approval.given, one.approval.needed);
+        let approvers = one.approval.approvers.join(",");
+        let revision = revision(&one.approval.revision);
+        table.row(vec![one.of.to_string(), revision, one.environment.clone(), one.age.clone(), approvals, approvers]);
+    }
+    table
+}
+
+/// The commands that would approve them.
+pub fn hints(all: &[Waiting]) -> Vec<String> {
+    let hints: Vec<Hint> = all.iter().map(|one| one.hint.clone()).take(5).collect();
+    board::hints(&hints, &look())
+}

@@ -1,0 +1,145 @@
+//! Clusters and git hosts: `get clusters`, `get githosts`; and `delete`.
+
+use super::get;
+use super::pages::{PAGES, is_last};
+use super::pipelines::{Address, manifest};
+use crate::api::Api;
+use crate::args::{Delete, DeleteNamed, Format, GetNamed};
+use crate::error::CliError;
+use crate::output::{say, say_data};
+use crate::table::Table;
+use crate::words::age;
+use keelway_wire::http::promotions::{Registered, RegisteredPage};
+use reqwest::Method;
+use serde_json::json;
+use std::io::{BufRead, IsTerminal, Write};
+
+/// `get clusters`
+///
+/// # Errors
+/// As the API answers.
+pub async fn clusters(api: &Api, what: &GetNamed) -> Result<(), CliError> {
+    let format = what.output.format;
+    let Some(name) = &what.name else {
+        let namespace = what.namespace.namespace.as_str();
+        let empty =
+            format!("there is no cluster in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
+        return listed(api, "clusters", namespace, format, &empty).await;
+    };
+    let of = Address::of(name, &what.namespace);
+    one(api, &["clusters", &of.namespace, &of.name], format).await
+}
+
+/// `get githosts`
+///
+/// # Errors
+/// As the API answers.
+pub async fn git_hosts(api: &Api, name: Option<&str>, format: Format) -> Result<(), CliError> {
+    match name {
+        Some(name) => one(api, &["githosts", name], format).await,
+        None => listed(api, "githosts", "", format, "there is no git host yet; apply one: keelway apply -f FILE").await,
+    }
+}
+
+async fn listed(api: &Api, kind: &str, namespace: &str, format: Format, empty: &str) -> Result<(), CliError> {
+    let (mut items, mut key): (Vec<Registered>, String) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+        let page: RegisteredPage = api.get(&[kind], &query).await?;
+        items.extend(page.items);
+        key = page.next_page_key;
+        if is_last(&key) {
+            break;
+        }
+    }
+    if format.is_data() {
+        return say_data(&json!({"items": items}), format);
+    }
+    get::print(&table(&items, format), format, empty)
+}
+
+async fn one(api: &Api, path: &[&str], format: Format) -> Result<(), CliError> {
+    if format == Format::Yaml {
+        return manifest(api, path).await;
+    }
+    let item: Registered = api.get(path, &[]).await?;
+    if format == Format::Json {
+        return say_data(&item, format);
+    }
+    get::print(&table(&[item], format), format, "")
+}
+
+/// With the fields of `spec` that tell them apart; wide, with every field but certificates.
+fn table(items: &[Registered], format: Format) -> Table {
+    let hosts = items.first().is_some_and(|item| item.kind == "GitHost");
+    let (fields, head): (&[&str], &[&str]) = match (hosts, format == Format::Wide) {
+        (true, false) => (&["type", "host", "secret"], &["NAME", "TYPE", "HOST", "SECRET", "AGE"]),
+        (true, true) => (
+            &["type", "host", "api", "secret", "webhookSecret"],
+            &["NAME", "TYPE", "HOST", "API", "SECRET", "WEBHOOK SECRET", "APPLIED", "VERSION"],
+        ),
+        (false, false) => (&["server", "secret"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "AGE"]),
+        (false, true) => {
+            (&["server", "secret", "interval"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "INTERVAL", "APPLIED", "VERSION"])
+        }
+    };
+    let mut table = Table::new(head);
+    for item in items {
+        let field = |name: &&str| match item.spec.get(*name) {
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => String::new(),
+        };
+        let mut row: Vec<String> = item.namespace.iter().filter(|_| !hosts).cloned().chain([item.name.clone()]).collect();
+        row.extend(fields.iter().map(field));
+        match format {
+            Format::Wide => row.extend([item.applied_at.clone(), item.version.to_string()]),
+            _ => row.push(age(&item.applied_at, Some(super::now()))),
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// `delete`
+///
+/// # Errors
+/// A person's no, or the API's refusal.
+pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
+    let address = |named: &DeleteNamed| Address::of(&named.of.name, &named.of.namespace);
+    match what {
+        Delete::Pipeline(named) => {
+            let of = address(named);
+            let asked = format!("Delete pipeline {of}? Nothing more is promoted, and its open pull requests are closed.");
+            remove(api, &of.path(), (&format!("pipeline {of}"), &asked), named.yes).await
+        }
+        Delete::Cluster(named) => {
+            let of = address(named);
+            let asked = format!("Delete cluster {of}? Its objects are no longer read.");
+            remove(api, &["clusters", &of.namespace, &of.name], (&format!("cluster {of}"), &asked), named.yes).await
+        }
+        Delete::Githost { name, yes } => {
+            let asked = format!("Delete git host {name}? Pull requests can no longer be made or looked at there.");
+            remove(api, &["githosts", name], (&format!("git host {name}"), &asked), *yes).await
+        }
+    }
+}
+
+async fn remove(api: &Api, path: &[&str], (what, asked): (&str, &str), yes: bool) -> Result<(), CliError> {
+    if !yes && std::io::stdin().is_terminal() && !agreed(asked)? {
+        return Err(CliError::Failed(format!("{what} is not deleted: answer y, or give --yes")));
+    }
+    // A second request would find nothing, and say so.
+    let () = api.clone().without_retries().call(Method::DELETE, path, &[], crate::api::Body::None).await?;
+    say(&format!("{what}: deleted"))
+}
+
+/// Asks the person at the terminal.
+fn agreed(question: &str) -> Result<bool, CliError> {
+    eprint!("{question} [y/N] ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    let unreadable = |error: std::io::Error| CliError::Usage(format!("cannot read the answer: {error}; give --yes"));
+    std::io::stdin().lock().read_line(&mut answer).map_err(unreadable)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
