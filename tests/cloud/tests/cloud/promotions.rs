@@ -208,7 +208,7 @@ fn patient(bed: &Bed) -> Outcome {
     // The next look is refused as well: it is repeated after an hour, by a schedule. A webhook does not go round that.
     host.fail(Fault::next("GET", "*", Action::RateLimit { retry_after: 3600, secondary: true }));
     let url = format!("https://{}.example.com/{REPOSITORY}", pipeline.namespace);
-    let planned = || Ok(pipeline.stack().item(&keys::repository(&url))?.and_then(|item| item.number("next")));
+    let planned = || Ok::<_, Problem>(pipeline.stack().item(&keys::repository(&url))?.and_then(|item| item.number("next")));
     let later = now_millis() + 30 * 60_000;
     until("a look in an hour", || Ok(planned()?.filter(|next| *next > later)), || format!("{:?} {:?}", planned(), host.calls()))?;
     host.take_calls();
