@@ -97,11 +97,16 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &
     let promotion =
         step.promotion(&at.environment).filter(|promotion| Some(promotion.run) == run && promotion.revision == at.revision);
     promotion.ok_or_else(|| {
-        let instead = revision.map_or_else(
-            || "nothing yet".to_owned(),
-            |revision| format!("{revision}, as soon as the environments before it run it"),
-        );
-        Refused::Conflict(format!("{} does not wait for {}: it waits for {instead}", at.environment, at.revision))
+        let (name, asked) = (&at.environment, &at.revision);
+        Refused::Conflict(match revision {
+            None => format!("{name} does not wait for {asked}: no run has begun yet"),
+            Some(revision) if revision == *asked => {
+                format!("{name} does not wait for {asked} yet: it does as soon as the environments before it run it")
+            }
+            Some(revision) => {
+                format!("{name} does not wait for {asked}: it waits for {revision}, as soon as the environments before it run it")
+            }
+        })
     })
 }
 
