@@ -180,11 +180,13 @@ impl<'a> Step<'a> {
         definition.environments.iter().skip(1).find_map(|environment| {
             let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
             let promotion = self.next.environments.get(&environment.name).and_then(|state| state.promotion.as_ref());
-            let stuck = promotion.is_some_and(|promotion| {
-                matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
-                    || promotion.phase == Phase::Failed && promotion.due.is_none()
-                    || promotion.completed
-            });
+            let stuck = definition.promotion(environment).is_none()
+                || promotion.is_some_and(|promotion| {
+                    matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
+                        || promotion.phase == Phase::Waiting && !promotion.approved
+                        || promotion.phase == Phase::Failed && promotion.due.is_none()
+                        || promotion.completed
+                });
             (later != Later::Healthy).then_some(!stuck)
         }) == Some(true)
     }

@@ -47,7 +47,7 @@ async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;
-        let at = ports.now() + YOUNG;
+        let at = (ports.now() + YOUNG).max(allowed(item.as_ref()));
         // An overdue look was lost.
         if let Some(planned) = next(item.as_ref()).filter(|planned| *planned <= at && *planned + OVERDUE >= ports.now()) {
             return arm(ports, repository, planned).await;
@@ -59,14 +59,18 @@ async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
     Err(contended(key))
 }
 
+/// When the host takes requests again.
+fn allowed(item: Option<&Item>) -> Timestamp {
+    item.and_then(|item| item.number("nb")).map_or(Timestamp(0), Timestamp)
+}
+
 /// Has a repository looked at now, or as soon as its host allows. `false`: nothing is to be looked at there.
 pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, PortError> {
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;
         let Some(planned) = next(item.as_ref()) else { return Ok(false) };
-        let allowed = item.as_ref().and_then(|item| item.number("nb")).map_or(Timestamp(0), Timestamp);
-        let at = ports.now().max(allowed);
+        let at = ports.now().max(allowed(item.as_ref()));
         if planned <= at {
             arm(ports, repository, planned).await?;
             return Ok(true);

@@ -146,8 +146,8 @@ fn host_for(pipeline: &Pipeline<'_>, directory: &std::path::Path) -> Result<Host
 
 fn by_request(namespace: &str, manual: bool) -> String {
     let strategy = format!(
-        "strategy: {{pullRequest: {{type: gitea, url: 'https://{namespace}.example.com/{REPOSITORY}', baseBranch: main}}, secretRef: {{name: \
-         git}}}}"
+        "strategy: {{pullRequest: {{type: gitea, url: 'https://{namespace}.example.com/{REPOSITORY}', baseBranch: main, secretRef: {{name: \
+         git}}}}}}"
     );
     let last = if manual { format!("    promotion:\n      manual: true\n      {strategy}\n") } else { String::new() };
     format!("{}  promotion:\n    {strategy}\n", environments(namespace, &["dev", "staging", "prod"], &last))
