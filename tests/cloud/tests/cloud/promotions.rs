@@ -284,11 +284,15 @@ fn deleted(bed: &Bed) -> Outcome {
     pipeline.observe("dev", "v2")?;
     pipeline.becomes("staging", "v2", "created")?;
     let api = pipeline.stack().api();
-    pipeline.stack().wait(api.request(reqwest::Method::DELETE, &pipeline.path(""), Some(&api.token), None))?.fine("delete")?;
+    let delete = |path: &str| {
+        pipeline.stack().wait(api.request(reqwest::Method::DELETE, path, Some(&api.token), None))?.fine("delete").map(drop)
+    };
+    delete(&pipeline.path(""))?;
     let state = || host.people().pull(REPOSITORY, 1).map(|pull| pull.state);
     until(
         "its pull request is closed",
         || Ok(state().is_ok_and(|state| state == State::Closed).then_some(())),
         || format!("{:?}", state()),
-    )
+    )?;
+    delete(&format!("/v1/githosts/{}", pipeline.namespace))
 }
