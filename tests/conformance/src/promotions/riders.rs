@@ -60,6 +60,8 @@ fn without_attempts(mut view: Value) -> Value {
     for state in view["environments"].as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
         state["attempt"] = Value::Null;
         state["message"] = Value::Null;
+        // Whether it was seen before or after a person merged it.
+        state["mergeable"] = Value::Null;
     }
     view
 }
