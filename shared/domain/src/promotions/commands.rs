@@ -117,7 +117,6 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     match promotion.phase {
         Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
         Phase::Abandoned => return Err(Refused::Conflict(format!("{} was abandoned{}", at.revision, after(&promotion.why)))),
-        _ if promotion.approved => return Ok(()),
         _ => {}
     }
     if !rule.approvers.is_empty() && !rule.approvers.contains(&note.by) {
@@ -128,7 +127,7 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
             rule.approvers.join(", ")
         )));
     }
-    if promotion.approvals.iter().any(|given| given.by == note.by) {
+    if promotion.approved || promotion.approvals.iter().any(|given| given.by == note.by) {
         return Ok(());
     }
     promotion.approvals.push(note.clone());

@@ -6,7 +6,7 @@ use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::promotions::definition::{App, Target};
-use keelway_domain::promotions::{Attempt, Past};
+use keelway_domain::promotions::{Attempt, MERGED_LATE, Past};
 
 /// The partition of a pipeline.
 pub fn pipeline_partition(to: &Address) -> String {
@@ -44,7 +44,9 @@ pub const HISTORY: &str = "H#";
 /// The sort key of a promotion that has left the state.
 pub fn history(past: &Past) -> String {
     let promotion = &past.promotion;
-    format!("{HISTORY}{}#{:06}#{}#{}", ms(past.at), promotion.run, past.environment, promotion.again)
+    // A promotion that was merged in the moment it was given up comes here twice.
+    let late = if promotion.why.reason == MERGED_LATE { "#late" } else { "" };
+    format!("{HISTORY}{}#{:06}#{}#{}{late}", ms(past.at), promotion.run, past.environment, promotion.again)
 }
 
 /// The partition of a target: an application in a namespace of a cluster. Its name is hashed, because clusters and kinds may have

@@ -21,7 +21,7 @@ pub use message::{Address, Job, Message};
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, run, settle};
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run, settle};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
@@ -172,14 +172,15 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
                 Ok(Verdict::Commit(Box::new(change)))
             }
             Decision::Settle => Ok(Verdict::Settle),
-            Decision::Late => {
-                // It may have counted in an earlier delivery, which then stopped.
-                if let Some(x) = old.filter(|_| self.cause.again) {
-                    settle(engine, x, self.cause).await?;
-                }
-                Ok(Verdict::Done(Handled::Stale))
-            }
+            Decision::Late => Ok(Verdict::Late),
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => {
+                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
+                if let Some(x) = old
+                    && record::made_by(&engine.ports, x, self.cause).await?.is_some()
+                {
+                    settle(engine, x, self.cause).await?;
+                    return Ok(Verdict::Done(Handled::Settled));
+                }
                 let text = format!("{} {:?}", self.to, self.input);
                 invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
                 Ok(Verdict::Done(Handled::Invalid))
