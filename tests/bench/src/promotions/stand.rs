@@ -200,7 +200,8 @@ impl<O: Outside> Stand<O> {
     /// Handles messages until none is left that is due.
     async fn work(&mut self) -> Result<(), Problem> {
         loop {
-            let due = self.world.core().queue.receivable(self.world.now());
+            let now = self.world.now();
+            let due = self.world.core().queue.receivable(now);
             if due.is_empty() {
                 return Ok(());
             }
