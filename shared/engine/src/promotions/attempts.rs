@@ -6,6 +6,7 @@
 
 use super::message::{Address, Job, Message};
 use super::{ATTEMPTS, Promotions, keys, watch};
+use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::{Engine, Handled, Loaded, settle};
 use crate::table;
@@ -14,6 +15,7 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
+use std::collections::BTreeSet;
 use std::future::Future;
 
 /// At most so many open pull requests of one repository are looked at at once.
@@ -184,14 +186,14 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         }
         let query = Query::table(keys::repository_partition(repository), 100).prefix(keys::OPEN);
         let (entries, _) = table::all(ports, query, REQUESTS).await?;
+        let awaited: Vec<(Address, Attempt)> = entries.iter().filter_map(entry).collect();
+        // A pipeline may have several of them.
+        let wanted: BTreeSet<Key> = awaited.iter().map(|(of, _)| keys::pipeline(of)).collect();
+        let states = table::read(ports, &wanted.into_iter().collect::<Vec<_>>()).await?;
         let mut tasks = vec![];
         let mut youngest: Option<Timestamp> = None;
-        for entry in &entries {
-            let of = entry.text("ns").zip(entry.text("na"));
-            let attempt = entry.text("j").and_then(|text| serde_json::from_str::<Attempt>(text).ok());
-            let Some((of, attempt)) = of.zip(attempt) else { continue };
-            let of = Address { namespace: of.0.to_owned(), name: of.1.to_owned() };
-            let x = self.state(&of).await?;
+        for (of, attempt) in awaited {
+            let x = states.get(&keys::pipeline(&of)).map(Loaded::<Pipeline>::read).transpose()?.map(|loaded| loaded.x);
             let open = x.as_ref().and_then(|x| promotion(x, &attempt));
             let open = open.filter(|promotion| attempt.is_of(promotion) && promotion.phase == Phase::Created);
             match open.and_then(|promotion| Some((promotion, task(&of, &attempt, promotion)?))) {
@@ -230,6 +232,12 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         }
         Ok(Handled::Committed)
     }
+}
+
+/// What an entry of a repository's list stands for.
+fn entry(item: &Item) -> Option<(Address, Attempt)> {
+    let of = Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() };
+    Some((of, serde_json::from_str(item.text("j")?).ok()?))
 }
 
 fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {

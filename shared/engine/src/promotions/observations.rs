@@ -6,7 +6,7 @@ use super::{Promotions, codec, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
-use crate::table;
+use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
@@ -39,13 +39,21 @@ pub struct Fact {
 
 /// What is known about a pipeline's targets.
 pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<Observations, PortError> {
-    let targets: Vec<&Target> = definition.targets().collect();
-    let mut wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
+    among(&table::read(store, &wanted(definition)).await?, definition)
+}
+
+/// The items that tell about a pipeline's targets, each once.
+pub(super) fn wanted(definition: &Definition) -> Vec<Key> {
+    let mut wanted: Vec<Key> = definition.targets().map(|target| keys::observation(&definition.app, target)).collect();
     wanted.sort();
     wanted.dedup();
-    let items = table::read(store, &wanted).await?;
+    wanted
+}
+
+/// What these items tell about a pipeline's targets.
+pub(super) fn among(items: &Items, definition: &Definition) -> Result<Observations, PortError> {
     let mut all = Observations::new();
-    for target in targets {
+    for target in definition.targets() {
         if let Some(item) = items.get(&keys::observation(&definition.app, target)) {
             check_format(item, FORMAT)?;
             all.extend(codec::member::<Option<Observed>>(item, "j")?.map(|observed| (target.clone(), observed)));
