@@ -83,7 +83,9 @@ impl<'a> Pipeline<'a> {
             let promotion = all.iter().find(|state| state["name"] == environment).map(|state| state["promotion"].clone());
             Ok(promotion.filter(|promotion| promotion["phase"] == phase && promotion["revision"] == revision))
         };
-        until(&format!("{environment} {revision} {phase}"), found, || self.status().map_or_else(|e| e.0, |status| status.to_string()))
+        until(&format!("{environment} {revision} {phase}"), found, || {
+            self.status().map_or_else(|e| e.0, |status| status.to_string())
+        })
     }
 
     fn event(&self, ty: &str) -> Result<Value, Problem> {
@@ -119,7 +121,9 @@ fn file(namespace: &str) -> String {
 fn host_for(pipeline: &Pipeline<'_>, directory: &std::path::Path) -> Result<Host, Problem> {
     let host = Host::start(Options::new(directory, TOKEN)).map_err(|error| Problem::of("git host", error))?;
     let content = file(&pipeline.namespace);
-    host.people().create(REPOSITORY, &[("versions.yaml", &content)]).map_err(|error| Problem::of("repository", format!("{error:?}")))?;
+    host.people()
+        .create(REPOSITORY, &[("versions.yaml", &content)])
+        .map_err(|error| Problem::of("repository", format!("{error:?}")))?;
     let text = format!(
         "apiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {{name: {0}}}\nspec:\n  host: {0}.example.com\n  type: gitea\n  api: {1}\n",
         pipeline.namespace,
@@ -154,8 +158,13 @@ fn pull_requests(bed: &Bed) -> Outcome {
     // A newer revision replaces it.
     pipeline.observe("dev", "v3")?;
     pipeline.becomes("staging", "v3", "created")?;
-    let states = || host.people().pulls(REPOSITORY).map(|all| all.iter().map(|pull| pull.state).collect::<Vec<_>>()).unwrap_or_default();
-    until("the first one is closed", || Ok((states() == [State::Closed, State::Open]).then_some(())), || format!("{:?}", states()))?;
+    let states =
+        || host.people().pulls(REPOSITORY).map(|all| all.iter().map(|pull| pull.state).collect::<Vec<_>>()).unwrap_or_default();
+    until(
+        "the first one is closed",
+        || Ok((states() == [State::Closed, State::Open]).then_some(())),
+        || format!("{:?}", states()),
+    )?;
     host.people().merge(REPOSITORY, 2, Method::Squash).map_err(|error| Problem::of("merge", format!("{error:?}")))?;
     pipeline.becomes("staging", "v3", "succeeded")?;
     pipeline.observe("staging", "v3")?;
@@ -258,5 +267,9 @@ fn deleted(bed: &Bed) -> Outcome {
     let api = pipeline.stack().api();
     pipeline.stack().wait(api.request(reqwest::Method::DELETE, &pipeline.path(""), Some(&api.token), None))?.fine("delete")?;
     let state = || host.people().pull(REPOSITORY, 1).map(|pull| pull.state);
-    until("its pull request is closed", || Ok(state().is_ok_and(|state| state == State::Closed).then_some(())), || format!("{:?}", state()))
+    until(
+        "its pull request is closed",
+        || Ok(state().is_ok_and(|state| state == State::Closed).then_some(())),
+        || format!("{:?}", state()),
+    )
 }
