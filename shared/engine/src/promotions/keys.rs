@@ -1,5 +1,6 @@
 //! The table keys of everything about promotions. One partition per pipeline (its state, records and history), one per target (the
-//! newest fact, and which pipelines depend on it), one per repository (the open pull requests to look at).
+//! newest fact, and which pipelines depend on it), one per cluster (the objects that pipelines name), one per repository (the open pull
+//! requests to look at).
 
 use super::message::Address;
 use crate::item::Key;
@@ -73,6 +74,33 @@ pub const DEPENDS: &str = "P#";
 /// Says that a pipeline depends on a target.
 pub fn depends(app: &App, target: &Target, to: &Address) -> Key {
     Key::new(target_partition(app, target), format!("{DEPENDS}{}#{}", to.namespace, to.name))
+}
+
+/// The partition of a cluster: when it is observed next, and which objects in it applied pipelines name. Whoever reads the entries compares
+/// the cluster's name, because the partition is only its hash.
+pub fn cluster_partition(cluster: &str) -> String {
+    format!("OC#{}", hash(hash64(&[b"cluster", cluster.as_bytes()])))
+}
+
+/// When a cluster is observed next.
+pub fn observed_cluster(cluster: &str) -> Key {
+    Key::new(cluster_partition(cluster), MAIN)
+}
+
+/// What the entries of objects that pipelines name begin with.
+pub const NAMED: &str = "T#";
+
+/// The place of a target among the entries of its cluster.
+pub fn place(app: &App, target: &Target) -> String {
+    target_partition(app, target).trim_start_matches("O#").to_owned()
+}
+
+/// Says that a pipeline names an object of a cluster. `None`: the target names no cluster.
+pub fn named(app: &App, target: &Target, to: &Address) -> Option<Key> {
+    let cluster = target.cluster.as_deref()?;
+    // Pipelines may name one object under different versions of its API: those are different entries.
+    let sort = format!("{NAMED}{}#{}#{}#{}", place(app, target), to.namespace, to.name, app.api_version);
+    Some(Key::new(cluster_partition(cluster), sort))
 }
 
 /// The partition of a repository.

@@ -2,7 +2,7 @@
 //!
 //! [`Promotions`] decides: every message ends in an evaluation of the whole pipeline ([`keelway_domain::promotions::decide`]).
 //! [`attempts::Attempts`] carries out what was decided, on a queue and in a function of its own, because it waits for other people's
-//! servers. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
+//! servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
 
 pub mod attempts;
 pub mod codec;
@@ -11,12 +11,13 @@ pub mod keys;
 mod look;
 pub mod message;
 pub mod observations;
+pub mod observer;
 pub mod registry;
 mod subject;
 pub mod views;
 mod watch;
 
-pub use message::{Address, Job, Message};
+pub use message::{Address, Job, Message, Observe};
 
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write};
@@ -34,6 +35,8 @@ use subject::Watch;
 pub const NAME: &str = "promotions";
 /// The queue of attempts.
 pub const ATTEMPTS: &str = "attempts";
+/// The queue of the observer.
+pub const OBSERVER: &str = "observer";
 
 /// Settings of the installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
