@@ -19,7 +19,7 @@ pub(super) fn after(
     let mut expected: Vec<_> = own.calls.iter().map(super::Expected::parts).collect();
     if !stand.ordered() {
         fresh.sort_by_key(Call::line);
-        expected.sort_by(|(a, _), (b, _)| a.cmp(b));
+        expected.sort_by_key(|(line, _)| *line);
     }
     calls(&expected, &fresh)?;
     if own.reads.is_some_and(|most| reads > most) {

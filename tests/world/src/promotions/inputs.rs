@@ -38,8 +38,8 @@ pub(super) fn manifest(telling: &Telling<'_, Promotes>, alias: &str, apply: &App
 fn in_force(telling: &Telling<'_, Promotes>, alias: &str) -> Result<Value, String> {
     let before = telling.case.steps.iter().take(telling.step.saturating_sub(1));
     let refused = |step: &&Step<Promotes>| matches!(step.answer, Some(Expected::Status(400..)));
-    let applied = before.filter(|step| step.about() == alias && !refused(step)).filter_map(|step| step.own.apply.as_ref());
-    manifest(telling, alias, applied.last().unwrap_or(&Apply::default()), "https://git.test/o/r")
+    let mut applied = before.filter(|step| step.about() == alias && !refused(step)).filter_map(|step| step.own.apply.as_ref());
+    manifest(telling, alias, applied.next_back().unwrap_or(&Apply::default()), "https://git.test/o/r")
 }
 
 /// The targets of a pipeline, by environment, and what runs there.
