@@ -2,7 +2,7 @@
 
 use super::hosts::{FORMS, Strict, by_request};
 use super::rest::carried;
-use super::stand::{Stand, environments};
+use super::stand::{Stand, environments, number};
 use crate::cost::Used;
 use crate::price;
 use crate::report::{Aim, Report};
@@ -11,9 +11,15 @@ use keelway_domain::promotions::Phase;
 use keelway_domain::promotions::definition::{Notification, Strategy};
 use keelway_domain::time::Span;
 use keelway_engine::promotions::attempts::Outside;
+use keelway_githost::Form;
 
 /// A pull request is merged as soon as it is open. So long after that, the repository has been looked at, and is not looked at any more.
 const MERGED: Span = Span::minutes(2);
+
+/// Until then, all timers of a run have gone off.
+const OVER: Span = Span::minutes(10);
+/// Promotions of a run, one after the other.
+const PROMOTIONS: usize = 3;
 
 /// What a run used: of Keelway, and of the git host.
 #[derive(Clone, Copy)]
@@ -22,76 +28,74 @@ struct Run {
     calls: f64,
 }
 
-/// Two pipelines over 1 and 3 environments: one more promotion, and what a run costs besides.
+/// A run through one pipeline, for each strategy.
 pub async fn measure(report: &mut Report) -> Result<(), Problem> {
-    let (one, three) = (by_notification(1).await?, by_notification(3).await?);
-    tell(report, "by notification", one, three)?;
+    tell(report, "by notification", by_notification().await?)?;
     for form in FORMS {
-        let (one, three) = (merged(form, 1).await?, merged(form, 3).await?);
-        tell(report, &format!("by pull request, form {}, merged before the first look", form.1), one, three)?;
+        tell(report, &format!("by pull request, form {}, merged before the first look", form.1), merged(form).await?)?;
     }
     Ok(())
 }
 
-fn tell(report: &mut Report, how: &str, one: Run, three: Run) -> Result<(), Problem> {
-    let group = format!("promotions, cost of one {how}");
-    let promotion = (three.used - one.used) * 0.5;
-    let run = one.used - promotion;
-    for (what, used) in [("one more promotion", promotion), ("a run without its promotions", run)] {
-        report.row(&group, &format!("{what}: AWS requests"), used.requests, "", Aim::None);
-        report.row(&group, &format!("{what}: write units"), used.writes, "WRU", Aim::None);
-        report.row(&group, &format!("{what}: read units"), used.reads, "RRU", Aim::None);
-        report.row(&group, &format!("{what}: messages"), used.messages, "", Aim::None);
-    }
-    let calls = (three.calls - one.calls) * 0.5;
+fn tell(report: &mut Report, how: &str, run: Run) -> Result<(), Problem> {
+    let group = format!("promotions, cost of one {how}: a third of a run of {PROMOTIONS}");
+    let share = 1.0 / number(PROMOTIONS as u64);
+    let (one, calls) = (run.used * share, run.calls * share);
+    report.row(&group, "AWS requests", one.requests, "", Aim::None);
+    report.row(&group, "write units", one.writes, "WRU", Aim::None);
+    report.row(&group, "read units", one.reads, "RRU", Aim::None);
+    report.row(&group, "events published", one.events, "", Aim::None);
+    report.row(&group, "messages handled", one.messages, "", Aim::None);
     if calls > 0.0 {
-        report.row(&group, "one more promotion: host calls", calls, "", Aim::None);
+        report.row(&group, "host calls", calls, "", Aim::None);
     }
-    price::tell_promotions(report, &group, &promotion, calls)
+    price::tell_promotions(report, &group, &one, calls)
 }
 
-async fn by_notification(promotions: usize) -> Result<Run, Problem> {
+async fn by_notification() -> Result<Run, Problem> {
     let mut stand = carried("gitea", "https://git.example.com/api/v1").await?;
-    start(&mut stand, promotions, Strategy::Notification(Notification::default())).await?;
+    start(&mut stand, Strategy::Notification(Notification::default())).await?;
     let mut used = Used::default();
     for revision in ["v2", "v3"] {
-        let before = stand.used();
+        let (before, swept) = (stand.used(), stand.swept);
         stand.observe(0, "dev", revision).await?;
-        for environment in &environments(promotions)[1..] {
+        for environment in &environments(PROMOTIONS)[1..] {
             succeeded(&stand, environment)?;
             stand.observe(0, environment, revision).await?;
         }
-        used = stand.used() - before;
+        stand.pass(OVER).await?;
+        // Sweeps cost the same whether anything is promoted or not.
+        used = stand.used() - before - (stand.swept - swept);
     }
     Ok(Run { used, calls: 0.0 })
 }
 
-async fn merged(form: (keelway_githost::Form, &'static str), promotions: usize) -> Result<Run, Problem> {
-    let host = Strict::start(form, 1, &environments(promotions))?;
+async fn merged(form: (Form, &'static str)) -> Result<Run, Problem> {
+    let host = Strict::start(form, 1, &environments(PROMOTIONS))?;
     let mut stand = carried(host.form(), &host.api()).await?;
-    start(&mut stand, promotions, by_request(0, host.form())).await?;
+    start(&mut stand, by_request(0, host.form())).await?;
     let mut run = Run { used: Used::default(), calls: 0.0 };
     // The second revision: what is made once is there then.
     for revision in ["v2", "v3"] {
         let (before, swept) = (stand.used(), stand.swept);
         host.calls()?;
         stand.observe(0, "dev", revision).await?;
-        for environment in &environments(promotions)[1..] {
+        for environment in &environments(PROMOTIONS)[1..] {
             let (_, request) = stand.promotion(0, environment)?;
             host.merge(0, request.ok_or("a promotion has no pull request")?)?;
             stand.pass(MERGED).await?;
             succeeded(&stand, environment)?;
             stand.observe(0, environment, revision).await?;
         }
-        // Sweeps cost the same whether anything is promoted or not.
+        stand.pass(OVER).await?;
         run = Run { used: stand.used() - before - (stand.swept - swept), calls: host.calls()?.0 };
     }
     Ok(run)
 }
 
-async fn start<O: Outside>(stand: &mut Stand<O>, promotions: usize, strategy: Strategy) -> Result<(), Problem> {
-    stand.apply(0, promotions, strategy).await?;
-    for environment in environments(promotions) {
+async fn start<O: Outside>(stand: &mut Stand<O>, strategy: Strategy) -> Result<(), Problem> {
+    stand.apply(0, PROMOTIONS, strategy).await?;
+    for environment in environments(PROMOTIONS) {
         stand.observe(0, &environment, "v1").await?;
     }
     Ok(())
