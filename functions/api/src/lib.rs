@@ -118,6 +118,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/clusters", get(registry::clusters::<P>))
         .route("/clusters/{namespace}/{name}", get(registry::cluster_one::<P>).delete(registry::cluster_delete::<P>))
         .route("/clusters/{namespace}/{name}/manifest", get(registry::cluster_manifest::<P>))
+        .route("/clusters/{namespace}/{name}/observe", post(registry::cluster_observe::<P>))
         .route("/githosts", get(registry::git_hosts::<P>))
         .route("/githosts/{name}", get(registry::git_host_one::<P>).delete(registry::git_host_delete::<P>))
         .route("/githosts/{name}/manifest", get(registry::git_host_manifest::<P>));

@@ -116,6 +116,22 @@ pub async fn cluster_manifest<P: Ports + 'static>(
     Ok(text(entry.source))
 }
 
+/// `POST /v1/clusters/{namespace}/{name}/observe`: what pipelines name there is read now. Reading it takes its time, so nothing is said yet
+/// about how that went: the pipelines show it.
+pub async fn cluster_observe<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<StatusCode> {
+    let asked = format!("{namespace}/{name}");
+    if let Some(name) = cluster_name(&namespace, &name)
+        && api.promotions().observe_cluster(&name).await?
+    {
+        return Ok(StatusCode::ACCEPTED);
+    }
+    Err(unknown::<P, Cluster>(&api, "cluster", &asked).await?)
+}
+
 /// `DELETE /v1/clusters/{namespace}/{name}`
 pub async fn cluster_delete<P: Ports + 'static>(
     State(api): State<Api<P>>,

@@ -47,6 +47,27 @@ async fn what_is_registered_is_listed_read_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_cluster_is_observed_when_asked_for() {
+    let mut stand = Stand::new();
+    stand.manifests(CLUSTER).await;
+    let sent = |stand: &Stand| {
+        let core = stand.world.core();
+        core.queue
+            .messages
+            .values()
+            .filter(|message| message.engine == "observer")
+            .map(|message| message.parcel.text())
+            .collect::<Vec<_>>()
+    };
+    let answer = stand.post("/v1/clusters/shop/prod/observe", &json!({})).await;
+    assert_eq!(answer.status, 202, "{answer:?}");
+    assert_eq!(sent(&stand), [r#"{"keelway":"observe","cluster":"shop/prod"}"#]);
+    let unknown = stand.post("/v1/clusters/shop/prd/observe", &json!({})).await;
+    assert_eq!((unknown.status, unknown.problem().contains("did you mean \"shop/prod\"")), (404, true), "{unknown:?}");
+    assert_eq!(sent(&stand).len(), 1);
+}
+
+#[tokio::test]
 async fn a_host_has_one_registration() {
     let mut stand = Stand::new();
     stand.manifests(HOST).await;

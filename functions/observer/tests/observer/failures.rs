@@ -4,6 +4,7 @@ use crate::api::{TOKEN, path};
 use crate::stand::{PROD, Stand, definition, in_prod, runs, target};
 use keelway_domain::promotions::Condition;
 use keelway_domain::promotions::definition::App;
+use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;
 use serde_json::json;
 
@@ -155,7 +156,8 @@ async fn an_outage_of_an_hour_is_one_error_and_one_recovery() {
     stand.woken();
 
     stand.server.down().await;
-    for _ in 0..60 {
+    for _ in 0..12 {
+        stand.pass(Span::minutes(4));
         stand.minute().await;
     }
     assert_eq!(stand.woken(), ["cart", "cart"], "each target once");

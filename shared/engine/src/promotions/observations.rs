@@ -71,11 +71,7 @@ pub(super) fn read(item: &Item) -> Result<Option<(i64, Observed)>, PortError> {
 }
 
 /// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are none.
-pub(super) async fn unregistered(
-    store: &impl Store,
-    definition: &Definition,
-    all: &mut Observations,
-) -> Result<(), PortError> {
+pub(super) async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let unknown: Vec<&Target> = definition.targets().filter(|target| !all.contains_key(target)).collect();
     let entry = |cluster: &str| Key::new(keys::CLUSTERS, cluster);
     let wanted: BTreeSet<Key> = unknown.iter().filter_map(|target| target.cluster.as_deref()).map(entry).collect();
