@@ -8,7 +8,6 @@ use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::table::Table;
-use crate::words::age;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use reqwest::Method;
 use serde_json::json;
@@ -73,12 +72,12 @@ async fn one(api: &Api, path: &[&str], format: Format) -> Result<(), CliError> {
 fn table(items: &[Registered], format: Format) -> Table {
     let hosts = items.first().is_some_and(|item| item.kind == "GitHost");
     let (fields, head): (&[&str], &[&str]) = match (hosts, format == Format::Wide) {
-        (true, false) => (&["type", "host", "secret"], &["NAME", "TYPE", "HOST", "SECRET", "AGE"]),
+        (true, false) => (&["type", "host", "secret"], &["NAME", "TYPE", "HOST", "SECRET", "APPLIED"]),
         (true, true) => (
             &["type", "host", "api", "secret", "webhookSecret"],
             &["NAME", "TYPE", "HOST", "API", "SECRET", "WEBHOOK SECRET", "APPLIED", "VERSION"],
         ),
-        (false, false) => (&["server", "secret"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "AGE"]),
+        (false, false) => (&["server", "secret"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "APPLIED"]),
         (false, true) => {
             (&["server", "secret", "interval"], &["NAMESPACE", "NAME", "SERVER", "SECRET", "INTERVAL", "APPLIED", "VERSION"])
         }
@@ -94,7 +93,7 @@ fn table(items: &[Registered], format: Format) -> Table {
         row.extend(fields.iter().map(field));
         match format {
             Format::Wide => row.extend([item.applied_at.clone(), item.version.to_string()]),
-            _ => row.push(age(&item.applied_at, Some(super::now()))),
+            _ => row.push(item.applied_at.chars().take("2026-11-22".len()).collect()),
         }
         table.row(row);
     }

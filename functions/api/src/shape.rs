@@ -85,7 +85,7 @@ fn environment(view: &View, place: usize) -> EnvironmentState {
             revision: observed.and_then(|observed| observed.revision.clone()),
             ready: observed.is_some_and(|observed| observed.ready),
             error: observed.and_then(|observed| observed.error.clone()),
-            observed_at: observed.map(|observed| observed.at.rfc3339()),
+            observed_at: observed.filter(|observed| observed.at > Timestamp::default()).map(|observed| observed.at.rfc3339()),
         }
     });
     EnvironmentState {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use tracing::Level;
 
 /// The engines' queues. Every function can send to each of them.
-pub const ENGINES: [&str; 3] = [sequences::NAME, promotions::NAME, promotions::ATTEMPTS];
+pub const ENGINES: [&str; 4] = [sequences::NAME, promotions::NAME, promotions::ATTEMPTS, promotions::OBSERVER];
 
 /// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]

@@ -259,7 +259,8 @@ mod tests {
         assert_eq!(format!("{keys:?}"), "2 keys");
         let before = Timestamp::parse("2026-11-19T23:59:00Z").unwrap();
         assert_eq!(keys.current(before), Some(("new", "k2".as_bytes())));
-        assert_eq!((keys.named("old", before), keys.named("old", NOW)), (Some(("old", "k1".as_bytes())), None));
+        let after = Timestamp::parse("2026-11-20T00:00:01Z").unwrap();
+        assert_eq!((keys.named("old", before), keys.named("old", after)), (Some(("old", "k1".as_bytes())), None));
         for algorithm in Algorithm::ALL {
             for (id, key, now, ok) in [
                 ("new", "k2", NOW, true),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 fn manifests(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.is_dir() && path.file_name().is_some_and(|name| name == "repository") {
+            // What a configuration repository holds: manifests for others.
+        } else if path.is_dir() {
             manifests(&path, found);
         } else if path.extension().is_some_and(|ending| ending == "yaml") {
             found.push(path);

@@ -34,6 +34,12 @@ pub fn release() -> Result<PathBuf, Problem> {
     }
 }
 
+/// Where results go: beside the build that this program is part of.
+pub fn results() -> Result<PathBuf, Problem> {
+    let own = std::env::current_exe().map_err(|error| Problem::of("this executable's own path", error))?;
+    own.parent().map(|build| build.with_file_name("bench")).ok_or_else(|| "this executable is in no directory".into())
+}
+
 /// Sequences of 1, 2 and 6 tasks: `run1`, `run2`, `run6`.
 fn shipyard() -> String {
     let sequence = |n: usize| {
@@ -64,11 +70,6 @@ impl Bed {
         // Warm functions and connections; also the one finished sequence in the table.
         bed.sequence(&Scope::new(PROJECT, STAGE, "warm"), 2)?;
         Ok(bed)
-    }
-
-    /// Where results go: beside the build.
-    pub fn results(&self) -> Result<PathBuf, Problem> {
-        Ok(binaries()?.with_file_name("bench"))
     }
 
     /// Waits until `found` finds what it looks for, as long as anything happens meanwhile: an event on the bus, a message handled.

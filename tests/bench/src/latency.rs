@@ -13,7 +13,8 @@ const DELIVERIES: usize = 60;
 /// How long to look whether anything happens when nothing has to.
 const IDLE: Duration = Duration::from_secs(5);
 
-fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
+/// Tells the distribution of times in milliseconds.
+pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
     samples.sort_unstable();
     let group = format!("latency on this machine, {name}, {} samples", samples.len());
     for (what, percent) in [("p50", 50), ("p99", 99), ("most", 100)] {

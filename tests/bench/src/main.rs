@@ -1,6 +1,9 @@
 //! `make bench`: deploys the release builds as a stack of its own on the local cloud and counts, in the deployed functions, what one more
 //! task and one more sequence cost, whether that stays so as history and queues grow, how much CPU time and memory the functions use,
-//! and how long things take. Aims are printed beside the values; only a malfunction is a failure.
+//! and how long things take. Promotions are counted in memory, against a git host. Aims are printed beside the values; only a malfunction
+//! is a failure.
+//!
+//! `keelway-bench promotions` counts promotions and nothing else: it needs neither a stack nor release builds.
 
 mod bed;
 mod cost;
@@ -8,10 +11,11 @@ mod history;
 mod latency;
 mod load;
 mod price;
+mod promotions;
 mod report;
 mod start;
 
-use bed::Bed;
+use bed::{Bed, results};
 use keelway_cloud_tests::Problem;
 use report::{Aim, Report};
 use std::process::ExitCode;
@@ -21,7 +25,13 @@ use std::time::Instant;
 const MANY: usize = 1_000;
 
 fn main() -> ExitCode {
-    match bench() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => bench(),
+        ["promotions"] => promotions(),
+        _ => Err("usage: keelway-bench [promotions]".into()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("error: {problem}");
@@ -30,10 +40,25 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says what is done now, with the time since the beginning.
+fn teller(began: Instant) -> impl Fn(&str) {
+    move |text| eprintln!("[{:>4.0} s] {text}", began.elapsed().as_secs_f64())
+}
+
+fn promotions() -> Result<(), Problem> {
+    let mut report = Report::default();
+    let say = teller(Instant::now());
+    promotions::count(&mut report, &say)?;
+    say("done");
+    report.write(&results()?)?;
+    report.print();
+    Ok(())
+}
+
 fn bench() -> Result<(), Problem> {
     let began = Instant::now();
     let mut report = Report::default();
-    let say = |text: &str| eprintln!("[{:>4.0} s] {text}", began.elapsed().as_secs_f64());
+    let say = teller(began);
     say("starting functions beside an empty one");
     start::measure(&mut report)?;
     say("a stack of its own");
@@ -58,10 +83,13 @@ fn bench() -> Result<(), Problem> {
     latency::tasks(&bed, &mut report)?;
     say("latency from execution to execution on one lane");
     latency::lane(&bed, &mut report)?;
+    say("latency from observation to attempt");
+    promotions::attempts(&bed, &mut report)?;
     latency::idle(&bed, &mut report)?;
+    promotions::count(&mut report, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
-    report.write(&bed.results()?)?;
+    report.write_all(&results()?)?;
     report.print();
     Ok(())
 }

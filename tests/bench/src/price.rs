@@ -9,19 +9,54 @@ use std::path::Path;
 /// Answers of the executors per task: `started` and `finished`.
 const ANSWERS: f64 = 2.0;
 
-/// Tells the modelled price of a million tasks, and of a million sequences of four tasks.
-pub fn tell(report: &mut Report, costs: &Costs) -> Result<(), Problem> {
+fn prices() -> Result<Value, Problem> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infra/prices.json");
     let text = std::fs::read_to_string(&path).map_err(|error| Problem::of(&path.display().to_string(), error))?;
-    let prices: Value = serde_json::from_str(&text).map_err(|error| Problem::of("infra/prices.json", error))?;
+    serde_json::from_str(&text).map_err(|error| Problem::of("infra/prices.json", error))
+}
+
+/// Tells the modelled price of a million tasks, and of a million sequences of four tasks.
+pub fn tell(report: &mut Report, costs: &Costs) -> Result<(), Problem> {
+    let prices = prices()?;
     let group = format!("price, modelled, {} list prices of {}", text_of(&prices["region"]), text_of(&prices["checked"]));
     for (name, value) in parts(&prices, &costs.task, ANSWERS) {
         report.row(&group, &format!("a million tasks: {name}"), value, "$", Aim::None);
     }
     let four = costs.fixed + costs.task * 4.0;
-    let total = parts(&prices, &four, ANSWERS * 4.0 + 1.0).last().map_or(0.0, |(_, value)| *value);
-    report.row(&group, "a million sequences of four tasks, all in", total, "$", Aim::None);
+    report.row(
+        &group,
+        "a million sequences of four tasks, all in",
+        all(&parts(&prices, &four, ANSWERS * 4.0 + 1.0)),
+        "$",
+        Aim::None,
+    );
     Ok(())
+}
+
+/// Tells the modelled price of a million promotions, each with one observation over the bus, during which the function waits for so many
+/// calls of a git host.
+pub fn tell_promotions(report: &mut Report, group: &str, promotion: &Used, calls: f64) -> Result<(), Problem> {
+    let prices = prices()?;
+    let waiting = calls * assumed(&prices, "lambdaMillisecondsPerHostCall") / 1000.0;
+    let waiting = waiting * gb_second(&prices) * 1e6;
+    report.row(group, "a million promotions, modelled price", all(&parts(&prices, promotion, 1.0)) + waiting, "$", Aim::None);
+    if calls > 0.0 {
+        report.row(group, "of it, for waiting for the git host", waiting, "$", Aim::None);
+    }
+    Ok(())
+}
+
+fn all(parts: &[(&str, f64)]) -> f64 {
+    parts.last().map_or(0.0, |(_, value)| *value)
+}
+
+fn assumed(prices: &Value, name: &str) -> f64 {
+    prices["assumed"][name].as_f64().unwrap_or_default()
+}
+
+/// The price of a second of a function.
+fn gb_second(prices: &Value) -> f64 {
+    assumed(prices, "lambdaMemoryGb") * prices["lambdaGbSecondArm64"].as_f64().unwrap_or_default()
 }
 
 fn text_of(value: &Value) -> &str {
@@ -31,7 +66,7 @@ fn text_of(value: &Value) -> &str {
 /// `events`: those that others put on the bus.
 fn parts(prices: &Value, used: &Used, events: f64) -> Vec<(&'static str, f64)> {
     let price = |name: &str| prices["perMillion"][name].as_f64().unwrap_or_default();
-    let assumed = |name: &str| prices["assumed"][name].as_f64().unwrap_or_default();
+    let assumed = |name: &str| assumed(prices, name);
     let dynamodb = used.writes * price("dynamodbWriteUnits") + used.reads * price("dynamodbReadUnits");
     let bus = (used.events + events) * price("eventbridgeCustomEvents");
     // Each message from the bus is sent, received and deleted; the engine's own are sent by the function, which counts that itself.
@@ -40,7 +75,6 @@ fn parts(prices: &Value, used: &Used, events: f64) -> Vec<(&'static str, f64)> {
     let sqs = (handled + used.sends) * price("sqsRequests");
     let invocations = used.messages / assumed("messagesPerInvocation").max(1.0);
     let seconds = used.messages * assumed("lambdaMillisecondsPerMessage") / 1000.0;
-    let gb_seconds = seconds * assumed("lambdaMemoryGb") * prices["lambdaGbSecondArm64"].as_f64().unwrap_or_default() * 1e6;
-    let lambda = invocations * price("lambdaRequests") + gb_seconds;
+    let lambda = invocations * price("lambdaRequests") + seconds * gb_second(prices) * 1e6;
     vec![("DynamoDB", dynamodb), ("EventBridge", bus), ("SQS", sqs), ("Lambda", lambda), ("all", dynamodb + bus + sqs + lambda)]
 }

@@ -49,22 +49,28 @@ impl Report {
         self.notes.push(text.into());
     }
 
-    /// Writes one file for each group of values and one with all of them.
+    /// Writes a file for each kind of values that there are.
     pub fn write(&self, directory: &Path) -> Result<(), Problem> {
-        let wrong = |error: std::io::Error| Problem::of(&directory.display().to_string(), error);
-        std::fs::create_dir_all(directory).map_err(wrong)?;
-        let write = |name: &str, value: serde_json::Result<Value>| {
-            let value = value.map_err(|error| Problem::of(name, error))?;
-            let text = format!("{value:#}");
-            std::fs::write(directory.join(format!("{name}.json")), text + "\n").map_err(wrong)
-        };
-        let kinds =
-            [("costs", &["cost", "price"][..]), ("cpu", &["cpu", "memory"]), ("latency", &["latency"]), ("start", &["start"])];
+        let kinds = [
+            ("costs", &["cost", "price"][..]),
+            ("cpu", &["cpu", "memory"]),
+            ("latency", &["latency"]),
+            ("promotions", &["promotions"]),
+            ("start", &["start"]),
+        ];
         for (file, kinds) in kinds {
             let rows: Vec<&Row> = self.rows.iter().filter(|row| kinds.iter().any(|kind| row.group.starts_with(kind))).collect();
-            write(file, serde_json::to_value(&rows))?;
+            if !rows.is_empty() {
+                write(directory, file, serde_json::to_value(&rows))?;
+            }
         }
-        write("bench", serde_json::to_value(self))
+        Ok(())
+    }
+
+    /// Writes these files, and one with all values.
+    pub fn write_all(&self, directory: &Path) -> Result<(), Problem> {
+        self.write(directory)?;
+        write(directory, "bench", serde_json::to_value(self))
     }
 
     /// Prints the table.
@@ -87,4 +93,11 @@ impl Report {
             println!("note: {note}");
         }
     }
+}
+
+fn write(directory: &Path, name: &str, value: serde_json::Result<Value>) -> Result<(), Problem> {
+    let value = value.map_err(|error| Problem::of(name, error))?;
+    let written = std::fs::create_dir_all(directory)
+        .and_then(|()| std::fs::write(directory.join(format!("{name}.json")), format!("{value:#}\n")));
+    written.map_err(|error| Problem::of(&directory.display().to_string(), error))
 }

@@ -55,6 +55,7 @@ impl Stack {
                 (sequences::NAME, "QueueUrl"),
                 (promotions::NAME, "PromotionsQueueUrl"),
                 (promotions::ATTEMPTS, "AttemptsQueueUrl"),
+                (promotions::OBSERVER, "ObserverQueueUrl"),
             ]
             .into_iter()
             .map(|(engine, queue)| Ok((engine.to_owned(), QueueName { url: output(queue)?, arn: String::new() })))

@@ -4,7 +4,6 @@
 use keelway_world::core::Method;
 use keelway_world::story::{Mode, Story};
 use keelway_world::tested::Tested;
-use keelway_world::worker::Worker;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,7 +15,7 @@ pub struct Contracts<C, F> {
 
 impl<E, C, F> Contracts<C, F>
 where
-    E: Tested<Ports = Worker> + Send + Sync,
+    E: Tested + Send + Sync,
     C: Sync,
     F: Fn(&C, Mode) -> (Story<E>, Result<(), String>) + Sync,
 {
@@ -125,7 +124,7 @@ fn fail_if_any(failures: &[String], of: usize) {
 }
 
 /// The same as a clean run: every event with the same bytes, and the same state.
-fn same<E: Tested<Ports = Worker>>(clean: &Story<E>, other: &Story<E>) -> Result<(), String> {
+fn same<E: Tested>(clean: &Story<E>, other: &Story<E>) -> Result<(), String> {
     let (expected, got) = (clean.published(), other.published());
     if let Some(event) = got.iter().find(|event| !expected.contains(event)) {
         return Err(format!("sent besides: {event}"));

@@ -7,10 +7,10 @@ use keelway_conformance::sim;
 
 #[test]
 fn every_seed_of_the_promotions_keeps_the_invariants() {
-    sim::hold(20_000, "KEELWAY_PROMOTION_SEED", simulate);
+    sim::hold(20_000, "KEELWAY_PROMOTION_SEED", |seed, trace| simulate(seed, None, trace));
 }
 
 #[test]
 fn one_seed_of_the_promotions() {
-    sim::one("KEELWAY_PROMOTION_SEED", simulate);
+    sim::one("KEELWAY_PROMOTION_SEED", |seed, trace| simulate(seed, None, trace));
 }

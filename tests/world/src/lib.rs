@@ -10,6 +10,7 @@ pub mod case;
 pub mod contract;
 pub mod core;
 pub mod exec;
+pub mod promotions;
 pub mod queue;
 pub mod rng;
 pub mod sequences;

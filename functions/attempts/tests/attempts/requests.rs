@@ -16,7 +16,8 @@ const TOKEN: &str = "t0ken-of-the-test";
 const FILE: &str = "# Versions\r\nstaging:\r\n  tag: \"v1\"   # {\"$promotion\": \"shop:cart:staging\"}\r\nprod:\r\n  tag: v1 # \
                     {\"$promotion\": \"shop:cart:prod\"}\r\nother:   {a: 1,  b: 2}";
 const SERVER_ERROR: Action = Action::Status { status: 502, retry_after: None, body: None };
-const FORMS: [(Form, &str); 2] = [(Form::Gitea, "gitea"), (Form::GitHub, "github")];
+const FORMS: [(Form, &str); 4] =
+    [(Form::Gitea, "gitea"), (Form::GitHub, "github"), (Form::GitLab, "gitlab"), (Form::Bitbucket, "bitbucket-server")];
 
 struct Bench {
     stand: Stand,
@@ -216,6 +217,32 @@ async fn one_pull_request_whatever_request_fails() {
     }
 }
 
+/// An attempt stops between branch and pull request, and the base moves before the next one.
+#[tokio::test]
+async fn a_branch_of_an_earlier_attempt_is_brought_up_to_date() {
+    for form in FORMS {
+        let mut bench = Bench::usual(form).await;
+        let open = if form.0 == Form::GitLab {
+            "*/merge_requests"
+        } else if form.0 == Form::Bitbucket {
+            "*/pull-requests"
+        } else {
+            "*/pulls"
+        };
+        bench.host.fail(Fault::next("POST", open, SERVER_ERROR));
+        bench.runs("dev", "v2").await;
+        assert_eq!(bench.phase("staging").await.0, Phase::Failed, "{form:?}");
+        let moved = FILE.replace("other:", "others:");
+        bench.host.people().commit(REPOSITORY, "main", "meanwhile", &[("versions.yaml", Some(moved.as_bytes()))]).unwrap();
+        bench.stand.pass(Span::minutes(5)).await;
+        let pulls = bench.pulls();
+        let [pull] = &pulls[..] else { panic!("{form:?}: {:?}", bench.stand.promotion("staging").await) };
+        assert_eq!(bench.file(&pull.head), moved.replacen("\"v1\"", "\"v2\"", 1), "{form:?}");
+        bench.host.people().merge(REPOSITORY, pull.number, Method::Merge).unwrap();
+        bench.clean();
+    }
+}
+
 /// P14 to P16, P30
 #[tokio::test]
 async fn what_cannot_be_promoted_says_why() {
@@ -332,7 +359,7 @@ async fn keelway_merges_where_it_is_asked_to() {
         bench.stand.pass(Span::minutes(60)).await;
         let promotion = bench.stand.promotion("staging").await;
         if form.0 == Form::Gitea {
-            // It does not tell a conflict from a check that is not done yet.
+            // Its API does not tell a conflict from a check that is not done yet.
             let Some(Made::PullRequest { mergeable, .. }) = promotion.effect else { panic!("{promotion:?}") };
             assert_eq!((promotion.phase, mergeable), (Phase::Created, Some(false)));
         } else {

@@ -3,10 +3,10 @@
 use super::announce::about;
 use super::attempts::backoff;
 use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec};
-use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition, may_have_made};
+use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition};
 use super::gates::{self, Gate};
 use super::observe::{self, First, Later};
-use super::state::{Closing, Condition, Phase, Pipeline, Promotion, Run};
+use super::state::{Condition, Phase, Pipeline, Promotion, Run};
 use crate::ids::RecordId;
 use crate::record::Draft;
 use crate::time::Timestamp;
@@ -20,8 +20,8 @@ pub(super) struct Step<'a> {
     pub facts: &'a Facts<'a>,
     before: &'a Pipeline,
     events: Vec<Draft>,
-    orders: Vec<Order>,
-    past: Vec<Past>,
+    pub orders: Vec<Order>,
+    pub past: Vec<Past>,
     pub obeyed: Option<Obeyed>,
     wake: Option<Timestamp>,
 }
@@ -86,58 +86,6 @@ impl<'a> Step<'a> {
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    fn delete(&mut self) {
-        self.next.deleted = true;
-        self.next.run = None;
-        let names: Vec<String> = self.next.environments.keys().cloned().collect();
-        for name in names {
-            self.give_up(&name, Condition::new("PipelineDeleted", "the pipeline was deleted"));
-        }
-        self.next.environments.retain(|_, state| !state.closing.is_empty());
-        self.next.condition = Condition::new("Deleted", "the pipeline was deleted");
-    }
-
-    fn remove_gone(&mut self, definition: &Definition) {
-        self.next.deleted = false;
-        let gone = |name: &&String| definition.environment(name).is_none_or(|(place, _)| place == 0);
-        let gone: Vec<String> = self.next.environments.keys().filter(gone).cloned().collect();
-        for name in gone {
-            self.give_up(&name, Condition::new("EnvironmentRemoved", format!("{name} is no longer in the pipeline")));
-        }
-        self.next.environments.retain(|name, state| definition.environment(name).is_some() || !state.closing.is_empty());
-    }
-
-    /// The promotion into an environment becomes history; what it has open is closed.
-    fn give_up(&mut self, name: &str, why: Condition) {
-        let Some(state) = self.next.environments.get_mut(name) else { return };
-        let Some(mut promotion) = state.promotion.take() else { return };
-        if !promotion.phase.is_final() {
-            let open = promotion.clone();
-            promotion.phase = Phase::Abandoned;
-            promotion.why = why;
-            state.promotion = Some(promotion.clone());
-            self.tell(name, "superseded", "");
-            self.take_back(name, open, &promotion.why.message);
-        }
-        let state = self.next.environments.entry(name.to_owned()).or_default();
-        state.promotion = None;
-        self.past(name, promotion);
-    }
-
-    /// Has closed what an attempt has open, or may have. Whoever is still at it has until the end of the lease.
-    pub fn take_back(&mut self, name: &str, promotion: Promotion, comment: &str) {
-        if may_have_made(&promotion) {
-            let lease = promotion.due.filter(|_| promotion.phase == Phase::Attempting && promotion.claimed);
-            let closing = Closing {
-                due: lease.unwrap_or(self.facts.now).max(self.facts.now),
-                promotion,
-                tries: 0,
-                comment: comment.to_owned(),
-            };
-            self.next.environments.entry(name.to_owned()).or_default().closing.push(closing);
-        }
-    }
-
     /// Remembers since when each environment has been healthy on its revision.
     fn track_health(&mut self, definition: &Definition) {
         for environment in &definition.environments {
@@ -164,7 +112,15 @@ impl<'a> Step<'a> {
         if definition.in_flight == InFlight::Finish && self.goes_on(definition) {
             return;
         }
-        let number = self.next.run.as_ref().map_or(0, |run| run.number) + 1;
+        // What has arrived in the meantime has arrived, even if nobody will ask any more.
+        if let Some(run) = self.next.run.clone() {
+            for environment in definition.environments.iter().skip(1) {
+                if observe::later(environment, self.facts.observations, &run.revision, definition.compare) == Later::Healthy {
+                    self.arrived(&environment.name, &run);
+                }
+            }
+        }
+        let number = self.next.run.as_ref().map_or(self.next.past_runs, |run| run.number) + 1;
         self.next.run = Some(Run { number, revision: revision.to_owned(), since: self.facts.now });
         for environment in definition.environments.iter().skip(1) {
             let why = Condition::new("Superseded", format!("superseded by {revision}"));
@@ -181,11 +137,13 @@ impl<'a> Step<'a> {
         definition.environments.iter().skip(1).find_map(|environment| {
             let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
             let promotion = self.next.environments.get(&environment.name).and_then(|state| state.promotion.as_ref());
-            let stuck = promotion.is_some_and(|promotion| {
-                matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
-                    || promotion.phase == Phase::Failed && promotion.due.is_none()
-                    || promotion.completed
-            });
+            let stuck = definition.promotion(environment).is_none()
+                || promotion.is_some_and(|promotion| {
+                    matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
+                        || promotion.phase == Phase::Waiting && !promotion.approved
+                        || promotion.phase == Phase::Failed && promotion.due.is_none()
+                        || promotion.completed
+                });
             (later != Later::Healthy).then_some(!stuck)
         }) == Some(true)
     }
@@ -265,10 +223,15 @@ impl<'a> Step<'a> {
         if !current {
             self.give_up(name, Condition::new("Superseded", format!("superseded by {}", run.revision)));
             let state = self.next.environments.entry(name.clone()).or_default();
-            state.promotion = Some(Promotion::needed(run, !settings.manual, self.facts.now));
+            let again = state.removed.filter(|(number, _)| *number == run.number).map_or(0, |(_, again)| again);
+            state.promotion = Some(Promotion { again, ..Promotion::needed(run, !settings.manual, self.facts.now) });
         }
         let now = self.facts.now;
         let Some(promotion) = self.promotion(name) else { return Condition::default() };
+        if promotion.phase == Phase::Waiting && promotion.attempt == 0 && promotion.again == 0 {
+            // What was never attempted goes by the present definition; an approval that was given stays.
+            promotion.approved = settings.approves(promotion.approvals.len());
+        }
         match promotion.phase {
             Phase::Waiting => self.pass(at, settings),
             Phase::Attempting => {
@@ -373,28 +336,5 @@ impl<'a> Step<'a> {
         promotion.phase = Phase::Failed;
         promotion.why = Condition::new("AttemptLost", was);
         promotion.due = Some(now + wait);
-    }
-
-    /// Orders the closing of what is due for it.
-    fn close(&mut self) {
-        let now = self.facts.now;
-        let mut orders = vec![];
-        let mut wake = vec![];
-        for (name, state) in &mut self.next.environments {
-            for closing in &mut state.closing {
-                if closing.due <= now {
-                    orders.push(Order::Close(Attempt::of(name, &closing.promotion)));
-                    closing.due = now + PICK_UP;
-                }
-                wake.push(closing.due);
-            }
-        }
-        self.orders.extend(orders);
-        wake.into_iter().for_each(|at| self.wake_at(at));
-    }
-
-    /// A promotion becomes history.
-    pub fn past(&mut self, name: &str, promotion: Promotion) {
-        self.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
     }
 }

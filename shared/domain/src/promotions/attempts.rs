@@ -6,6 +6,9 @@ use super::state::{Condition, Made, Phase, Pipeline, Promotion};
 use crate::ids::hash64;
 use crate::time::Span;
 
+/// Why a promotion that was given up has succeeded after all.
+pub const MERGED_LATE: &str = "MergedLate";
+
 /// The pause after a failed attempt: twice as long each time, up to an hour, a fifth more or less. What varies follows from the attempt,
 /// so that two deliveries of one message decide the same.
 pub(super) fn backoff(attempt: &Attempt, pipeline: (&str, &str)) -> Span {
@@ -109,8 +112,8 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
     let Some(promotion) = current(x, attempt) else { return Decision::Late };
     match (promotion.phase, seen) {
         (Phase::Created, _) => {}
-        // A person reopened what was closed, and merged it.
-        (Phase::Abandoned, Seen::Succeeded(_)) if promotion.effect.is_some() => {}
+        // A person reopened what was closed, or mended what the host refused, and merged it.
+        (Phase::Abandoned | Phase::Failed, Seen::Succeeded(_)) if promotion.effect.is_some() => {}
         _ => return Decision::Late,
     }
     let mut step = Step::new(x, facts);
@@ -163,7 +166,7 @@ pub(super) fn closed(x: &Pipeline, attempt: &Attempt, how: &Closed, facts: &Fact
             if !known {
                 promotion.phase = Phase::Succeeded;
                 promotion.due = None;
-                promotion.why = Condition::new("MergedLate", message);
+                promotion.why = Condition::new(MERGED_LATE, message);
                 step.past(&attempt.environment, promotion);
             }
         }

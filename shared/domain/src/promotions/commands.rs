@@ -98,11 +98,16 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &
     let promotion =
         step.promotion(&at.environment).filter(|promotion| Some(promotion.run) == run && promotion.revision == at.revision);
     promotion.ok_or_else(|| {
-        let instead = revision.map_or_else(
-            || "nothing yet".to_owned(),
-            |revision| format!("{revision}, as soon as the environments before it run it"),
-        );
-        Refused::Conflict(format!("{} does not wait for {}: it waits for {instead}", at.environment, at.revision))
+        let (name, asked) = (&at.environment, &at.revision);
+        Refused::Conflict(match revision {
+            None => format!("{name} does not wait for {asked}: no run has begun yet"),
+            Some(revision) if revision == *asked => {
+                format!("{name} does not wait for {asked} yet: it does as soon as the environments before it run it")
+            }
+            Some(revision) => {
+                format!("{name} does not wait for {asked}: it waits for {revision}, as soon as the environments before it run it")
+            }
+        })
     })
 }
 
@@ -113,7 +118,6 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     match promotion.phase {
         Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
         Phase::Abandoned => return Err(Refused::Conflict(format!("{} was abandoned{}", at.revision, after(&promotion.why)))),
-        _ if promotion.approved => return Ok(()),
         _ => {}
     }
     if !rule.approvers.is_empty() && !rule.approvers.contains(&note.by) {
@@ -124,7 +128,7 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
             rule.approvers.join(", ")
         )));
     }
-    if promotion.approvals.iter().any(|given| given.by == note.by) {
+    if promotion.approved || promotion.approvals.iter().any(|given| given.by == note.by) {
         return Ok(());
     }
     promotion.approvals.push(note.clone());

@@ -94,6 +94,13 @@ pub struct PromotionSpec {
     pub windows: Vec<Window>,
 }
 
+impl PromotionSpec {
+    /// Whether so many approvals are enough.
+    pub(super) fn approves(&self, approvals: usize) -> bool {
+        !self.manual || approvals >= usize::try_from(self.approval.quorum.max(1)).unwrap_or(usize::MAX)
+    }
+}
+
 /// Who must approve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

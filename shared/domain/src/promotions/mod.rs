@@ -17,11 +17,13 @@ mod commands;
 mod decide;
 mod facts;
 mod gates;
+mod leave;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use announce::SOURCE;
+pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{
     At, Attempt, BACKOFF, BACKOFF_MOST, Closed, Command, Decision, Facts, Input, LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP,

@@ -23,6 +23,8 @@ pub struct Pipeline {
     pub began: Timestamp,
     /// The run: the revision that is carried through.
     pub run: Option<Run>,
+    /// The number of the last run before the pipeline was deleted.
+    pub past_runs: u64,
     /// By environment; the first one has no promotion.
     pub environments: BTreeMap<String, Environment>,
     /// Nobody promotes anything until it is resumed.
@@ -51,6 +53,7 @@ impl Pipeline {
             name: name.to_owned(),
             began: now,
             run: None,
+            past_runs: 0,
             environments: BTreeMap::new(),
             suspended: None,
             abandoned: vec![],
@@ -136,6 +139,9 @@ pub struct Environment {
     /// The revision it stays on.
     #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<(String, Note)>,
+    /// It was removed from the pipeline in this run; how often its next promotion counts as attempted anew.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<(u64, u32)>,
     /// The revision on which all its targets are healthy, and since when.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub healthy: Option<(String, Timestamp)>,

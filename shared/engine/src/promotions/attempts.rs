@@ -6,14 +6,16 @@
 
 use super::message::{Address, Job, Message};
 use super::{ATTEMPTS, Promotions, keys, watch};
+use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
-use crate::protocol::{Engine, Handled, Loaded};
+use crate::protocol::{Engine, Handled, Loaded, settle};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
+use std::collections::BTreeSet;
 use std::future::Future;
 
 /// At most so many open pull requests of one repository are looked at at once.
@@ -134,10 +136,18 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         Ok(Handled::Stale)
     }
 
-    async fn close(&self, of: &Address, attempt: &Attempt, cause: Cause) -> Result<Handled, PortError> {
+    /// A job whose closing was tried since is a copy: when it is tried again, the state says.
+    async fn close(&self, of: &Address, attempt: &Attempt, due: Timestamp, cause: Cause) -> Result<Handled, PortError> {
         let Some(x) = self.state(of).await? else { return Ok(Handled::Stale) };
         let closing = x.environments.get(&attempt.environment).map(|state| state.closing.as_slice()).unwrap_or_default();
-        let Some(closing) = closing.iter().find(|closing| attempt.is_of(&closing.promotion)) else { return Ok(Handled::Stale) };
+        let present = |closing: &&Closing| attempt.is_of(&closing.promotion) && closing.due == due;
+        let Some(closing) = closing.iter().find(present) else {
+            // An earlier delivery may have committed what it found, and then stopped before it did what that owes.
+            if cause.again {
+                settle(&self.pipelines, &x, cause).await?;
+            }
+            return Ok(Handled::Stale);
+        };
         let how = match task(of, attempt, &closing.promotion) {
             Some(task) => self.outside.take_back(&task, &closing.comment).await?,
             None => Closed::Closed,
@@ -159,10 +169,15 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
     }
 
     /// One look at a repository: every pipeline with an open pull request there learns what became of it.
-    async fn look(&self, repository: &str, at: Timestamp) -> Result<Handled, PortError> {
+    async fn look(&self, repository: &str, at: Timestamp, cause: Cause) -> Result<Handled, PortError> {
         let ports = &self.pipelines.ports;
         let item = ports.get(&keys::repository(repository)).await?;
-        if watch::next(item.as_ref()) != Some(at) {
+        let planned = watch::next(item.as_ref());
+        if planned != Some(at) {
+            // An earlier delivery may have planned the next look, and then stopped before it scheduled it.
+            if let Some(planned) = planned.filter(|_| cause.again) {
+                watch::arm(ports, repository, planned).await?;
+            }
             return Ok(Handled::Stale);
         }
         if ports.now() < at {
@@ -171,14 +186,14 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         }
         let query = Query::table(keys::repository_partition(repository), 100).prefix(keys::OPEN);
         let (entries, _) = table::all(ports, query, REQUESTS).await?;
+        let awaited: Vec<(Address, Attempt)> = entries.iter().filter_map(entry).collect();
+        // A pipeline may have several of them.
+        let wanted: BTreeSet<Key> = awaited.iter().map(|(of, _)| keys::pipeline(of)).collect();
+        let states = table::read(ports, &wanted.into_iter().collect::<Vec<_>>()).await?;
         let mut tasks = vec![];
         let mut youngest: Option<Timestamp> = None;
-        for entry in &entries {
-            let of = entry.text("ns").zip(entry.text("na"));
-            let attempt = entry.text("j").and_then(|text| serde_json::from_str::<Attempt>(text).ok());
-            let Some((of, attempt)) = of.zip(attempt) else { continue };
-            let of = Address { namespace: of.0.to_owned(), name: of.1.to_owned() };
-            let x = self.state(&of).await?;
+        for (of, attempt) in awaited {
+            let x = states.get(&keys::pipeline(&of)).map(Loaded::<Pipeline>::read).transpose()?.map(|loaded| loaded.x);
             let open = x.as_ref().and_then(|x| promotion(x, &attempt));
             let open = open.filter(|promotion| attempt.is_of(promotion) && promotion.phase == Phase::Created);
             match open.and_then(|promotion| Some((promotion, task(&of, &attempt, promotion)?))) {
@@ -207,11 +222,22 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         table::send_all(ports, &letters).await?;
         let age = youngest.map_or(Span(0), |youngest| ports.now() - youngest);
         let next = (ports.now() + watch::pause(age)).max(sight.not_before.unwrap_or_default());
-        if watch::write(ports, repository, item.as_ref(), Some(next), watch::seen(sight.mark.as_deref(), sight.not_before)).await? {
-            watch::arm(ports, repository, next).await?;
+        let written =
+            watch::write(ports, repository, item.as_ref(), Some(next), watch::seen(sight.mark.as_deref(), sight.not_before))
+                .await?;
+        // A write that was lost may have been this one: its answer was lost, and the client tried once more.
+        let found = if written { None } else { ports.get(&keys::repository(repository)).await? };
+        if let Some(planned) = if written { Some(next) } else { watch::next(found.as_ref()) } {
+            watch::arm(ports, repository, planned).await?;
         }
         Ok(Handled::Committed)
     }
+}
+
+/// What an entry of a repository's list stands for.
+fn entry(item: &Item) -> Option<(Address, Attempt)> {
+    let of = Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() };
+    Some((of, serde_json::from_str(item.text("j")?).ok()?))
 }
 
 fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
@@ -251,9 +277,9 @@ impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
     async fn message(&self, message: &Job, cause: Cause) -> Result<Handled, PortError> {
         match message {
             Job::Attempt { of, attempt, strategy } => self.attempt(of, attempt, strategy.as_ref(), cause).await,
-            Job::Close { of, attempt, .. } => self.close(of, attempt, cause).await,
+            Job::Close { of, attempt, due } => self.close(of, attempt, *due, cause).await,
             Job::Follow { of, environment, .. } => self.follow(of, environment, cause).await,
-            Job::Look { repository, at } => self.look(repository, *at).await,
+            Job::Look { repository, at } => self.look(repository, *at, cause).await,
         }
     }
 }

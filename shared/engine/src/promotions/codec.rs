@@ -32,6 +32,7 @@ pub fn attributes(x: &Pipeline, key: Key, expires: Timestamp) -> Attrs {
         .with("na", x.name.as_str())
         .with("be", x.began.0)
         .with_some("ru", x.run.as_ref().map(json))
+        .with_some("pr", i64::try_from(x.past_runs).ok().filter(|runs| *runs > 0))
         .with_some("en", some(json(&x.environments), x.environments.is_empty()))
         .with_some("su", x.suspended.as_ref().map(json))
         .with_some("ab", some(json(&x.abandoned), x.abandoned.is_empty()))
@@ -59,6 +60,7 @@ pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
         name: text("na")?,
         began: Timestamp(item.number("be").unwrap_or_default()),
         run: member(item, "ru")?,
+        past_runs: item.number("pr").and_then(|runs| u64::try_from(runs).ok()).unwrap_or_default(),
         environments: member(item, "en")?,
         suspended: member(item, "su")?,
         abandoned: member(item, "ab")?,

@@ -1,7 +1,7 @@
 //! Pipelines as they are applied. Definitions have no effects of their own, so the API writes them itself, and then wakes the pipeline.
 
 use super::message::{Address, Message};
-use super::{Promotions, codec, keys, observations};
+use super::{Promotions, codec, keys, observations, observer};
 use crate::item::{Item, Key, MAX_ITEM_BYTES, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
@@ -196,13 +196,14 @@ impl<P: Ports> Promotions<P> {
         table::send_all(&self.ports, &[Message::Evaluate { to: to.clone(), because }.letter()]).await
     }
 
-    /// Enters the pipeline with each of its targets. What was observed there so far is kept from now on.
+    /// Enters the pipeline with each of its targets, and the targets with their clusters. What was observed there so far is kept from now on.
     async fn depend(&self, to: &Address, definition: &Definition) -> Result<(), PortError> {
         let targets: BTreeSet<&Target> = definition.targets().collect();
         let entry = |target: &&Target| {
             Item::new(keys::depends(&definition.app, target, to)).with("ns", to.namespace.as_str()).with("na", to.name.as_str())
         };
-        table::record(&self.ports, targets.iter().map(entry).collect(), vec![]).await?;
+        let named = targets.iter().filter_map(|target| observer::entry(&definition.app, target, to));
+        table::record(&self.ports, targets.iter().map(entry).chain(named).collect(), vec![]).await?;
         let wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
         for item in table::read(&self.ports, &wanted).await?.values().filter(|item| item.number("ttl").is_some()) {
             let keep = Write::Update {
@@ -220,7 +221,9 @@ impl<P: Ports> Promotions<P> {
 
     async fn depend_no_more(&self, to: &Address, old: &Definition, new: Option<&Definition>) -> Result<(), PortError> {
         let keys_of = |definition: &Definition| -> BTreeSet<Key> {
-            definition.targets().map(|target| keys::depends(&definition.app, target, to)).collect()
+            let app = &definition.app;
+            let of = |target| [Some(keys::depends(app, target, to)), keys::named(app, target, to)];
+            definition.targets().flat_map(of).flatten().collect()
         };
         let kept = new.map(keys_of).unwrap_or_default();
         let gone: Vec<Key> = keys_of(old).difference(&kept).cloned().collect();

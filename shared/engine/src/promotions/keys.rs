@@ -1,12 +1,13 @@
 //! The table keys of everything about promotions. One partition per pipeline (its state, records and history), one per target (the
-//! newest fact, and which pipelines depend on it), one per repository (the open pull requests to look at).
+//! newest fact, and which pipelines depend on it), one per cluster (the objects that pipelines name), one per repository (the open pull
+//! requests to look at).
 
 use super::message::Address;
 use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::promotions::definition::{App, Target};
-use keelway_domain::promotions::{Attempt, Obeyed, Past};
+use keelway_domain::promotions::{Attempt, MERGED_LATE, Obeyed, Past};
 
 /// The partition of a pipeline.
 pub fn pipeline_partition(to: &Address) -> String {
@@ -52,7 +53,9 @@ pub const HISTORY: &str = "H#";
 /// The sort key of a promotion that has left the state.
 pub fn history(past: &Past) -> String {
     let promotion = &past.promotion;
-    format!("{HISTORY}{}#{:06}#{}#{}", ms(past.at), promotion.run, past.environment, promotion.again)
+    // A promotion that was merged in the moment it was given up comes here twice.
+    let late = if promotion.why.reason == MERGED_LATE { "#late" } else { "" };
+    format!("{HISTORY}{}#{:06}#{}#{}{late}", ms(past.at), promotion.run, past.environment, promotion.again)
 }
 
 /// The sort key of a command that was obeyed. `-` sorts it before the promotions that it ended in the same millisecond.
@@ -84,6 +87,33 @@ pub const DEPENDS: &str = "P#";
 /// Says that a pipeline depends on a target.
 pub fn depends(app: &App, target: &Target, to: &Address) -> Key {
     Key::new(target_partition(app, target), format!("{DEPENDS}{}#{}", to.namespace, to.name))
+}
+
+/// The partition of a cluster: when it is observed next, and which objects in it applied pipelines name. Whoever reads the entries compares
+/// the cluster's name, because the partition is only its hash.
+pub fn cluster_partition(cluster: &str) -> String {
+    format!("OC#{}", hash(hash64(&[b"cluster", cluster.as_bytes()])))
+}
+
+/// When a cluster is observed next.
+pub fn observed_cluster(cluster: &str) -> Key {
+    Key::new(cluster_partition(cluster), MAIN)
+}
+
+/// What the entries of objects that pipelines name begin with.
+pub const NAMED: &str = "T#";
+
+/// The place of a target among the entries of its cluster.
+pub fn place(app: &App, target: &Target) -> String {
+    target_partition(app, target).trim_start_matches("O#").to_owned()
+}
+
+/// Says that a pipeline names an object of a cluster. `None`: the target names no cluster.
+pub fn named(app: &App, target: &Target, to: &Address) -> Option<Key> {
+    let cluster = target.cluster.as_deref()?;
+    // Pipelines may name one object under different versions of its API: those are different entries.
+    let sort = format!("{NAMED}{}#{}#{}#{}", place(app, target), to.namespace, to.name, app.api_version);
+    Some(Key::new(cluster_partition(cluster), sort))
 }
 
 /// The partition of a repository.

@@ -16,27 +16,34 @@ use keelway_domain::promotions::{Decision, Facts, Input, decide};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
-/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs the read of its
-/// targets, and its share of one read for all.
+/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs its share of two
+/// reads for all: of the definitions, and of their targets.
 pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&Address::of(&loaded.x))).collect();
     let items = table::read(&engine.ports, &wanted).await?;
-    let mut letters = vec![];
-    let mut watched: Vec<(Address, Watch)> = vec![];
+    let mut readable = vec![];
     for loaded in open {
         let to = Address::of(&loaded.x);
-        watched.extend(open_requests(&loaded.x).into_iter().map(|watch| (to.clone(), watch)));
-        let applied = match items.get(&keys::definition(&to)).map(definitions::read).transpose() {
-            Ok(applied) => applied.flatten(),
+        match items.get(&keys::definition(&to)).map(definitions::read).transpose() {
+            Ok(applied) => readable.push((loaded, to, applied.flatten().map(|applied| applied.definition))),
             // A definition that this code cannot read does not delay the others.
-            Err(error) => {
-                tracing::error!(pipeline = %to, %error, "the sweep passes over a pipeline");
-                continue;
+            Err(error) => tracing::error!(pipeline = %to, %error, "the sweep passes over a pipeline"),
+        }
+    }
+    // Pipelines may share targets.
+    let targets: BTreeSet<Key> =
+        readable.iter().filter_map(|(_, _, definition)| definition.as_ref()).flat_map(observations::wanted).collect();
+    let observed = table::read(&engine.ports, &targets.into_iter().collect::<Vec<_>>()).await?;
+    let mut letters = vec![];
+    let mut watched: Vec<(Address, Watch)> = vec![];
+    for (loaded, to, definition) in readable {
+        watched.extend(open_requests(&loaded.x).into_iter().map(|watch| (to.clone(), watch)));
+        let observations = match &definition {
+            Some(definition) => {
+                let mut known = observations::among(&observed, definition)?;
+                observations::unregistered(&engine.ports, definition, &mut known).await?;
+                known
             }
-        };
-        let definition = applied.as_ref().map(|applied| &applied.definition);
-        let observations = match definition {
-            Some(definition) => observations::of(&engine.ports, definition).await?,
             None => Observations::new(),
         };
         // Nobody may have heard that a sequence has ended.
@@ -45,7 +52,7 @@ pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick
             let because = format!("sweep {}", tick.now.0);
             Job::Follow { of: to.clone(), environment: environment.clone(), because }.letter()
         }));
-        if changes(loaded, definition, &observations, tick.now) {
+        if changes(loaded, definition.as_ref(), &observations, tick.now) {
             letters.push(Message::Evaluate { to, because: format!("sweep {}", tick.now.0) }.letter());
         }
     }

@@ -1,7 +1,7 @@
-//! The messages of the engine: to pipelines, and to whoever carries out their attempts. Each may arrive twice, late, or when it is no
+//! The messages of the engine: to pipelines, to whoever carries out their attempts, and to the observer. Each may arrive twice, late, or when it is no
 //! longer needed.
 
-use super::{ATTEMPTS, NAME};
+use super::{ATTEMPTS, NAME, OBSERVER};
 use crate::protocol::{Letter, delivery};
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, Closed, Command, Note, Outcome, Pipeline, Seen};
@@ -143,5 +143,26 @@ impl Job {
     /// The message, addressed to the queue of attempts.
     pub fn letter(&self) -> Letter {
         Letter { to: ATTEMPTS, body: delivery::body(self) }
+    }
+}
+
+/// A message to the observer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Observe {
+    /// Read what applied pipelines name in a cluster.
+    Observe {
+        /// `<namespace>/<name>` of the cluster.
+        cluster: String,
+        /// Continue after this place; absent: from the beginning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+    },
+}
+
+impl Observe {
+    /// The message, addressed to the queue of the observer.
+    pub fn letter(&self) -> Letter {
+        Letter { to: OBSERVER, body: delivery::body(self) }
     }
 }

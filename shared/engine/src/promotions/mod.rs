@@ -2,7 +2,7 @@
 //!
 //! [`Promotions`] decides: every message ends in an evaluation of the whole pipeline ([`keelway_domain::promotions::decide`]).
 //! [`attempts::Attempts`] carries out what was decided, on a queue and in a function of its own, because it waits for other people's
-//! servers. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
+//! servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
 
 pub mod attempts;
 pub mod codec;
@@ -12,17 +12,18 @@ pub mod limit;
 mod look;
 pub mod message;
 pub mod observations;
+pub mod observer;
 pub mod registry;
 mod subject;
 pub mod views;
 mod watch;
 
-pub use message::{Address, Job, Message};
+pub use message::{Address, Job, Message, Observe};
 
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, run, settle};
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run, settle};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
@@ -35,6 +36,8 @@ use subject::Watch;
 pub const NAME: &str = "promotions";
 /// The queue of attempts.
 pub const ATTEMPTS: &str = "attempts";
+/// The queue of the observer.
+pub const OBSERVER: &str = "observer";
 
 /// Settings of the installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,14 +178,15 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
                 Ok(Verdict::Commit(Box::new(change)))
             }
             Decision::Settle => Ok(Verdict::Settle),
-            Decision::Late => {
-                // It may have counted in an earlier delivery, which then stopped.
-                if let Some(x) = old.filter(|_| self.cause.again) {
-                    settle(engine, x, self.cause).await?;
-                }
-                Ok(Verdict::Done(Handled::Stale))
-            }
+            Decision::Late => Ok(Verdict::Late),
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => {
+                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
+                if let Some(x) = old
+                    && record::made_by(&engine.ports, x, self.cause).await?.is_some()
+                {
+                    settle(engine, x, self.cause).await?;
+                    return Ok(Verdict::Done(Handled::Settled));
+                }
                 let text = format!("{} {:?}", self.to, self.input);
                 invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
                 Ok(Verdict::Done(Handled::Invalid))

@@ -6,14 +6,15 @@ use super::{Promotions, codec, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
-use crate::table;
+use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
 use keelway_domain::promotions::observe::{Observations, Observed};
 use keelway_domain::promotions::report::{self, Observation};
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The type of the event that reports facts over the bus.
 pub const OBSERVED: &str = "dev.keelway.target.observed";
@@ -39,19 +40,58 @@ pub struct Fact {
 
 /// What is known about a pipeline's targets.
 pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<Observations, PortError> {
-    let targets: Vec<&Target> = definition.targets().collect();
-    let mut wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
+    let mut all = among(&table::read(store, &wanted(definition)).await?, definition)?;
+    unregistered(store, definition, &mut all).await?;
+    Ok(all)
+}
+
+/// The items that tell about a pipeline's targets, each once.
+pub(super) fn wanted(definition: &Definition) -> Vec<Key> {
+    let mut wanted: Vec<Key> = definition.targets().map(|target| keys::observation(&definition.app, target)).collect();
     wanted.sort();
     wanted.dedup();
-    let items = table::read(store, &wanted).await?;
+    wanted
+}
+
+/// What these items tell about a pipeline's targets.
+pub(super) fn among(items: &Items, definition: &Definition) -> Result<Observations, PortError> {
     let mut all = Observations::new();
-    for target in targets {
-        if let Some(item) = items.get(&keys::observation(&definition.app, target)) {
-            check_format(item, FORMAT)?;
-            all.extend(codec::member::<Option<Observed>>(item, "j")?.map(|observed| (target.clone(), observed)));
-        }
+    for target in definition.targets() {
+        let known = items.get(&keys::observation(&definition.app, target)).map(read).transpose()?.flatten();
+        all.extend(known.map(|(_, observed)| (target.clone(), observed)));
     }
     Ok(all)
+}
+
+/// A fact as it is kept, and its version.
+pub(super) fn read(item: &Item) -> Result<Option<(i64, Observed)>, PortError> {
+    check_format(item, FORMAT)?;
+    let version = item.number("n").unwrap_or_default();
+    Ok(codec::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
+}
+
+/// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are none.
+pub(super) async fn unregistered(
+    store: &impl Store,
+    definition: &Definition,
+    all: &mut Observations,
+) -> Result<(), PortError> {
+    let unknown: Vec<&Target> = definition.targets().filter(|target| !all.contains_key(target)).collect();
+    let entry = |cluster: &str| Key::new(keys::CLUSTERS, cluster);
+    let wanted: BTreeSet<Key> = unknown.iter().filter_map(|target| target.cluster.as_deref()).map(entry).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let found = table::read(store, &wanted.into_iter().collect::<Vec<_>>()).await?;
+    for target in unknown {
+        if let Some(cluster) = target.cluster.as_deref().filter(|cluster| !found.contains_key(&entry(cluster))) {
+            let why =
+                format!("cluster {cluster} is not registered: apply a Cluster, or report about it with POST /v1/observations");
+            // Nobody observed this, so there is no time of it.
+            all.insert(target.clone(), Observed { revision: None, ready: false, error: Some(why), at: Timestamp::default() });
+        }
+    }
+    Ok(())
 }
 
 impl<P: Ports> Promotions<P> {

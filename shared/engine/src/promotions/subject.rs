@@ -20,6 +20,8 @@ pub struct Watch {
     pub repository: String,
     /// The attempt that opened the pull request.
     pub attempt: Attempt,
+    /// Keelway merges it itself: the first look comes at once.
+    pub merges: bool,
 }
 
 impl Subject for Pipeline {
@@ -90,7 +92,7 @@ pub(super) fn open_requests(x: &Pipeline) -> Vec<Watch> {
         let promotion = state.promotion.as_ref().filter(|promotion| promotion.phase == Phase::Created)?;
         match &promotion.strategy {
             Some(Strategy::PullRequest(request)) => {
-                Some(Watch { repository: request.url.clone(), attempt: Attempt::of(name, promotion) })
+                Some(Watch { repository: request.url.clone(), attempt: Attempt::of(name, promotion), merges: request.merge })
             }
             _ => None,
         }

@@ -15,6 +15,8 @@ use keelway_domain::time::{Span, Timestamp};
 
 /// The pause between looks at a repository with a young pull request.
 pub const YOUNG: Span = Span::seconds(30);
+/// The pause before the first look at a pull request that Keelway merges itself: hosts need a moment to see whether they can.
+const AT_ONCE: Span = Span::seconds(1);
 /// A pull request is young for so long; then the pause doubles each time so long.
 pub const YOUTH: Span = Span::minutes(10);
 /// The longest pause.
@@ -28,13 +30,14 @@ pub fn pause(age: Span) -> Span {
 
 /// Enters an open pull request into its repository's list, and sees to it that the repository is looked at. Not before the commit that says
 /// that it is open: a look takes out what is not.
-pub(super) async fn begin(ports: &impl Ports, of: &Address, Watch { repository, attempt }: &Watch) -> Result<(), PortError> {
+pub(super) async fn begin(ports: &impl Ports, of: &Address, watch: &Watch) -> Result<(), PortError> {
+    let Watch { repository, attempt, merges } = watch;
     let entry = Item::new(keys::open_request(repository, of, attempt))
         .with("ns", of.namespace.as_str())
         .with("na", of.name.as_str())
         .with("j", serde_json::to_string(attempt).unwrap_or_default());
     table::record(ports, vec![entry], vec![]).await?;
-    plan(ports, repository).await
+    plan(ports, repository, if *merges { AT_ONCE } else { YOUNG }).await
 }
 
 /// When a repository is looked at next.
@@ -43,11 +46,11 @@ pub(super) fn next(item: Option<&Item>) -> Option<Timestamp> {
 }
 
 /// Sees to it that a repository is looked at soon.
-async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
+async fn plan(ports: &impl Ports, repository: &str, pause: Span) -> Result<(), PortError> {
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;
-        let at = ports.now() + YOUNG;
+        let at = (ports.now() + pause).max(allowed(item.as_ref()));
         // An overdue look was lost.
         if let Some(planned) = next(item.as_ref()).filter(|planned| *planned <= at && *planned + OVERDUE >= ports.now()) {
             return arm(ports, repository, planned).await;
@@ -59,14 +62,18 @@ async fn plan(ports: &impl Ports, repository: &str) -> Result<(), PortError> {
     Err(contended(key))
 }
 
+/// When the host takes requests again.
+fn allowed(item: Option<&Item>) -> Timestamp {
+    item.and_then(|item| item.number("nb")).map_or(Timestamp(0), Timestamp)
+}
+
 /// Has a repository looked at now, or as soon as its host allows. `false`: nothing is to be looked at there.
 pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, PortError> {
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;
         let Some(planned) = next(item.as_ref()) else { return Ok(false) };
-        let allowed = item.as_ref().and_then(|item| item.number("nb")).map_or(Timestamp(0), Timestamp);
-        let at = ports.now().max(allowed);
+        let at = ports.now().max(allowed(item.as_ref()));
         if planned <= at {
             arm(ports, repository, planned).await?;
             return Ok(true);

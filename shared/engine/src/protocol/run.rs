@@ -42,6 +42,8 @@ pub enum Verdict<S: Subject> {
     Commit(Box<Change<S>>),
     /// Nothing to decide: if this is a redelivery, complete what the first delivery began.
     Settle,
+    /// Too late to count, unless an earlier try of this message did: then complete what that one began.
+    Late,
     /// The engine has already done everything.
     Done(Handled),
     /// Something changed in the meantime: load again.
@@ -99,6 +101,12 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
                     settle(engine, &loaded.x, cause).await?;
                 }
                 return Ok(Handled::Settled);
+            }
+            Verdict::Late => {
+                if let Some(loaded) = found.as_ref().filter(|_| cause.again) {
+                    settle(engine, &loaded.x, cause).await?;
+                }
+                return Ok(Handled::Stale);
             }
             Verdict::Done(handled) => return Ok(handled),
             Verdict::Again => {}

@@ -44,7 +44,8 @@ impl Sent {
     fn send(&self, stack: &Stack, client: usize) -> Result<(u16, Option<u64>), Problem> {
         let query = if self.query.is_empty() { String::new() } else { format!("?{}", self.query) };
         let request = client_at(stack, client)?.post(format!("{}{}{query}", stack.api().url, self.path)).body(self.body.clone());
-        let request = request.header("content-type", "application/json").header("x-forwarded-for", format!("198.51.100.{}", client % 250));
+        let request =
+            request.header("content-type", "application/json").header("x-forwarded-for", format!("198.51.100.{}", client % 250));
         let request = self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
         let answer = stack.wait(request.send()).map_err(|error| Problem::of("an approval", error))?;
         let wait = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
@@ -116,7 +117,7 @@ fn approvals(pipeline: &Pipeline<'_>) -> Result<Vec<Value>, Problem> {
 fn forged(bed: &Bed) -> Outcome {
     let pipeline = Pipeline::new(bed);
     let stack = pipeline.stack();
-    pipeline.secret("approvals", &json!({"keys": [{"id": "new", "key": KEY}]}).to_string())?;
+    pipeline.secret(&pipeline.namespace, "approvals", &json!({"keys": [{"id": "new", "key": KEY}]}).to_string())?;
     let spec = environments(&pipeline.namespace, &["dev", "staging"], "");
     let strategy = "strategy: {notification: {}, secretRef: {name: approvals}}";
     pipeline.apply(&format!("{spec}  promotion:\n    manual: true\n    approval: {{quorum: 2}}\n    {strategy}\n"))?;

@@ -1,16 +1,19 @@
 //! Promotions through template and binaries, each function under its own role: notifications, sequences, pull requests on a git host.
 
 use crate::bed::Bed;
+use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{answer, fresh};
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem, Stack};
-use keelway_githost::{Action, Fault, Form, Host, Method, Options, State};
+use keelway_engine::promotions::keys;
+use keelway_githost::{Action, Fault, Form, Host, Method, Options, State, Webhook};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
 const TOKEN: &str = "t0ken-of-the-cloud-test";
+const WEBHOOK: &str = "s3cret-of-the-webhook";
 const REPOSITORY: &str = "shop/config";
 
 pub fn tests() -> Vec<Test<Bed>> {
@@ -51,8 +54,8 @@ impl<'a> Pipeline<'a> {
         self.stack().wait(self.stack().api().apply(None, &text))?.fine("apply").map(drop)
     }
 
-    pub fn secret(&self, name: &str, text: &str) -> Outcome {
-        let name = format!("{}/{}/{name}", self.stack().name(), self.namespace);
+    pub fn secret(&self, namespace: &str, name: &str, text: &str) -> Outcome {
+        let name = format!("{}/{namespace}/{name}", self.stack().name());
         let body = json!({"Name": name, "SecretString": text, "ClientRequestToken": fresh()});
         self.stack().wait(self.bed.cloud.raw().json("secretsmanager", "secretsmanager.CreateSecret", &body)).map(drop)
     }
@@ -83,7 +86,9 @@ impl<'a> Pipeline<'a> {
             let promotion = all.iter().find(|state| state["name"] == environment).map(|state| state["promotion"].clone());
             Ok(promotion.filter(|promotion| promotion["phase"] == phase && promotion["revision"] == revision))
         };
-        until(&format!("{environment} {revision} {phase}"), found, || self.status().map_or_else(|e| e.0, |status| status.to_string()))
+        until(&format!("{environment} {revision} {phase}"), found, || {
+            self.status().map_or_else(|e| e.0, |status| status.to_string())
+        })
     }
 
     fn event(&self, ty: &str) -> Result<Value, Problem> {
@@ -119,21 +124,30 @@ fn file(namespace: &str) -> String {
 fn host_for(pipeline: &Pipeline<'_>, directory: &std::path::Path) -> Result<Host, Problem> {
     let host = Host::start(Options::new(directory, TOKEN)).map_err(|error| Problem::of("git host", error))?;
     let content = file(&pipeline.namespace);
-    host.people().create(REPOSITORY, &[("versions.yaml", &content)]).map_err(|error| Problem::of("repository", format!("{error:?}")))?;
+    host.people()
+        .create(REPOSITORY, &[("versions.yaml", &content)])
+        .map_err(|error| Problem::of("repository", format!("{error:?}")))?;
     let text = format!(
-        "apiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {{name: {0}}}\nspec:\n  host: {0}.example.com\n  type: gitea\n  api: {1}\n",
+        "apiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {{name: {0}}}\nspec:\n  host: {0}.example.com\n  type: gitea\n  api: {1}\n  webhookSecretRef: {{name: {0}}}\n",
         pipeline.namespace,
         host.api(Form::Gitea)
     );
     pipeline.stack().wait(pipeline.stack().api().apply(None, &text))?.fine("apply the host")?;
-    pipeline.secret("git", &json!({ "token": TOKEN }).to_string())?;
+    pipeline.secret(&pipeline.namespace, "git", &json!({ "token": TOKEN }).to_string())?;
+    pipeline.secret("default", &pipeline.namespace, WEBHOOK)?;
+    let webhook = Webhook {
+        url: format!("{}/v1/webhooks/{}", pipeline.stack().api().url, pipeline.namespace),
+        secret: WEBHOOK.into(),
+        form: None,
+    };
+    host.people().set_webhook(REPOSITORY, Some(webhook)).map_err(|error| Problem::of("webhook", format!("{error:?}")))?;
     Ok(host)
 }
 
 fn by_request(namespace: &str, manual: bool) -> String {
     let strategy = format!(
-        "strategy: {{pullRequest: {{type: gitea, url: 'https://{namespace}.example.com/{REPOSITORY}', baseBranch: main}}, secretRef: {{name: \
-         git}}}}"
+        "strategy: {{pullRequest: {{type: gitea, url: 'https://{namespace}.example.com/{REPOSITORY}', baseBranch: main, secretRef: {{name: \
+         git}}}}}}"
     );
     let last = if manual { format!("    promotion:\n      manual: true\n      {strategy}\n") } else { String::new() };
     format!("{}  promotion:\n    {strategy}\n", environments(namespace, &["dev", "staging", "prod"], &last))
@@ -154,8 +168,13 @@ fn pull_requests(bed: &Bed) -> Outcome {
     // A newer revision replaces it.
     pipeline.observe("dev", "v3")?;
     pipeline.becomes("staging", "v3", "created")?;
-    let states = || host.people().pulls(REPOSITORY).map(|all| all.iter().map(|pull| pull.state).collect::<Vec<_>>()).unwrap_or_default();
-    until("the first one is closed", || Ok((states() == [State::Closed, State::Open]).then_some(())), || format!("{:?}", states()))?;
+    let states =
+        || host.people().pulls(REPOSITORY).map(|all| all.iter().map(|pull| pull.state).collect::<Vec<_>>()).unwrap_or_default();
+    until(
+        "the first one is closed",
+        || Ok((states() == [State::Closed, State::Open]).then_some(())),
+        || format!("{:?}", states()),
+    )?;
     host.people().merge(REPOSITORY, 2, Method::Squash).map_err(|error| Problem::of("merge", format!("{error:?}")))?;
     pipeline.becomes("staging", "v3", "succeeded")?;
     pipeline.observe("staging", "v3")?;
@@ -186,9 +205,18 @@ fn patient(bed: &Bed) -> Outcome {
     let asked = json!({"command": "retry", "environment": "staging"});
     pipeline.stack().wait(pipeline.stack().api().post(&pipeline.path("/commands"), &asked))?.fine("retry")?;
     pipeline.becomes("staging", "v2", "created")?;
-    // The next look is refused as well: it is repeated after an hour, by a schedule.
+    // The next look is refused as well: it is repeated after an hour, by a schedule. A webhook does not go round that.
     host.fail(Fault::next("GET", "*", Action::RateLimit { retry_after: 3600, secondary: true }));
-    until("a look", || Ok(host.faults().is_empty().then_some(())), || format!("{:?}", host.calls()))
+    let url = format!("https://{}.example.com/{REPOSITORY}", pipeline.namespace);
+    let planned = || Ok::<_, Problem>(pipeline.stack().item(&keys::repository(&url))?.and_then(|item| item.number("next")));
+    let later = now_millis() + 30 * 60_000;
+    until("a look in an hour", || Ok(planned()?.filter(|next| *next > later)), || format!("{:?} {:?}", planned(), host.calls()))?;
+    host.take_calls();
+    let before = host.deliveries().len();
+    host.people().close(REPOSITORY, 1).map_err(|error| Problem::of("close", format!("{error:?}")))?;
+    let answer = || host.deliveries().get(before).map(|delivery| delivery.status);
+    same("the webhook", until("the webhook", || Ok(answer()), || format!("{:?}", host.deliveries()))?, 202)?;
+    same("requests to a host that wants peace", host.calls().len(), 0)
 }
 
 const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3
@@ -256,7 +284,15 @@ fn deleted(bed: &Bed) -> Outcome {
     pipeline.observe("dev", "v2")?;
     pipeline.becomes("staging", "v2", "created")?;
     let api = pipeline.stack().api();
-    pipeline.stack().wait(api.request(reqwest::Method::DELETE, &pipeline.path(""), Some(&api.token), None))?.fine("delete")?;
+    let delete = |path: &str| {
+        pipeline.stack().wait(api.request(reqwest::Method::DELETE, path, Some(&api.token), None))?.fine("delete").map(drop)
+    };
+    delete(&pipeline.path(""))?;
     let state = || host.people().pull(REPOSITORY, 1).map(|pull| pull.state);
-    until("its pull request is closed", || Ok(state().is_ok_and(|state| state == State::Closed).then_some(())), || format!("{:?}", state()))
+    until(
+        "its pull request is closed",
+        || Ok(state().is_ok_and(|state| state == State::Closed).then_some(())),
+        || format!("{:?}", state()),
+    )?;
+    delete(&format!("/v1/githosts/{}", pipeline.namespace))
 }

@@ -1,13 +1,17 @@
 //! A git host and a receiver of notifications, as far as promotions see them. What happens there is the world's own log: the invariants
 //! are read from it, not from the engine's state.
 
-use keelway_domain::promotions::definition::{PullRequest, Strategy};
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, Seen};
+use keelway_domain::promotions::definition::PullRequest;
+use keelway_domain::promotions::{Made, Outcome};
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::PortError;
-use keelway_engine::promotions::attempts::{Outside, Sight, Task};
-use keelway_world::worker::Worker;
+use keelway_engine::promotions::attempts::Task;
+use keelway_world::promotions::host::{Call, Deed, GitHost, Repository, Trouble, Troubles, Verb};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The repository of the tests.
+pub const REPOSITORY: &str = "https://git.test/o/r";
 
 /// Where a pull request is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +24,10 @@ pub enum State {
     Closed,
 }
 
-/// A pull request at the host.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// Of which promotion.
+/// Of what promotion something is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Of {
+    /// What it is known by.
     pub identity: u64,
     /// `namespace/pipeline`
     pub pipeline: String,
@@ -31,12 +35,47 @@ pub struct Request {
     pub environment: String,
     /// Of which revision.
     pub revision: String,
+    /// In which run.
+    pub run: u64,
+    /// How often a person had it attempted anew.
+    pub again: u32,
+}
+
+impl Of {
+    /// Of a task.
+    pub fn task(task: &Task) -> Self {
+        Self {
+            identity: task.identity(),
+            pipeline: task.of.to_string(),
+            environment: task.attempt.environment.clone(),
+            revision: task.attempt.revision.clone(),
+            run: task.attempt.run,
+            again: task.attempt.again,
+        }
+    }
+}
+
+/// A pull request at the host.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Of which promotion.
+    pub of: Of,
+    /// Its repository, and the branch it is to be merged into.
+    pub into: (String, String),
+    /// Its branch.
+    pub branch: String,
+    /// The newest commit of its branch.
+    pub head: String,
     /// Its state.
     pub state: State,
-    /// Whether Keelway has tried to close it, and could not.
-    pub refused_to_close: bool,
-    /// A person reopened it.
-    pub reopened: bool,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// Whether a person, not Keelway, closed it last.
+    pub closed_by_person: bool,
+    /// Whether it could be merged.
+    pub mergeable: Option<bool>,
+    /// As people see it.
+    pub title: String,
     /// What Keelway has commented.
     pub comments: Vec<String>,
 }
@@ -44,29 +83,33 @@ pub struct Request {
 /// A notification that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Its id.
-    pub identity: u64,
-    /// `namespace/pipeline`
-    pub pipeline: String,
-    /// Into which environment.
-    pub environment: String,
-    /// Which revision.
-    pub revision: String,
+    /// Of which promotion.
+    pub of: Of,
+    /// By which attempt.
+    pub attempt: u32,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What is at the host.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// The pull requests; the n-th has number n + 1.
+    /// The pull requests of Keelway, in the order they were opened.
     pub requests: Vec<Request>,
     /// The notifications, in the order they arrived.
     pub told: Vec<Told>,
+    /// Every call that changed something, or was meant to.
+    pub calls: Vec<Call>,
     /// Requests that changed something.
     pub writes: u64,
     /// Requests that only read.
     pub reads: u64,
-    /// When each look happened.
-    pub looks: Vec<Timestamp>,
+    /// What the case says of the repository.
+    pub repository: Repository,
+    /// What was merged last, by pipeline and environment.
+    pub merged: BTreeMap<(String, String), String>,
+    troubles: BTreeMap<Verb, Troubles>,
+    shown: (usize, u64),
 }
 
 /// A host that the world and its workers share.
@@ -80,129 +123,242 @@ impl Shared {
     }
 }
 
+/// What comes of a call: what went wrong, and what was answered if it happened.
+pub type Reply<T> = (Option<Trouble>, Option<T>);
+
+/// What there is before a pull request is opened.
+#[derive(Debug)]
+pub enum Found {
+    /// It is there already.
+    Request(Made),
+    /// There is nothing to do, or it cannot be done; a word for machines.
+    Stop(&'static str),
+    /// It can be opened.
+    Ready,
+}
+
 impl Host {
     /// The open pull requests of a pipeline into an environment.
     pub fn open<'h>(&'h self, pipeline: &'h str, environment: &'h str) -> impl Iterator<Item = &'h Request> {
         self.requests.iter().filter(move |request| {
-            request.state == State::Open && request.pipeline == pipeline && request.environment == environment
+            request.state == State::Open && request.of.pipeline == pipeline && request.of.environment == environment
         })
     }
 
-    fn made(&self, place: usize) -> Made {
+    fn number(&self, place: usize) -> u64 {
+        self.repository.crowd + place as u64 + 1
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        let place = usize::try_from(number.checked_sub(self.repository.crowd + 1)?).ok()?;
+        (place < self.requests.len()).then_some(place)
+    }
+
+    /// The newest pull request of a promotion.
+    fn of(&self, branch: &str) -> Option<usize> {
+        self.requests.iter().rposition(|request| request.branch == branch)
+    }
+
+    /// A pull request as Keelway keeps it.
+    pub fn made(&self, place: usize) -> Made {
+        let request = &self.requests[place];
         Made::PullRequest {
-            number: place as u64 + 1,
-            url: format!("https://git.test/o/r/pulls/{}", place + 1),
-            branch: format!("promotion/{:016x}", self.requests[place].identity),
-            head: format!("{:040x}", self.requests[place].identity),
-            mergeable: None,
+            number: self.number(place),
+            url: format!("{}/pulls/{}", request.into.0, self.number(place)),
+            branch: request.branch.clone(),
+            head: request.head.clone(),
+            mergeable: request.mergeable,
         }
     }
 
-    fn open_request(&mut self, task: &Task) -> Made {
+    fn carries(&self, of: &Of) -> Option<&String> {
+        let merged = self.merged.get(&(of.pipeline.clone(), of.environment.clone()));
+        merged.or_else(|| self.repository.carries.get(&of.environment))
+    }
+
+    /// Notes a call, and what goes wrong with it.
+    fn call(&mut self, verb: Verb, of: &Of, number: Option<u64>, details: Value) -> Option<Trouble> {
+        let trouble = self.troubles.get_mut(&verb).and_then(Troubles::take);
+        let outcome = trouble.as_ref().map(Trouble::word).unwrap_or_default();
+        self.calls.push(Call {
+            verb,
+            pipeline: of.pipeline.clone(),
+            environment: of.environment.clone(),
+            revision: of.revision.clone(),
+            run: of.run,
+            id: format!("{:016x}", of.identity),
+            number,
+            outcome,
+            details,
+        });
+        trouble
+    }
+
+    /// Looks for the pull request of a promotion, and at the repository.
+    pub fn find(&mut self, of: &Of, branch: &str) -> Found {
         self.reads += 1;
-        let identity = task.identity();
-        if let Some(place) = self.requests.iter().position(|request| request.identity == identity) {
-            return self.made(place);
+        let markers = self.repository.markers.as_ref();
+        match self.of(branch) {
+            _ if self.repository.credentials == Some(false) => Found::Stop("CredentialsMissing"),
+            Some(place) => Found::Request(self.made(place)),
+            None if self.repository.base == Some(false) => Found::Stop("BranchNotFound"),
+            None if markers.is_some_and(|markers| !markers.contains(&of.environment)) => Found::Stop("NoMarkerFound"),
+            None if self.carries(of) == Some(&of.revision) => Found::Stop("NothingToPromote"),
+            None => Found::Ready,
+        }
+    }
+
+    /// Opens a pull request. There is at most one open for each branch.
+    pub fn open_request(&mut self, of: &Of, request: &PullRequest, branch: &str, now: Timestamp) -> Reply<Outcome> {
+        if let Some(place) = self.of(branch).filter(|place| self.requests[*place].state == State::Open) {
+            return (None, Some(Outcome::Created(self.made(place))));
+        }
+        let details = json!({
+            "base": request.base_branch, "branch": branch, "repository": request.url, "pipeline": of.pipeline, "again": of.again,
+        });
+        let trouble = self.call(Verb::Open, of, None, details);
+        if trouble.as_ref().is_some_and(|trouble| !trouble.happens()) {
+            return (trouble, None);
         }
         self.writes += 1;
         self.requests.push(Request {
-            identity,
-            pipeline: task.of.to_string(),
-            environment: task.attempt.environment.clone(),
-            revision: task.attempt.revision.clone(),
+            of: of.clone(),
+            into: (request.url.clone(), request.base_branch.clone()),
+            branch: branch.to_owned(),
+            head: format!("{:040x}", of.identity),
             state: State::Open,
-            refused_to_close: false,
-            reopened: false,
+            opened: now,
+            closed_by_person: false,
+            mergeable: None,
+            title: format!("Promote {} in {} to {}", of.pipeline, of.environment, of.revision),
             comments: vec![],
         });
-        self.made(self.requests.len() - 1)
+        (trouble, Some(Outcome::Created(self.made(self.requests.len() - 1))))
     }
 
-    fn close(&mut self, identity: u64, comment: &str) -> Closed {
-        self.reads += 1;
-        let Some(request) = self.requests.iter_mut().find(|request| request.identity == identity) else { return Closed::Closed };
-        match request.state {
-            State::Merged => Closed::Merged("merged".into()),
-            State::Closed => Closed::Closed,
-            State::Open => {
-                self.writes += 1;
-                request.state = State::Closed;
-                request.comments.push(comment.to_owned());
-                Closed::Closed
-            }
+    /// Takes a notification.
+    pub fn tell(&mut self, of: &Of, attempt: u32, now: Timestamp) -> Reply<Outcome> {
+        let details = json!({"pipeline": of.pipeline, "environment": of.environment, "version": of.revision, "again": of.again});
+        let trouble = self.call(Verb::Tell, of, None, details);
+        if trouble.as_ref().is_some_and(|trouble| !trouble.happens()) {
+            return (trouble, None);
         }
+        self.writes += 1;
+        self.told.push(Told { of: of.clone(), attempt, at: now });
+        (trouble, Some(Outcome::Done(Made::Notification { id: format!("{:016x}", of.identity) })))
+    }
+
+    /// The state of a promotion's pull request, and its place.
+    pub fn state(&mut self, branch: &str) -> Option<(State, usize)> {
+        self.reads += 1;
+        self.of(branch).map(|place| (self.requests[place].state, place))
+    }
+
+    /// Closes an open pull request.
+    pub fn close(&mut self, place: usize, comment: &str) -> Reply<()> {
+        if self.requests[place].state != State::Open {
+            return (None, Some(()));
+        }
+        let of = self.requests[place].of.clone();
+        let trouble = self.call(Verb::Close, &of, Some(self.number(place)), json!({"comment": comment}));
+        if trouble.as_ref().is_some_and(|trouble| !trouble.happens()) {
+            return (trouble, None);
+        }
+        self.writes += 1;
+        let request = &mut self.requests[place];
+        request.state = State::Closed;
+        request.closed_by_person = false;
+        request.comments.push(comment.to_owned());
+        (trouble, Some(()))
+    }
+
+    /// Merges an open pull request; the commit.
+    pub fn merge(&mut self, place: usize) -> Reply<String> {
+        let of = self.requests[place].of.clone();
+        let details = json!({"head": self.requests[place].head});
+        let trouble = self.call(Verb::Merge, &of, Some(self.number(place)), details);
+        if trouble.as_ref().is_some_and(|trouble| !trouble.happens()) {
+            return (trouble, None);
+        }
+        self.writes += 1;
+        (trouble, Some(self.merged(place)))
+    }
+
+    fn merged(&mut self, place: usize) -> String {
+        let request = &mut self.requests[place];
+        request.state = State::Merged;
+        let of = request.of.clone();
+        self.merged.insert((of.pipeline, of.environment), of.revision);
+        commit(of.identity)
+    }
+
+    /// The trouble with looks at the moment.
+    pub fn look(&mut self) -> Option<Trouble> {
+        self.reads += 1;
+        self.troubles.get_mut(&Verb::Look).and_then(Troubles::take)
     }
 }
 
-/// The host as a worker reaches it.
-#[derive(Debug, Clone)]
-pub struct Reach {
-    /// The worker.
-    pub worker: Worker,
-    /// The host.
-    pub host: Shared,
+/// The commit that merged a promotion's pull request.
+pub fn commit(identity: u64) -> String {
+    format!("{:040x}", !identity)
 }
 
-fn unreachable(error: &PortError) -> Outcome {
-    Outcome::Failed { why: Condition::new("HostUnreachable", error.to_string()), retry: Retry::Backoff }
-}
-
-impl Outside for Reach {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
-        let done = match &task.strategy {
-            Strategy::Notification(_) => {
-                let told = Told {
-                    identity: task.identity(),
-                    pipeline: task.of.to_string(),
-                    environment: task.attempt.environment.clone(),
-                    revision: task.attempt.revision.clone(),
-                };
-                let tell = |_| {
-                    self.host.lock().told.push(told.clone());
-                    Outcome::Done(Made::Notification { id: format!("{:016x}", told.identity) })
-                };
-                self.worker.outside(|| format!("tell {told:?}"), tell).await
-            }
-            Strategy::PullRequest(PullRequest { url, .. }) => {
-                let open = |_| Outcome::Created(self.host.lock().open_request(task));
-                self.worker.outside(|| format!("open at {url} {:?}", task.attempt), open).await
-            }
-            Strategy::Sequence(_) => {
-                return Ok(Outcome::Failed { why: Condition::new("Unknown", "not here"), retry: Retry::Never });
-            }
-        };
-        Ok(done.unwrap_or_else(|error| unreachable(&error)))
+impl GitHost for Shared {
+    fn url(&self) -> String {
+        REPOSITORY.to_owned()
     }
-
-    async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {
-        let identity = task.identity();
-        let close = |_| self.host.lock().close(identity, comment);
-        let closed = self.worker.outside(|| format!("close {:?}", task.attempt), close).await;
-        Ok(closed.unwrap_or_else(|_| {
-            for request in self.host.lock().requests.iter_mut().filter(|request| request.identity == identity) {
-                request.refused_to_close = true;
-            }
-            Closed::Failed(None)
+    fn change(&mut self, with: &Repository) {
+        let mut host = self.lock();
+        for (environment, revision) in &with.carries {
+            host.merged.retain(|(_, other), _| other != environment);
+            host.repository.carries.insert(environment.clone(), revision.clone());
+        }
+        let repository = &mut host.repository;
+        repository.markers = with.markers.clone().or(repository.markers.take());
+        repository.base = with.base.or(repository.base);
+        repository.credentials = with.credentials.or(repository.credentials);
+        repository.crowd = repository.crowd.max(with.crowd);
+    }
+    fn fail(&mut self, verb: Verb, troubles: &Troubles) {
+        self.lock().troubles.insert(verb, troubles.clone());
+    }
+    fn person(&mut self, deed: Deed, number: u64) -> Result<(), String> {
+        let mut host = self.lock();
+        let place = host.place(number).ok_or_else(|| format!("there is no pull request {number}"))?;
+        let state = host.requests[place].state;
+        let wanted = if deed == Deed::Reopen { State::Closed } else { State::Open };
+        if state != wanted && deed != Deed::Edit {
+            return Err(format!("pull request {number} is {state:?}"));
+        }
+        let request = &mut host.requests[place];
+        match deed {
+            Deed::Merge => drop(host.merged(place)),
+            Deed::Close => (request.state, request.closed_by_person) = (State::Closed, true),
+            Deed::Reopen => request.state = State::Open,
+            Deed::Push => request.head = format!("{:040x}", request.of.identity.rotate_left(17)),
+            Deed::Conflict => request.mergeable = Some(false),
+            Deed::Edit => request.title = "something else".into(),
+        }
+        Ok(())
+    }
+    fn calls(&self) -> Vec<Call> {
+        self.lock().calls.clone()
+    }
+    fn fresh(&mut self) -> (Vec<Call>, u64) {
+        let mut host = self.lock();
+        let all = (host.calls.len(), host.reads);
+        let (calls, reads) = std::mem::replace(&mut host.shown, all);
+        (host.calls[calls..].to_vec(), host.reads - reads)
+    }
+    fn request(&self, number: u64) -> Option<Value> {
+        let host = self.lock();
+        let request = &host.requests[host.place(number)?];
+        Some(json!({
+            "state": format!("{:?}", request.state).to_lowercase(),
+            "pipeline": request.of.pipeline, "environment": request.of.environment, "revision": request.of.revision,
+            "branch": request.branch, "base": request.into.1, "repository": request.into.0, "title": request.title,
+            "comments": request.comments,
         }))
-    }
-
-    async fn follow(&self, _: &Task) -> Result<Option<Seen>, PortError> {
-        Ok(None)
-    }
-
-    async fn look(&self, repository: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
-        let look = |now| {
-            let mut host = self.host.lock();
-            host.reads += 1;
-            host.looks.push(now);
-            let state = |task: &Task| match host.requests.iter().find(|request| request.identity == task.identity())?.state {
-                State::Open => None,
-                State::Merged => Some(Seen::Succeeded("merged".into())),
-                State::Closed => Some(Seen::Closed("closed by a person".into())),
-            };
-            tasks.iter().map(state).collect::<Vec<_>>()
-        };
-        let seen = self.worker.outside(|| format!("look at {repository}"), look).await;
-        Ok(Sight { requests: seen.unwrap_or_else(|_| vec![None; tasks.len()]), mark: None, not_before: None })
     }
 }

@@ -1,65 +1,115 @@
 //! Promotions in the tests: a git host to play with, both halves of the engine on one worker, and the simulation.
 
+mod check;
 pub mod host;
+mod planted;
+pub mod reach;
+mod rest;
+pub mod riders;
 mod scenario;
+mod world;
 
+pub use planted::{Plant, Planted};
 pub use scenario::{Promoting, simulate};
+pub use world::{PromotionsWorld, Rider};
 
-use crate::sim::{Hands, Outcome};
-use host::{Reach, Shared};
+use host::{REPOSITORY, Shared};
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::Pipeline;
 use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, Notification, PromotionSpec, PullRequest, Strategy, Target,
 };
+use keelway_domain::time::Span;
+use keelway_engine::item::Key;
+use keelway_engine::keys::MAIN;
+use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::Attempts;
-use keelway_engine::promotions::{Job, Limits, Promotions};
-use keelway_engine::protocol::sweep::{self, Tick};
-use keelway_world::exec::Task;
-use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_engine::promotions::observations::OBSERVED;
+use keelway_engine::promotions::{Job, Limits, Message, NAME, Promotions};
+use keelway_engine::protocol::sweep::Tick;
+use keelway_engine::protocol::{Engine, Handled, Letter, Loaded, Subject};
+use keelway_world::Tested;
 use keelway_world::worker::Worker;
-use std::sync::Arc;
+use reach::Reach;
+use serde::{Deserialize, Serialize};
 
 /// Both halves of the engine on one worker: pipelines, and what carries out their attempts.
 pub struct Both {
     /// Decides.
-    pub pipelines: Promotions<Worker>,
-    attempts: Attempts<Worker, Reach>,
+    pub pipelines: Promotions<Planted>,
+    attempts: Attempts<Planted, Reach>,
+}
+
+/// The messages of both halves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Either {
+    /// To a pipeline.
+    Pipeline(Message),
+    /// To whoever carries out attempts.
+    Attempt(Job),
 }
 
 impl Both {
     /// On a worker, with the host in reach.
-    pub fn new(worker: &Worker, host: &Shared) -> Self {
-        let pipelines = || Promotions::new(worker.clone(), Limits::default());
-        let reach = Reach { worker: worker.clone(), host: host.clone() };
+    pub fn new(worker: &Worker, host: &Shared, plant: Option<Plant>) -> Self {
+        let ports = Planted::new(worker.clone(), plant);
+        let pipelines = || Promotions::new(ports.clone(), Limits::default());
+        let reach = Reach { worker: worker.clone(), host: host.clone(), plant };
         Self { pipelines: pipelines(), attempts: Attempts::new(pipelines(), reach) }
     }
 }
 
-impl Hands for Both {
-    fn handle(self: Arc<Self>, received: Received) -> Task<Outcome> {
-        Box::pin(async move {
-            let is_job = matches!(&received.parcel, Parcel::Own(text) if serde_json::from_str::<Job>(text).is_ok());
-            if is_job {
-                handle(&self.attempts, &received).await.map(Some)
-            } else {
-                handle(&self.pipelines, &received).await.map(Some)
-            }
-        })
+impl Engine for Both {
+    type Ports = Planted;
+    type State = Pipeline;
+    type Message = Either;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &Planted {
+        Engine::ports(&self.pipelines)
     }
-    fn sweep(self: Arc<Self>) -> Task<Outcome> {
-        Box::pin(async move {
-            while keelway_engine::protocol::dead_letter::redrive(keelway_engine::protocol::Engine::ports(&self.pipelines)).await?
-                > 0
-            {}
-            let mut tick = Tick::default();
-            while !sweep::page(&self.pipelines, &mut tick).await?.finished {}
-            Ok(None)
-        })
+    fn retention(&self) -> Span {
+        self.pipelines.retention()
+    }
+    fn is_wake_up(message: &Either) -> bool {
+        match message {
+            Either::Pipeline(message) => Promotions::<Planted>::is_wake_up(message),
+            Either::Attempt(job) => Attempts::<Planted, Reach>::is_wake_up(job),
+        }
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        self.pipelines.event(event, cause).await
+    }
+    async fn message(&self, message: &Either, cause: Cause) -> Result<Handled, PortError> {
+        match message {
+            Either::Pipeline(message) => self.pipelines.message(message, cause).await,
+            Either::Attempt(job) => self.attempts.message(job, cause).await,
+        }
+    }
+    async fn perform(&self, x: &Pipeline, duty: &<Pipeline as Subject>::Duty) -> Result<(), PortError> {
+        self.pipelines.perform(x, duty).await
+    }
+    async fn look(&self, open: &[Loaded<Pipeline>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        self.pipelines.look(open, tick).await
     }
 }
 
-/// The repository of the tests.
-pub const REPOSITORY: &str = "https://git.test/o/r";
+impl Tested for Both {
+    fn on(ports: Planted) -> Self {
+        Self::new(&ports.inner, &Shared::default(), None)
+    }
+    fn takes(_: &str, detail_type: &str) -> bool {
+        detail_type == OBSERVED
+    }
+    /// Pipelines, their history, facts, and which pull requests are looked at.
+    fn is_state(key: &Key) -> bool {
+        let state = key.sk == MAIN || key.sk.starts_with("H#") || key.sk.starts_with("Q#");
+        state && ["P#", "O#", "R#"].iter().any(|kind| key.pk.starts_with(kind))
+    }
+}
 
 /// The application of the tests.
 pub fn app() -> App {

@@ -1,28 +1,32 @@
 //! Promotions in the simulation: who does what, and what must hold.
 
+use super::check::{Watch, follows_from_facts};
 use super::host::{Shared, State};
-use super::{Both, app, definition, settings, target};
+use super::{Both, Plant, app, definition, settings, target};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
-use keelway_domain::promotions::definition::{Definition, InFlight, Target};
+use keelway_domain::promotions::definition::{Definition, InFlight, Strategy, Target};
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{At, Command, Environment, Note, Phase, Pipeline};
+use keelway_domain::promotions::{At, Command, Note, Phase, Pipeline};
 use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{Address, Message, NAME, keys};
-use keelway_engine::protocol::{Handled, Loaded};
+use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
+use keelway_world::promotions::host::{Deed, GitHost};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
 /// Rounds in which everything comes to rest once nothing goes wrong any more.
 const ROUNDS: usize = 200;
+/// Rounds in which what is superseded is closed.
+const SETTLING: usize = 2;
 
 /// What somebody does.
 #[derive(Debug, Clone)]
@@ -35,43 +39,53 @@ pub enum Action {
 
 /// One seed's pipelines: they share their targets.
 pub struct Promoting {
-    pipelines: Vec<(Address, Definition)>,
+    pub(super) pipelines: Vec<(Address, Definition)>,
     /// The targets of each environment.
-    targets: usize,
-    host: Shared,
-    reports: Vec<Action>,
-    asks: Vec<Action>,
+    pub(super) targets: usize,
+    pub(super) host: Shared,
+    pub(super) reports: Vec<Action>,
+    pub(super) asks: Vec<Action>,
     /// The newest version of the facts about each target.
-    versions: BTreeMap<Target, i64>,
+    pub(super) versions: BTreeMap<Target, i64>,
     /// What each target really runs.
-    runs: BTreeMap<Target, (String, bool)>,
+    pub(super) runs: BTreeMap<Target, (String, bool)>,
     /// What each target was healthy on, at some time: facts about different targets arrive in any order.
-    healthy: BTreeSet<(Target, String)>,
+    pub(super) healthy: BTreeSet<(Target, String)>,
     /// So many pull requests more are closed by people.
-    closings: usize,
+    pub(super) closings: usize,
     /// Notifications and merges that were rolled out so far.
-    rolled_out: usize,
-    merged: BTreeSet<usize>,
+    pub(super) rolled_out: usize,
+    pub(super) merged: BTreeSet<usize>,
     /// What each environment is to run: what was merged or told last.
-    wanted: BTreeMap<String, String>,
-    quiet: bool,
+    pub(super) wanted: BTreeMap<String, String>,
+    pub(super) quiet: bool,
+    pub(super) plant: Option<Plant>,
+    /// A person has reopened what was closed: what is merged there may be older than what is promoted.
+    pub(super) reopened: bool,
+    pub(super) watch: Watch,
+    /// What an event told that is not so.
+    pub(super) wrong: Option<String>,
 }
 
 /// Runs one seed.
 ///
 /// # Errors
 /// The first invariant that is violated.
-pub fn simulate(seed: u64, trace: bool) -> Result<Stats, Violation> {
-    sim::simulate(seed, Promoting::draw, trace)
+pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    sim::simulate(seed, |rng| Promoting::draw(rng, plant), trace)
 }
 
 impl Promoting {
-    fn draw(rng: &mut Rng) -> (Self, sim::Troubles) {
+    fn draw(rng: &mut Rng, plant: Option<Plant>) -> (Self, sim::Troubles) {
         let targets = 1 + rng.below(2);
         let count = 1 + rng.below(2);
         let pipelines = (0..count).map(|n| {
             let environments = &ENVIRONMENTS.map(|name| (name, targets))[..2 + rng.below(2)];
-            let mut definition = definition(environments, settings(rng.chance(75.0), rng.chance(30.0)));
+            let mut promotion = settings(rng.chance(75.0), rng.chance(30.0));
+            if let Strategy::PullRequest(request) = &mut promotion.strategy {
+                request.merge = rng.chance(15.0);
+            }
+            let mut definition = definition(environments, promotion);
             definition.environments[1].soak = rng.chance(20.0).then_some(Span::minutes(5));
             if rng.chance(20.0) {
                 definition.in_flight = InFlight::Finish;
@@ -92,13 +106,14 @@ impl Promoting {
         let ask = |rng: &mut Rng| {
             let at = At { environment: (*rng.pick(&["staging", "prod"])).into(), revision: format!("v{}", 1 + rng.below(4)) };
             let name = at.environment.clone();
-            let command = match rng.below(7) {
+            let command = match rng.below(9) {
                 0 => Command::Approve(at),
                 1 => Command::Reject(at),
                 2 => Command::Abandon(at.revision),
                 3 => Command::Suspend,
                 4 => Command::Resume,
                 5 => Command::Retry(name),
+                6 | 7 => Command::Hold(At { revision: "v1".into(), ..at }),
                 _ => Command::Abort(name),
             };
             Action::Ask(rng.below(count), command)
@@ -118,11 +133,15 @@ impl Promoting {
             merged: BTreeSet::new(),
             wanted: BTreeMap::new(),
             quiet: false,
+            plant,
+            reopened: false,
+            watch: Watch::default(),
+            wrong: None,
         };
         (scenario, sim::Troubles::of(rng))
     }
 
-    fn states(&self, world: &World) -> Vec<Pipeline> {
+    pub(super) fn states(&self, world: &World) -> Vec<Pipeline> {
         let core = world.core();
         let items = self.pipelines.iter().filter_map(|(to, _)| core.table.peek(&keys::pipeline(to)));
         items.filter_map(|item| Loaded::<Pipeline>::read(item).ok()).map(|loaded| loaded.x).collect()
@@ -143,7 +162,8 @@ impl Promoting {
         });
     }
 
-    fn ask(&self, sim: &mut Sim<Self>, place: usize, command: Command) {
+    fn ask(&mut self, sim: &mut Sim<Self>, place: usize, command: Command) {
+        self.watch.asked(&self.pipelines[place].0, &command);
         let note = Note { by: "ann".into(), at: sim.world.now(), ..Note::default() };
         let message = Message::Command { to: self.pipelines[place].0.clone(), command, note };
         sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
@@ -156,10 +176,10 @@ impl Promoting {
             let host = self.host.lock();
             for (place, request) in host.requests.iter().enumerate() {
                 if request.state == State::Merged && self.merged.insert(place) {
-                    fresh.push((request.environment.clone(), request.revision.clone()));
+                    fresh.push((request.of.environment.clone(), request.of.revision.clone()));
                 }
             }
-            fresh.extend(host.told[self.rolled_out..].iter().map(|told| (told.environment.clone(), told.revision.clone())));
+            fresh.extend(host.told[self.rolled_out..].iter().map(|told| (told.of.environment.clone(), told.of.revision.clone())));
             self.rolled_out = host.told.len();
         }
         let now = sim.world.now();
@@ -178,16 +198,29 @@ impl Promoting {
     /// People merge what is open, close some of it, reopen and merge some of that, and approve what waits.
     fn people(&mut self, sim: &mut Sim<Self>, eager: bool) {
         let chance = if eager { 100.0 } else { 4.0 };
-        let open: Vec<usize> = {
+        let of = |state: State| {
             let host = self.host.lock();
-            (0..host.requests.len()).filter(|place| host.requests[*place].state == State::Open).collect()
+            let all = host.requests.iter().enumerate().filter(|(_, request)| request.state == state);
+            all.filter(|(_, request)| state == State::Open || request.closed_by_person).map(|(place, _)| place as u64 + 1).collect()
         };
-        for place in open {
+        let (open, closed): (Vec<u64>, Vec<u64>) = (of(State::Open), of(State::Closed));
+        for number in open {
             if sim.rng.chance(chance) {
-                let close = self.closings > 0 && !eager && sim.rng.chance(30.0);
-                self.closings -= usize::from(close);
-                self.host.lock().requests[place].state = if close { State::Closed } else { State::Merged };
-                sim.note(&format!("a person {} pull request {}", if close { "closes" } else { "merges" }, place + 1));
+                let deed = match () {
+                    () if self.closings > 0 && !eager && sim.rng.chance(30.0) => Deed::Close,
+                    () if !eager && sim.rng.chance(5.0) => Deed::Push,
+                    () => Deed::Merge,
+                };
+                self.closings -= usize::from(deed == Deed::Close);
+                drop(self.host.person(deed, number));
+                sim.note(&format!("a person does {deed:?} to pull request {number}"));
+            }
+        }
+        for number in closed {
+            if !eager && sim.rng.chance(0.2) {
+                self.reopened = true;
+                drop(self.host.person(Deed::Reopen, number));
+                sim.note(&format!("a person reopens pull request {number}"));
             }
         }
         for (place, x) in self.states(&sim.world).iter().enumerate() {
@@ -203,81 +236,6 @@ impl Promoting {
             }
         }
     }
-
-    /// Whether nobody is at anything.
-    fn is_still(&self, world: &World) -> bool {
-        let waits = |x: &Pipeline| {
-            let created = |state: &Environment| state.promotion.as_ref().is_some_and(|promotion| promotion.phase == Phase::Created);
-            x.wake.is_some()
-                || x.condition.reason == "ApprovalNeeded"
-                || x.environments.values().any(|state| created(state) || !state.closing.is_empty())
-        };
-        !self.host.lock().requests.iter().any(|request| request.state == State::Open) && !self.states(world).iter().any(waits)
-    }
-
-    /// Whether a revision may have been healthy in all targets of the first environment at once.
-    fn was_healthy(&self, revision: &str) -> bool {
-        (0..self.targets).all(|place| self.healthy.contains(&(target("dev", place), revision.to_owned())))
-    }
-
-    /// What the world's log says about pull requests and notifications, whatever the engine believes.
-    fn check_host(&self) -> Result<(), String> {
-        let host = self.host.lock();
-        let mut identities: HashMap<u64, &str> = HashMap::new();
-        for request in &host.requests {
-            if identities.insert(request.identity, &request.revision).is_some() {
-                return Err(format!("two pull requests for one promotion: {request:?}"));
-            }
-            if !self.was_healthy(&request.revision) {
-                return Err(format!("a pull request for {}, which was never healthy in dev", request.revision));
-            }
-        }
-        if let Some(told) = host.told.iter().find(|told| !self.was_healthy(&told.revision)) {
-            return Err(format!("a notification for {}, which was never healthy in dev", told.revision));
-        }
-        Ok(())
-    }
-
-    /// What is open when everything is at rest.
-    fn check_open(&self) -> Result<(), String> {
-        let host = self.host.lock();
-        for (to, definition) in &self.pipelines {
-            let name = to.to_string();
-            for environment in &definition.environments {
-                let open: Vec<_> = host.open(&name, &environment.name).collect();
-                if !open.is_empty() {
-                    return Err(format!("people have merged everything, and still open: {open:?}"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Every environment runs the revision of the first one, unless somebody said otherwise.
-    fn check_arrived(&self, sim: &Sim<Self>) -> Result<(), String> {
-        let dev = |place| self.runs.get(&target("dev", place)).map(|(revision, _)| revision);
-        let mixed = (1..self.targets).any(|place| dev(place) != dev(0));
-        for x in self.states(&sim.world) {
-            // Whatever the targets of the first environment disagree about is not promoted.
-            let Some(run) = x.run.as_ref().filter(|_| !mixed) else { continue };
-            let said_otherwise = x.suspended.is_some()
-                || x.abandoned.contains(&run.revision)
-                || x.environments.values().any(|state| {
-                    let phase = state.promotion.as_ref().map(|promotion| promotion.phase);
-                    matches!(phase, Some(Phase::Abandoned | Phase::Rejected))
-                });
-            let done = x.condition.reason.is_empty();
-            // Another pipeline on the same targets may have brought something else.
-            let shared = self.pipelines.len() > 1 && ["Drifted", "WaitingForRollout"].contains(&x.condition.reason.as_str());
-            if !done && !said_otherwise && !shared {
-                return Err(format!("at rest, and not done: {:?} {:?} {:?}", x.condition, x.run, x.environments));
-            }
-            if x.environments.values().any(|state| !state.closing.is_empty()) {
-                return Err(format!("at rest, and something is still to be closed: {:?}", x.environments));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Scenario for Promoting {
@@ -285,10 +243,10 @@ impl Scenario for Promoting {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Both> {
-        Arc::new(Both::new(&ports, &self.host))
+        Arc::new(Both::new(&ports, &self.host, self.plant))
     }
     fn prepare(&mut self, world: &World) {
-        let engine = Both::new(&world.worker(0), &self.host);
+        let engine = Both::new(&world.worker(0), &self.host, None);
         for (to, definition) in &self.pipelines {
             drop(block_on(engine.pipelines.apply(to, definition, "as applied")));
         }
@@ -299,11 +257,14 @@ impl Scenario for Promoting {
                 drop(block_on(engine.pipelines.observe(&Fact { app: app(), target: target.clone(), version: 0, observed })));
                 self.versions.insert(target.clone(), 0);
                 self.healthy.insert((target.clone(), "v1".into()));
+                self.watch.begins_healthy(&target, "v1");
                 self.runs.insert(target, ("v1".into(), true));
             }
         }
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
+        self.watch.skew = sim.troubles.skew;
+        self.watch.now = sim.world.now();
         let mut at = sim.world.now();
         for action in self.reports.clone() {
             at = at + sim.a_while(60);
@@ -320,23 +281,42 @@ impl Scenario for Promoting {
             Action::Ask(place, command) => self.ask(sim, place, command),
         }
     }
+    /// Whoever reports does it again, with what is true by then.
     fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
-        // Whoever reports does it again, with what is true by then.
-        if let Action::Report(target, ..) = action {
-            let now = sim.world.now();
-            if let Some((revision, ready)) = self.runs.get(&target).cloned() {
-                sim.plan(now, Action::Report(target, revision, ready));
-            }
+        let Action::Report(target, ..) = action else { return };
+        let now = sim.world.now();
+        if let Some((revision, ready)) = self.runs.get(&target).cloned() {
+            sim.plan(now, Action::Report(target, revision, ready));
         }
     }
     fn meanwhile(&mut self, sim: &mut Sim<Self>) {
+        self.watch.now = sim.world.now();
         if !self.quiet {
             self.people(sim, false);
         }
         self.roll_out(sim);
     }
-    fn published(&mut self, _: &mut Sim<Self>, _: &Publication) {}
-    fn acknowledged(&mut self, sim: &mut Sim<Self>, _: u64, _: Received, handled: Handled) -> Result<(), String> {
+    fn begins(&self, engine: &Both, received: Option<&Received>) {
+        Engine::ports(engine).begin(received);
+    }
+    fn published(&mut self, _: &mut Sim<Self>, publication: &Publication) {
+        if publication.again {
+            return;
+        }
+        let event = serde_json::from_str(&publication.entry.detail).unwrap_or_default();
+        let wrong = self.watch.published(&event, &self.pipelines, &self.host.lock()).err();
+        self.wrong = self.wrong.take().or(wrong);
+    }
+    fn acknowledged(&mut self, sim: &mut Sim<Self>, _: u64, received: Received, handled: Handled) -> Result<(), String> {
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
+        if let (Parcel::Own(text), Handled::Committed) = (&received.parcel, handled)
+            && let Ok(Message::Command { to, command, .. }) = serde_json::from_str(text)
+        {
+            self.watch.now = sim.world.now();
+            self.watch.obeyed(&to, &command);
+        }
         sim.stats.count(match handled {
             Handled::Committed => "committed",
             Handled::Settled => "settled",
@@ -347,28 +327,7 @@ impl Scenario for Promoting {
         self.check_host()
     }
     fn changed(&mut self, changes: &[Change], _: &Table, _: u64) -> Result<(), String> {
-        for change in changes {
-            let (Some(old), Some(new)) = (&change.old, &change.new) else { continue };
-            if (change.key.sk.starts_with("T#") || change.key.sk.starts_with(keys::HISTORY)) && old.text("j") != new.text("j") {
-                return Err(format!("{} was overwritten with other content", change.key));
-            }
-            if !change.key.pk.starts_with("P#") || change.key.sk != keelway_engine::keys::MAIN {
-                continue;
-            }
-            let read = |item| Loaded::<Pipeline>::read(item).map_err(|error| error.to_string());
-            let (before, after) = (read(old)?, read(new)?);
-            if after.version != before.version + 1 {
-                return Err(format!("version {} became {}", before.version, after.version));
-            }
-            for (name, state) in &before.x.environments {
-                let pair = state.promotion.as_ref().zip(after.x.environments.get(name).and_then(|state| state.promotion.as_ref()));
-                let same = pair.filter(|(old, new)| (old.run, old.again) == (new.run, new.again));
-                if let Some((old, new)) = same.filter(|(old, new)| old.phase.is_final() && !new.phase.is_final()) {
-                    return Err(format!("a promotion that was over goes on: {old:?} became {new:?}"));
-                }
-            }
-        }
-        Ok(())
+        changes.iter().try_for_each(|change| self.watch.changed(change))
     }
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         for place in 0..self.pipelines.len() {
@@ -376,6 +335,14 @@ impl Scenario for Promoting {
         }
         self.quiet = true;
         sim.patience = Some(Span::minutes(2));
+        // First nobody does anything at the host.
+        for _ in 0..SETTLING {
+            sim.rest(self, 60_000)?;
+            sim.world.pass(Span::minutes(30));
+            sim.plan_sweep();
+        }
+        sim.rest(self, 60_000)?;
+        self.check_one_open()?;
         let mut still = 0;
         for _ in 0..ROUNDS {
             sim.rest(self, 60_000)?;
@@ -405,10 +372,12 @@ impl Scenario for Promoting {
         self.check_host()?;
         self.check_open()?;
         self.check_arrived(sim)?;
+        let now = sim.world.now();
+        follows_from_facts(&sim.world.core().table, &self.pipelines, &self.runs, self.targets, now)?;
         let writes = self.host.lock().writes;
         sim.patience = Some(Span::minutes(2));
-        for _ in 0..12 {
-            sim.world.pass(Span::minutes(120));
+        for _ in 0..6 {
+            sim.world.pass(Span::minutes(240));
             sim.plan_sweep();
             sim.rest(self, 60_000)?;
         }

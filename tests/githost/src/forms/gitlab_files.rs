@@ -277,16 +277,13 @@ fn file(repository: &Repository, path: &str, at: &str, rest: &[&str]) -> Answere
 }
 
 fn commit(repository: &mut Repository, new: NewCommit, user: &str) -> Result<String, Refused> {
-    if new.force {
-        return Err(Refused::Field("`force` is not offered by this host".into()));
-    }
     let tip = repository.git.branch(&new.branch)?;
     let start = new.start_sha.or(new.start_branch);
     // A start says that the branch is a new one.
     let parent = match (&tip, &start) {
-        (Some(_), Some(_)) => return Err(Refused::BranchExists(new.branch)),
+        (Some(_), Some(_)) if !new.force => return Err(Refused::BranchExists(new.branch)),
         (Some(tip), None) => Some(tip.clone()),
-        (None, Some(start)) => Some(repository.commit_of(Some(start))?),
+        (_, Some(start)) => Some(repository.commit_of(Some(start))?),
         (None, None) if repository.branches()?.is_empty() => None,
         (None, None) => return Err(Refused::Branch(new.branch)),
     };
@@ -316,5 +313,16 @@ fn commit(repository: &mut Repository, new: NewCommit, user: &str) -> Result<Str
         };
         files.push((path, bytes));
     }
-    repository.put_files(&new.branch, start.as_deref(), &new.commit_message, &files, user)
+    let Some(tip) = tip.filter(|_| start.is_some()) else {
+        return repository.put_files(&new.branch, start.as_deref(), &new.commit_message, &files, user);
+    };
+    // Forced: the branch goes over to the new commit at once.
+    let draft = format!("{}-forced", new.branch);
+    let sha = repository.put_files(&draft, start.as_deref(), &new.commit_message, &files, user)?;
+    repository.git.update(&format!("refs/heads/{draft}"), None, Some(&sha))?;
+    if !repository.git.update(&format!("refs/heads/{}", new.branch), Some(&sha), Some(&tip))? {
+        return Err(Refused::FastForward);
+    }
+    repository.refresh()?;
+    Ok(sha)
 }

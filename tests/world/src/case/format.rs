@@ -90,7 +90,7 @@ pub struct Step<D: Dialect> {
 impl<D: Dialect> Step<D> {
     /// Alias of the context it is about.
     pub fn about(&self) -> &str {
-        self.context.as_deref().unwrap_or("C1")
+        self.context.as_deref().unwrap_or(D::ABOUT)
     }
 }
 

@@ -8,7 +8,7 @@ mod run;
 mod stand;
 
 pub use expect::{at, matches, merge, remove, strings};
-pub use format::{Case, CaseError, Only, Outgoing, Step, cases, folder, read};
+pub use format::{Case, CaseError, Details as EventDetails, Expected, Only, Outgoing, Step, cases, folder, read};
 pub use outputs::line;
 pub use run::{Failure, Telling, run};
 pub use stand::{Answer, Entrance, Said, Stand};
@@ -26,6 +26,10 @@ pub trait Dialect: Sized + Debug + Clone + Default {
 
     /// The folder below `tests/cases`.
     const FOLDER: &'static str;
+    /// What cases leave out of the types of events.
+    const PREFIX: &'static str = keelway_domain::event::PREFIX;
+    /// Alias of what a step is about, if it does not say.
+    const ABOUT: &'static str = "C1";
 
     /// How many inputs of its own a step has.
     fn inputs(step: &Self::Step) -> usize;
@@ -36,6 +40,15 @@ pub trait Dialect: Sized + Debug + Clone + Default {
     /// # Errors
     /// What is not.
     fn sound(telling: &Telling<'_, Self>, event: &Value) -> Result<(), String>;
+    /// Takes a word of an expected event's line after its type; `false`: it means nothing special here.
+    fn word(_details: &mut EventDetails, _word: &str) -> bool {
+        false
+    }
+    /// An event in words, after its type and context.
+    fn describe(event: &Value) -> String {
+        let word = |field: &str| event["data"][field].as_str().unwrap_or("-").to_owned();
+        format!("({}/{}) on {} {}", word("result"), word("status"), Self::stream(event), word("message"))
+    }
     /// Where nothing else orders events, those of one stream still come in order. The stream an event belongs to.
     fn stream(event: &Value) -> String {
         event["shkeptncontext"].to_string()
@@ -51,6 +64,8 @@ pub trait Tells<S: Stand>: Dialect {
     fn set_up(_telling: &mut Telling<'_, Self>, _stand: &mut S) -> Result<(), String> {
         Ok(())
     }
+    /// A step begins.
+    fn before(_step: &Step<Self>, _stand: &mut S) {}
     /// Puts in a step's own input.
     ///
     /// # Errors

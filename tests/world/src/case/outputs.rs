@@ -4,7 +4,7 @@ use super::Dialect;
 use super::expect::{at, matches};
 use super::format::{Details, Outgoing};
 use super::run::Telling;
-use keelway_domain::event::{APPROVAL_SOURCE, PREFIX};
+use keelway_domain::event::APPROVAL_SOURCE;
 use serde_json::Value;
 
 /// An expected event with its line taken apart.
@@ -16,15 +16,17 @@ pub(super) struct Wanted {
 }
 
 pub(super) fn wanted<D: Dialect>(story: &Telling<'_, D>, out: &Outgoing, default: &str) -> Result<Wanted, String> {
-    let details = out.details();
-    let mut words = details.line.split_whitespace();
+    let mut details = out.details();
+    let line = details.line.clone();
+    let mut words = line.split_whitespace();
     let short = words.next().ok_or("an expected event has no type")?;
     let full = short.starts_with("sh.") || short.starts_with("dev.keelway.");
-    let ty = if full { short.to_owned() } else { format!("{PREFIX}{short}") };
+    let ty = if full { short.to_owned() } else { format!("{}{short}", D::PREFIX) };
     let (mut result, mut alias) = (None, default);
     for word in words {
         match (word.strip_prefix('@'), word.split_once('/')) {
             (Some(context), _) => alias = context,
+            (None, _) if D::word(&mut details, word) => {}
             (None, Some((r, s))) => result = Some((r.to_owned(), s.to_owned())),
             (None, None) => return Err(format!("{:?} is not `<type> [<result>/<status>] [@<context>]`", details.line)),
         }
@@ -36,7 +38,7 @@ pub(super) fn wanted<D: Dialect>(story: &Telling<'_, D>, out: &Outgoing, default
 pub fn line<D: Dialect>(story: &Telling<'_, D>, event: &Value) -> String {
     let text = |field: &str| event[field].as_str().unwrap_or_default();
     let ty = text("type");
-    format!("{} @{}", ty.strip_prefix(PREFIX).unwrap_or(ty), story.alias(text("shkeptncontext")))
+    format!("{} @{}", ty.strip_prefix(D::PREFIX).unwrap_or(ty), story.alias(text("shkeptncontext")))
 }
 
 fn fits(wanted: &Wanted, event: &Value) -> bool {
@@ -53,10 +55,7 @@ pub(super) fn pair<'w, 'e, D: Dialect>(
     events: &'e [Value],
     ordered: bool,
 ) -> Result<Vec<(&'w Wanted, &'e Value)>, String> {
-    let say = |event: &Value| {
-        let word = |field: &str| event["data"][field].as_str().unwrap_or("-").to_owned();
-        format!("    {} ({}/{}) on {} {}", line(story, event), word("result"), word("status"), D::stream(event), word("message"))
-    };
+    let say = |event: &Value| format!("    {} {}", line(story, event), D::describe(event));
     let differ = |why: &str| {
         let got: Vec<String> = events.iter().map(say).collect();
         let expected: Vec<String> = wanted.iter().map(|w| format!("    {} @{}", w.details.line, story.alias(&w.context))).collect();

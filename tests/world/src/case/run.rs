@@ -116,7 +116,11 @@ fn tell<D: Tells<S>, S: Stand>(telling: &mut Telling<'_, D>, stand: &mut S) -> R
     for step in &telling.case.steps {
         telling.step += 1;
         stand.step();
+        D::before(step, stand);
         let answer = put_in(telling, step, stand)?;
+        if stand.is_disturbed() {
+            continue;
+        }
         check_answer(step, &answer)?;
         compare_outgoing(telling, step, stand)?;
         D::compare(telling, step, stand)?;

@@ -57,6 +57,10 @@ pub trait Stand {
     fn ordered(&self) -> bool;
     /// The time to put into events.
     fn now(&self) -> Timestamp;
+    /// Something goes wrong on purpose that takes time to mend: what a case says of single steps is not compared.
+    fn is_disturbed(&self) -> bool {
+        false
+    }
     /// A step begins.
     fn step(&mut self);
     /// Sends an event in structured JSON.

@@ -1,0 +1,87 @@
+//! What a kind is called in URLs, as the API server says it. Each group is asked for once in ten minutes.
+
+use crate::Failure;
+use crate::connection::{Connection, Found};
+use crate::object::segment;
+use keelway_domain::promotions::definition::App;
+use keelway_domain::time::{Span, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// How long what was discovered is used.
+const FRESH: Span = Span::minutes(10);
+
+/// A kind as a group lists it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Resource {
+    name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+}
+
+type Listed = Result<Arc<Vec<Resource>>, Failure>;
+
+/// What was discovered, and when, by `apiVersion`. Whoever asks while another one is asking waits for that answer.
+pub type Discovered = Mutex<HashMap<String, (Timestamp, Listed)>>;
+
+impl Connection {
+    /// The plural name of a kind of namespaced objects. What was discovered since `began` is not asked for again, even if it is an error.
+    ///
+    /// # Errors
+    /// The kind is not served, or that could not be found out.
+    pub(crate) async fn resource(&self, app: &App, began: Timestamp, now: Timestamp) -> Result<String, Failure> {
+        let mut discovered = self.discovered.lock().await;
+        let known = discovered.get(&app.api_version).filter(|(at, _)| now - *at < FRESH && *at <= now);
+        if let Some((at, listed)) = known {
+            match listed {
+                Ok(resources) => match find(resources, app) {
+                    // It may be served since.
+                    Err(why) if *at >= began => return Err(why),
+                    Err(_) => {}
+                    found => return found,
+                },
+                Err(why) if *at >= began => return Err(why.clone()),
+                Err(_) => {}
+            }
+        }
+        let listed = self.list(&app.api_version).await;
+        discovered.insert(app.api_version.clone(), (now, listed.clone()));
+        find(listed?.as_ref(), app)
+    }
+
+    async fn list(&self, api_version: &str) -> Listed {
+        let path = match api_version.split_once('/') {
+            Some((group, version)) => format!("/apis/{}/{}", segment(group)?, segment(version)?),
+            None => format!("/api/{}", segment(api_version)?),
+        };
+        let host = self.host();
+        let Found::Object(list) = self.get(&path).await? else {
+            let why = format!("the API server {host} does not serve {api_version}: correct apiVersion, or install its definitions");
+            return Err(Failure::Object(why));
+        };
+        let Some(resources) = list.get("resources").and_then(Value::as_array) else {
+            let why = format!("the API server {host} answers {path} with something that is not a list of resources");
+            return Err(Failure::Object(why));
+        };
+        // Subresources, such as helmreleases/status, have the kind of their object.
+        let read = |entry: &Value| Resource::deserialize(entry).ok().filter(|resource| !resource.name.contains('/'));
+        Ok(Arc::new(resources.iter().filter_map(read).collect()))
+    }
+}
+
+fn find(resources: &[Resource], app: &App) -> Result<String, Failure> {
+    let App { api_version, kind, .. } = app;
+    match resources.iter().find(|resource| resource.kind == *kind) {
+        Some(resource) if resource.namespaced => Ok(resource.name.clone()),
+        Some(_) => {
+            Err(Failure::Object(format!("{kind} of {api_version} has no namespaces: only objects in a namespace are observed")))
+        }
+        None => Err(Failure::Object(format!(
+            "{api_version} has no kind {kind} in this cluster: correct kind, or install its definition"
+        ))),
+    }
+}

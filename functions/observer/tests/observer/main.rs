@@ -1,0 +1,7 @@
+//! The observer against a Kubernetes API in this process: what it reads, what it reports, whom it wakes.
+
+mod api;
+mod failures;
+mod schedule;
+mod stand;
+mod steady;

@@ -1,0 +1,249 @@
+//! Pulls facts from the Kubernetes API of registered clusters: on a schedule, and when somebody asks. It waits for other people's servers,
+//! so it has a queue and a function of its own. Each cluster is a message of its own: one that does not answer does not delay the others.
+//!
+//! Only what applied pipelines name is read. They enter that with their clusters when they are applied, so finding it is one query.
+//!
+//! The version of a fact is the time in milliseconds at which its reading began, not the object's `resourceVersion`: an error has none, and
+//! a cluster that was restored or replaced begins anew with lower ones. Of two readings, the one that began later counts. A reading that
+//! differs in nothing from what is known is not kept, so a steady cluster costs only reads and wakes nobody.
+
+use super::message::{Address, Observe};
+use super::observations::{self, Fact};
+use super::registry::Registered;
+use super::{OBSERVER, Promotions, keys};
+use crate::item::{Item, Key};
+use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::{Engine, Handled};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::Pipeline;
+use keelway_domain::promotions::definition::{App, Target};
+use keelway_domain::promotions::observe::Observed;
+use keelway_domain::promotions::registry::Cluster;
+use keelway_domain::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::future::Future;
+
+/// How often a cluster is observed that does not say it itself.
+pub const INTERVAL: Span = Span::seconds(60);
+/// A tick that comes so much early still finds a cluster due. Otherwise a tick would now and then miss its cluster by milliseconds.
+const EARLY: Span = Span::seconds(10);
+/// So many entries of a cluster are handled by one message; the rest by the next one.
+const PAGE: u32 = 100;
+/// So many clusters are looked through at once.
+const CLUSTERS: u32 = 100;
+/// How long it is remembered when a cluster was due, in case that it is registered no more.
+const KEPT: Span = Span::minutes(24 * 60);
+
+/// An object to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Where it is.
+    pub target: Target,
+    /// What it is; several, if pipelines name it under different versions of its API. At least one.
+    pub apps: Vec<App>,
+}
+
+/// The APIs of clusters.
+pub trait Clusters: Send + Sync {
+    /// Reads objects of a cluster. What cannot be read is an `error` of its fact, which stays the same as long as its cause does. `at` of each
+    /// fact is when its reading began. The answer is in the order asked for; it is shorter if time ran out, but never empty.
+    ///
+    /// # Errors
+    /// Only of the services that Keelway itself uses.
+    fn read(
+        &self,
+        name: &str,
+        cluster: &Cluster,
+        wanted: &[Wanted],
+    ) -> impl Future<Output = Result<Vec<Observed>, PortError>> + Send;
+}
+
+/// A delivery of the observer.
+pub type Delivery = crate::protocol::Delivery<Observe>;
+
+/// Observes clusters.
+pub struct Observer<P, C> {
+    pipelines: Promotions<P>,
+    clusters: C,
+}
+
+/// What an entry of a cluster says.
+#[derive(Serialize, Deserialize)]
+struct Named {
+    #[serde(rename = "a")]
+    app: App,
+    #[serde(rename = "t")]
+    target: Target,
+}
+
+/// The entry of a target with its cluster. `None`: it names no cluster.
+pub(super) fn entry(app: &App, target: &Target, to: &Address) -> Option<Item> {
+    let named = Named { app: app.clone(), target: target.clone() };
+    Some(Item::new(keys::named(app, target, to)?).with("j", serde_json::to_string(&named).unwrap_or_default()))
+}
+
+/// What pipelines name in a cluster, after a place, and whether there may be more.
+async fn named(ports: &impl Ports, cluster: &str, after: Option<&str>) -> Result<(Vec<Wanted>, bool), PortError> {
+    let mut query = Query::table(keys::cluster_partition(cluster), PAGE).prefix(keys::NAMED);
+    if let Some(after) = after {
+        query.from = format!("{}{after}#\u{10ffff}", keys::NAMED);
+    }
+    let page = ports.query(&query).await?;
+    let mut all: Vec<Wanted> = vec![];
+    let mut place = String::new();
+    for item in &page.items {
+        let Some(Named { app, target }) = super::codec::member::<Option<Named>>(item, "j")? else { continue };
+        if target.cluster.as_deref() != Some(cluster) {
+            continue;
+        }
+        let here = keys::place(&app, &target);
+        match all.last_mut().filter(|_| place == here) {
+            Some(wanted) if wanted.apps.contains(&app) => {}
+            Some(wanted) => wanted.apps.push(app),
+            None => all.push(Wanted { target, apps: vec![app] }),
+        }
+        place = here;
+    }
+    Ok((all, page.next.is_some()))
+}
+
+/// Whether two facts say the same.
+fn same(a: &Observed, b: &Observed) -> bool {
+    (&a.revision, a.ready, &a.error) == (&b.revision, b.ready, &b.error)
+}
+
+impl<P: Ports> Promotions<P> {
+    /// Has a cluster observed now. `false`: none is registered under this name.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn observe_cluster(&self, name: &str) -> Result<bool, PortError> {
+        let known = self.registered::<Cluster>(name).await?.is_some();
+        if known {
+            table::send_all(&self.ports, &[Observe::Observe { cluster: name.to_owned(), after: None }.letter()]).await?;
+        }
+        Ok(known)
+    }
+}
+
+impl<P: Ports, C: Clusters> Observer<P, C> {
+    /// On these ports.
+    pub fn new(pipelines: Promotions<P>, clusters: C) -> Self {
+        Self { pipelines, clusters }
+    }
+
+    /// Sends each cluster that is due its message, and says how many were due. Of two ticks at the same time, one sends it. A cluster in which
+    /// no pipeline names anything is never due.
+    ///
+    /// # Errors
+    /// Of the ports. The next tick does what is left; a cluster whose message was lost is observed one interval later.
+    pub async fn tick(&self) -> Result<usize, PortError> {
+        let ports = &self.pipelines.ports;
+        let mut after: Option<String> = None;
+        let mut sent = 0;
+        loop {
+            let (page, next) = self.pipelines.all_registered::<Cluster>("", after.as_deref(), CLUSTERS).await?;
+            let wanted: Vec<Key> = page.iter().map(|(name, _)| keys::observed_cluster(name)).collect();
+            let items = table::read(ports, &wanted).await?;
+            let mut letters = vec![];
+            for ((name, entry), key) in page.iter().zip(&wanted) {
+                if self.claim(name, entry, items.get(key)).await? {
+                    letters.push(Observe::Observe { cluster: name.clone(), after: None }.letter());
+                }
+            }
+            table::send_all(ports, &letters).await?;
+            sent += letters.len();
+            after = next;
+            if after.is_none() {
+                return Ok(sent);
+            }
+        }
+    }
+
+    /// Whether a cluster is due, and nobody else has found that before.
+    async fn claim(&self, name: &str, entry: &Registered<Cluster>, item: Option<&Item>) -> Result<bool, PortError> {
+        let ports = &self.pipelines.ports;
+        let now = ports.now();
+        let interval = entry.value.interval.unwrap_or(INTERVAL);
+        let early = Span((interval.0 / 2).min(EARLY.0));
+        let next = item.and_then(|item| item.number("next")).map(Timestamp);
+        // A time further ahead than the interval was planned with a longer one.
+        if next.is_some_and(|next| next > now + early && next <= now + interval) {
+            return Ok(false);
+        }
+        let query = Query::table(keys::cluster_partition(name), 1).prefix(keys::NAMED);
+        if ports.query(&query).await?.items.is_empty() {
+            return Ok(false);
+        }
+        let next = now + interval;
+        let due = Item::new(keys::observed_cluster(name))
+            .with("next", next.0)
+            .with("v", item.map_or(0, Item::version) + 1)
+            .with("ttl", (next + KEPT).0 / 1000);
+        let condition = item.map_or(Condition::Absent, |item| Condition::Version(item.version()));
+        Ok(ports.write(&Write::Put(due, condition)).await? == Written::Done)
+    }
+
+    async fn observe(&self, name: &str, after: Option<&str>, cause: Cause) -> Result<Handled, PortError> {
+        let ports = &self.pipelines.ports;
+        let Some(cluster) = self.pipelines.registered::<Cluster>(name).await? else { return Ok(Handled::Stale) };
+        let (wanted, more) = named(ports, name, after).await?;
+        let seen = if wanted.is_empty() { vec![] } else { self.clusters.read(name, &cluster.value, &wanted).await? };
+        let keys: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
+        let known = table::read(ports, &keys).await?;
+        let mut place = None;
+        for ((Wanted { target, apps }, observed), key) in wanted.iter().zip(&seen).zip(&keys) {
+            let fact = |version, observed| Fact { app: apps[0].clone(), target: target.clone(), version, observed };
+            match known.get(key).map(observations::read).transpose()?.flatten() {
+                Some((version, known)) if same(&known, observed) => {
+                    // An earlier delivery may have kept it and then stopped, before it woke everybody.
+                    if cause.again {
+                        self.pipelines.observe(&fact(version, known)).await?;
+                    }
+                }
+                _ => drop(self.pipelines.observe(&fact(observed.at.0, observed.clone())).await?),
+            }
+            place = Some(keys::place(&apps[0], target));
+        }
+        match place {
+            Some(after) if more || seen.len() < wanted.len() => {
+                let rest = Observe::Observe { cluster: name.to_owned(), after: Some(after) };
+                table::send_all(ports, &[rest.letter()]).await?;
+            }
+            None if !wanted.is_empty() => {
+                let reason = format!("nothing of cluster {name} could be read in time");
+                return Err(PortError::Retry { request: "observe", reason });
+            }
+            _ => {}
+        }
+        Ok(Handled::Settled)
+    }
+}
+
+impl<P: Ports, C: Clusters> Engine for Observer<P, C> {
+    type Ports = P;
+    type State = Pipeline;
+    type Message = Observe;
+
+    const NAME: &'static str = OBSERVER;
+
+    fn ports(&self) -> &P {
+        &self.pipelines.ports
+    }
+    fn retention(&self) -> Span {
+        self.pipelines.limits.retention
+    }
+    fn is_wake_up(_: &Observe) -> bool {
+        true
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let reason = "no event is meant for this queue";
+        crate::protocol::invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await
+    }
+    async fn message(&self, message: &Observe, cause: Cause) -> Result<Handled, PortError> {
+        let Observe::Observe { cluster, after } = message;
+        self.observe(cluster, after.as_deref(), cause).await
+    }
+}

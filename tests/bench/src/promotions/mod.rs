@@ -1,0 +1,28 @@
+//! Promotions: what they cost, and how long they take.
+//!
+//! What is counted, is counted with all engines on the in-memory world, in which requests and units are those of AWS: with the real client
+//! of git hosts against the strict host of the tests for some pipelines, and with a host in memory for many. Only how long things take
+//! is measured on the deployed stack.
+
+mod cost;
+mod hosts;
+mod latency;
+mod rest;
+mod stand;
+
+pub use latency::attempts;
+
+use crate::report::Report;
+use keelway_cloud_tests::Problem;
+
+/// Counts everything that can be counted without a stack.
+pub fn count(report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Problem::of("a runtime", error))?;
+    say("counting promotions by notification and by pull request");
+    runtime.block_on(cost::measure(report))?;
+    say("a day of pipelines with open pull requests on a strict git host");
+    runtime.block_on(rest::small(report))?;
+    say("the same day for 10, 100 and 1,000 pipelines");
+    runtime.block_on(rest::many(report))
+}

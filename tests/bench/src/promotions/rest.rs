@@ -1,0 +1,142 @@
+//! Pipelines with three open pull requests each, for a day in which nobody does anything.
+
+use super::hosts::{FORMS, Memory, SHARING, Strict, by_request};
+use super::stand::{Stand, environments, number};
+use crate::cost::Used;
+use crate::report::{Aim, Report};
+use keelway_attempts::Carrier;
+use keelway_cloud_tests::Problem;
+use keelway_domain::time::Span;
+use keelway_engine::promotions::attempts::Outside;
+use keelway_engine::sequences::{Limits, Sequences};
+use keelway_world::at_once::AtOnce;
+
+/// Open pull requests of a pipeline.
+const OPEN: usize = 3;
+/// Pipelines behind the real client.
+const SMALL: usize = 30;
+/// Pipelines in memory.
+const SIZES: [usize; 3] = [10, 100, 1000];
+/// Then every pause between looks is the longest one.
+const OLD: Span = Span::minutes(120);
+const DAY: f64 = 24.0;
+
+/// A stand with the real carrier of promotions.
+pub async fn carried(form: &str, api: &str) -> Result<Stand<Carrier<AtOnce>>, Problem> {
+    let carrier = |_: &_, ports: AtOnce, pipelines| {
+        Carrier::new(ports.clone(), Sequences::new(ports, Limits::default()), pipelines)
+            .map_err(|error| Problem::of("a client", error))
+    };
+    Stand::new(form, api, carrier).await
+}
+
+/// What a stretch of time used.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stretch {
+    looks: f64,
+    /// Messages and looks.
+    requests: f64,
+    swept: Used,
+}
+
+async fn pass<O: Outside>(stand: &mut Stand<O>, time: Span) -> Result<Stretch, Problem> {
+    let (used, swept, looks) = (stand.used(), stand.swept, stand.looks);
+    stand.pass(time).await?;
+    let swept = stand.swept - swept;
+    Ok(Stretch { looks: stand.looks - looks, requests: (stand.used() - used).requests - swept.requests, swept })
+}
+
+/// A day: its first two hours and the rest of it.
+async fn day<O: Outside>(stand: &mut Stand<O>) -> Result<(Stretch, Stretch), Problem> {
+    Ok((pass(stand, OLD).await?, pass(stand, Span(Span::minutes(24 * 60).0 - OLD.0)).await?))
+}
+
+/// Hours of the second part of a day.
+#[expect(clippy::cast_precision_loss, reason = "two hours")]
+fn later() -> f64 {
+    DAY - OLD.0 as f64 / 3_600_000.0
+}
+
+/// The real client against the strict host.
+pub async fn small(report: &mut Report) -> Result<(), Problem> {
+    for form in FORMS {
+        let host = Strict::start(form, SMALL, &environments(OPEN))?;
+        let mut stand = carried(host.form(), &host.api()).await?;
+        let pipelines = number(SMALL as u64);
+        for n in 0..SMALL {
+            stand.open(n, OPEN, by_request(n, host.form())).await?;
+        }
+        let (opened, opened_writes) = host.calls()?;
+        let group = format!(
+            "promotions, {OPEN} open pull requests in each of {SMALL} pipelines, {SHARING} to a repository: real client, strict host, form {}",
+            host.form()
+        );
+        let requests = pipelines * number(OPEN as u64);
+        report.row(&group, "host calls to open a pull request", opened / requests, "", Aim::None);
+        report.row(&group, "of them, that change something", opened_writes / requests, "", Aim::None);
+        let early = pass(&mut stand, OLD).await?;
+        let (early_calls, early_writes) = host.calls()?;
+        let late = pass(&mut stand, Span(Span::minutes(24 * 60).0 - OLD.0)).await?;
+        let (late_calls, late_writes) = host.calls()?;
+        report.row(
+            &group,
+            "host calls, one look at a repository",
+            (early_calls + late_calls) / (early.looks + late.looks),
+            "",
+            Aim::None,
+        );
+        report.row(&group, "host calls an hour and pipeline, first two hours", early_calls / 2.0 / pipelines, "", Aim::None);
+        report.row(&group, "host calls an hour and pipeline, later", late_calls / later() / pipelines, "", Aim::None);
+        report.row(&group, "host calls that change something, in a day", early_writes + late_writes, "", Aim::AtMost(0.0));
+        tell(report, &group, pipelines, (early, late));
+    }
+    Ok(())
+}
+
+fn tell(report: &mut Report, group: &str, pipelines: f64, (early, late): (Stretch, Stretch)) {
+    report.row(group, "looks an hour and pipeline, first two hours", early.looks / 2.0 / pipelines, "", Aim::None);
+    report.row(group, "looks an hour and pipeline, later", late.looks / later() / pipelines, "", Aim::None);
+    let looks = early.looks + late.looks;
+    report.row(group, "AWS requests, one look, with its message", (early.requests + late.requests) / looks, "", Aim::None);
+    let swept = early.swept + late.swept;
+    report.row(group, "AWS requests an hour and pipeline, sweeps", swept.requests / DAY / pipelines, "", Aim::None);
+    report.row(group, "read units an hour and pipeline, sweeps", swept.reads / DAY / pipelines, "RRU", Aim::None);
+}
+
+/// The same in memory, for more and more pipelines.
+pub async fn many(report: &mut Report) -> Result<(), Problem> {
+    for size in SIZES {
+        let mut host = None;
+        let memory = |_: &_, _, pipelines| Ok(host.insert(Memory::new(pipelines)).clone());
+        let mut stand = Stand::new("gitea", "https://git.example.com/api/v1", memory).await?;
+        let host = host.ok_or("no host")?;
+        for n in 0..size {
+            stand.open(n, OPEN, by_request(n, "gitea")).await?;
+        }
+        let (opened, pipelines) = (host.writes(), number(size as u64));
+        let group =
+            format!("promotions, {OPEN} open pull requests in each of {size} pipelines, {SHARING} to a repository: host in memory");
+        let stretches = day(&mut stand).await?;
+        report.row(&group, "operations at the host that change something, in a day", host.writes() - opened, "", Aim::AtMost(0.0));
+        tell(report, &group, pipelines, stretches);
+        observations(report, &group, &mut stand, size).await?;
+    }
+    Ok(())
+}
+
+/// What an observation costs when nothing follows from it, and when a run follows.
+async fn observations<O: Outside>(report: &mut Report, group: &str, stand: &mut Stand<O>, size: usize) -> Result<(), Problem> {
+    for (what, from, revision) in [
+        ("AWS requests, an observation without news", 0, "v2"),
+        ("AWS requests, an observation that nobody waits for", size, "v2"),
+        ("AWS requests, one that begins a run: three pull requests closed, one opened", 0, "v3"),
+    ] {
+        let before = stand.used();
+        for n in from..from + SHARING {
+            stand.observe(n, "dev", revision).await?;
+        }
+        let used = stand.used() - before;
+        report.row(group, what, used.requests / number(SHARING as u64), "", Aim::None);
+    }
+    Ok(())
+}

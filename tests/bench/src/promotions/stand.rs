@@ -1,0 +1,255 @@
+//! Pipelines on the in-memory world, and whoever carries out their attempts. Time passes when told to.
+
+use crate::cost::Used;
+use keelway_cloud_tests::Problem;
+use keelway_domain::promotions::definition::{
+    App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
+};
+use keelway_domain::promotions::registry::GitHost;
+use keelway_domain::promotions::{Made, Phase, Pipeline};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::ports::PortError;
+use keelway_engine::promotions::attempts::{Attempts, Outside};
+use keelway_engine::promotions::observations::OBSERVED;
+use keelway_engine::promotions::{ATTEMPTS, Address, Job, Limits, NAME, Promotions, keys};
+use keelway_engine::protocol::sweep::{self, Tick};
+use keelway_engine::protocol::{Handled, Loaded};
+use keelway_engine::secrets::Known;
+use keelway_wire::cloudevent::{Origin, parse};
+use keelway_world::World;
+use keelway_world::at_once::AtOnce;
+use keelway_world::core::Method;
+use keelway_world::queue::Parcel;
+use keelway_world::story::handle;
+use serde_json::json;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How often the sweep runs, as in the template.
+const SWEEP: Span = Span::minutes(5);
+/// Of the git host.
+pub const TOKEN: &str = "t0ken-of-the-bench";
+/// The host's name in the URLs of repositories.
+pub const HOST: &str = "git.example.com";
+
+/// Pipelines, and who carries out their attempts.
+pub struct Stand<O> {
+    pub world: World,
+    engine: Promotions<AtOnce>,
+    attempts: Attempts<AtOnce, O>,
+    /// Messages handled.
+    messages: f64,
+    /// Of them, those from the bus.
+    outside: f64,
+    /// What the sweeps used, without the messages that they sent.
+    pub swept: Used,
+    /// Looks at a repository that asked its host.
+    pub looks: f64,
+    next_sweep: Timestamp,
+    version: i64,
+}
+
+/// The name of the `n`-th pipeline, and of its application.
+pub fn name(n: usize) -> String {
+    format!("app-{n}")
+}
+
+fn to(n: usize) -> Address {
+    Address { namespace: "bench".into(), name: name(n) }
+}
+
+fn app(n: usize) -> App {
+    App { api_version: "helm.toolkit.fluxcd.io/v2".into(), kind: "HelmRelease".into(), name: name(n) }
+}
+
+/// `dev`, and so many environments to promote into, each with a target of its own.
+pub fn environments(promotions: usize) -> Vec<String> {
+    std::iter::once("dev".to_owned()).chain((1..=promotions).map(|n| format!("env-{n}"))).collect()
+}
+
+fn definition(n: usize, promotions: usize, strategy: Strategy) -> Definition {
+    let environment = |environment: String| EnvironmentSpec {
+        targets: vec![Target { cluster: None, namespace: environment.clone() }],
+        name: environment,
+        promotion: None,
+        soak: None,
+    };
+    Definition {
+        app: app(n),
+        environments: environments(promotions).into_iter().map(environment).collect(),
+        promotion: Some(PromotionSpec { manual: false, strategy, approval: Approval::default(), windows: vec![] }),
+        in_flight: InFlight::Restart,
+        compare: Compare::Exact,
+    }
+}
+
+impl<O: Outside> Stand<O> {
+    /// With a git host of this form at this address, and with whoever reaches it.
+    pub async fn new(
+        form: &str,
+        api: &str,
+        reach: impl FnOnce(&World, AtOnce, Promotions<AtOnce>) -> Result<O, Problem>,
+    ) -> Result<Self, Problem> {
+        // A host tells times of day.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| Problem::of("the clock", error))?.as_millis();
+        let world = World::new(Timestamp(i64::try_from(now).unwrap_or_default()));
+        let known = Known::default().with("bench/git", &json!({ "token": TOKEN }).to_string());
+        let ports = |worker| AtOnce::with(world.worker(worker), known.clone());
+        let pipelines = |worker| Promotions::new(ports(worker), Limits::default());
+        let stand = Self {
+            attempts: Attempts::new(pipelines(2), reach(&world, ports(2), pipelines(2))?),
+            engine: pipelines(1),
+            messages: 0.0,
+            outside: 0.0,
+            swept: Used::default(),
+            looks: 0.0,
+            next_sweep: world.now() + SWEEP,
+            version: 0,
+            world,
+        };
+        let host = GitHost { host: HOST.into(), form: form.into(), api: api.into(), secret: None, webhook_secret: None };
+        stand.engine.register("git", &host, "").await.map_err(|error| port(&error))?;
+        Ok(stand)
+    }
+
+    /// Applies the `n`-th pipeline.
+    pub async fn apply(&mut self, n: usize, promotions: usize, strategy: Strategy) -> Result<(), Problem> {
+        self.engine.apply(&to(n), &definition(n, promotions, strategy), "").await.map_err(|error| port(&error))?;
+        self.work().await
+    }
+
+    /// It is reported over the bus that an environment of the `n`-th pipeline runs a revision and is healthy. Ends when nothing is left to
+    /// be done now.
+    pub async fn observe(&mut self, n: usize, environment: &str, revision: &str) -> Result<(), Problem> {
+        self.version += 1;
+        let App { api_version, kind, name } = app(n);
+        let fact = json!({
+            "apiVersion": api_version, "kind": kind, "name": name, "namespace": environment, "revision": revision,
+            "ready": true, "version": self.version,
+        });
+        let event = json!({
+            "specversion": "1.0", "id": format!("fact-{}", self.version), "source": "flux", "type": OBSERVED,
+            "datacontenttype": "application/json", "data": {"facts": [fact]},
+        });
+        let event = parse(&event, Origin::Bus, self.world.now()).map_err(|error| Problem::of("an observation", error))?;
+        self.world.enqueue(NAME, Parcel::Event(event));
+        self.work().await
+    }
+
+    /// Opens a pull request into each of the environments of a new pipeline: all but the last one run what `dev` runs, and then, one
+    /// after the other, they fall back to an older revision.
+    pub async fn open(&mut self, n: usize, promotions: usize, strategy: Strategy) -> Result<(), Problem> {
+        self.apply(n, promotions, strategy).await?;
+        let into = environments(promotions).split_off(1);
+        let (last, ahead) = into.split_last().ok_or("no environments")?;
+        self.observe(n, last, "v1").await?;
+        for environment in ahead {
+            self.observe(n, environment, "v2").await?;
+        }
+        self.observe(n, "dev", "v2").await?;
+        for environment in ahead.iter().rev() {
+            self.observe(n, environment, "v1").await?;
+        }
+        for environment in &into {
+            let (phase, _) = self.promotion(n, environment)?;
+            if phase != Some(Phase::Created) {
+                return Err(format!("{} has no pull request into {environment}, but {phase:?}", name(n)).into());
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, n: usize) -> Result<Pipeline, Problem> {
+        let core = self.world.core();
+        let item = core.table.peek(&keys::pipeline(&to(n))).ok_or("no such pipeline")?;
+        Ok(Loaded::<Pipeline>::read(item).map_err(|error| port(&error))?.x)
+    }
+
+    /// The phase of the promotion into an environment, and the number of its pull request.
+    pub fn promotion(&self, n: usize, environment: &str) -> Result<(Option<Phase>, Option<u64>), Problem> {
+        let promotion = self.state(n)?.environments.remove(environment).and_then(|state| state.promotion);
+        let number = match promotion.as_ref().and_then(|promotion| promotion.effect.as_ref()) {
+            Some(Made::PullRequest { number, .. }) => Some(*number),
+            _ => None,
+        };
+        Ok((promotion.map(|promotion| promotion.phase), number))
+    }
+
+    /// Time passes, and with it all timers and sweeps.
+    pub async fn pass(&mut self, time: Span) -> Result<(), Problem> {
+        let until = self.world.now() + time;
+        while self.world.now() < until {
+            self.work().await?;
+            {
+                let mut core = self.world.core();
+                let next = core.queue.next_time().unwrap_or(until).min(self.next_sweep).min(until);
+                core.now = core.now.max(next);
+                let now = core.now;
+                core.queue.fire(now);
+            }
+            if self.next_sweep <= self.world.now() {
+                self.next_sweep = self.next_sweep + SWEEP;
+                let before = self.used();
+                let mut tick = Tick::default();
+                while !sweep::page(&self.engine, &mut tick).await.map_err(|error| port(&error))?.finished {}
+                self.swept = self.swept + (self.used() - before);
+            }
+        }
+        self.work().await
+    }
+
+    /// Handles messages until none is left that is due.
+    async fn work(&mut self) -> Result<(), Problem> {
+        loop {
+            let now = self.world.now();
+            let due = self.world.core().queue.receivable(now);
+            if due.is_empty() {
+                return Ok(());
+            }
+            for id in due {
+                self.handle(id).await?;
+            }
+        }
+    }
+
+    async fn handle(&mut self, id: u64) -> Result<(), Problem> {
+        let (engine, received) = {
+            let mut core = self.world.core();
+            let engine = core.queue.messages.get(&id).map(|message| message.engine.clone()).unwrap_or_default();
+            (engine, core.queue.receive(id).ok_or("a message was received too often")?)
+        };
+        let handled =
+            if engine == ATTEMPTS { handle(&self.attempts, &received).await } else { handle(&self.engine, &received).await };
+        let handled = handled.map_err(|error| port(&error))?;
+        let is_look = matches!(&received.parcel, Parcel::Own(text) if matches!(serde_json::from_str(text), Ok(Job::Look { .. })));
+        self.looks += f64::from(u8::from(is_look && handled == Handled::Committed));
+        self.messages += 1.0;
+        self.outside += f64::from(u8::from(matches!(received.parcel, Parcel::Event(_))));
+        self.world.core().queue.acknowledge(id);
+        Ok(())
+    }
+
+    /// What was used so far.
+    pub fn used(&self) -> Used {
+        let core = self.world.core();
+        let of = |methods: &[Method]| methods.iter().map(|method| number(core.requests[*method as usize])).sum::<f64>();
+        Used {
+            requests: number(core.request_count()) - of(&[Method::Outside]),
+            writes: core.table.units.write,
+            reads: core.table.units.read,
+            events: number(core.bus.log.len() as u64),
+            messages: self.messages,
+            outside: self.outside,
+            sends: of(&[Method::Send, Method::SendAt]),
+        }
+    }
+}
+
+/// A count as a value of the report.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+pub fn number(count: u64) -> f64 {
+    count as f64
+}
+
+pub fn port(error: &PortError) -> Problem {
+    Problem(error.to_string())
+}

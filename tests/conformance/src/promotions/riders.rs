@@ -1,0 +1,127 @@
+//! What must hold of every case whatever goes wrong: the same end, and the same effects.
+
+use super::{PromotionsWorld, Rider};
+use keelway_domain::time::Span;
+use keelway_world::case::{Stand, run};
+use keelway_world::core::Method;
+use keelway_world::promotions::Case;
+use keelway_world::promotions::host::{GitHost, Verb};
+use keelway_world::story::Mode;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// After this time, what was delayed has been looked at as well.
+const LATER: Span = Span::minutes(10);
+
+/// Tells a case that something goes wrong in, and lets it come to its end.
+pub fn disturbed(case: &Case, mode: Mode) -> Result<PromotionsWorld, String> {
+    let mut world = PromotionsWorld::new(mode, Rider::Disturbed, None);
+    run(case, &mut world).map_err(|failure| failure.to_string())?;
+    world.mend();
+    world.wait(LATER);
+    let contradiction = world.story.world.core().bus.contradictions.first().cloned();
+    match contradiction.or(world.story.broken.first().cloned()) {
+        Some(what) => Err(what),
+        None => Ok(world),
+    }
+}
+
+/// How a case ended: every pipeline, every pull request, who was told what, and which events say what came of it. How often something was
+/// tried, and when, is left out: "usually once" allows that.
+pub fn ending(world: &PromotionsWorld) -> Vec<String> {
+    let mut lines: Vec<String> = world.views().into_iter().map(|view| without_attempts(view).to_string()).collect();
+    let calls = world.host.calls();
+    let mut told: Vec<String> =
+        calls.iter().filter(|call| call.verb == Verb::Tell).map(|call| format!("told {}", call.id)).collect();
+    told.sort();
+    told.dedup();
+    lines.extend(told);
+    for request in &world.host.lock().requests {
+        lines.push(format!("{} {:?} {} comments", request.branch, request.state, request.comments.len()));
+    }
+    let says = |event: &Value| {
+        let word = event["type"].as_str()?.strip_prefix(keelway_world::promotions::PREFIX)?;
+        let often = ["started", "failed", "blocked", "awaited", "reminded"].contains(&word);
+        let data = &event["data"];
+        let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
+        (!often).then(|| format!("{word} {} {} {} {}", text("pipeline"), text("environment"), text("revision"), data["run"]))
+    };
+    let events = world.story.world.outgoing();
+    let mut said: Vec<String> =
+        events.iter().filter_map(|entry| says(&serde_json::from_str(&entry.detail).unwrap_or_default())).collect();
+    said.sort();
+    lines.extend(said);
+    lines
+}
+
+fn without_attempts(mut view: Value) -> Value {
+    view["message"] = Value::Null;
+    for state in view["environments"].as_object_mut().into_iter().flat_map(|all| all.values_mut()) {
+        state["attempt"] = Value::Null;
+        state["message"] = Value::Null;
+        // Whether it was seen before or after a person merged it.
+        state["mergeable"] = Value::Null;
+    }
+    view
+}
+
+/// What differs between two endings.
+pub fn differ(clean: &[String], other: &[String]) -> Option<String> {
+    let missing = clean.iter().find(|line| !other.contains(line));
+    let more = other.iter().find(|line| !clean.contains(line));
+    match (missing, more) {
+        (None, None) if clean.len() == other.len() => None,
+        (None, None) => Some(format!("{} lines instead of {}", other.len(), clean.len())),
+        (missing, more) => {
+            Some(format!("\n  clean {}\n  now   {}", missing.map_or("-", String::as_str), more.map_or("-", String::as_str)))
+        }
+    }
+}
+
+/// A crash, a refusal, a lost answer or a repetition after each single request of every case, those to the host included. What went
+/// wrong, and how often each method was the last one before.
+pub fn faults(cases: &[Case]) -> (Vec<String>, BTreeMap<Method, u64>) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut failures, mut points) = (vec![], BTreeMap::<Method, u64>::new());
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let clean = match disturbed(case, Mode::Clean) {
+                Ok(clean) => clean,
+                Err(what) => {
+                    failures.push(format!("{}: {what}", case.id));
+                    continue;
+                }
+            };
+            let expected = ending(&clean);
+            for (place, method) in clean.story.calls.iter().enumerate() {
+                *points.entry(*method).or_default() += 1;
+                let after = place as u64 + 1;
+                // Whether a worker stops before or after a read, or reads twice, is the same.
+                let mut modes = vec![Mode::Throttle(after)];
+                if !matches!(method, Method::Get | Method::GetBatch | Method::Query) {
+                    modes.extend([false, true].map(|late| Mode::Crash { after, late }));
+                    modes.extend([Mode::AnswerLost(after), Mode::Repeated(after)]);
+                }
+                for mode in modes {
+                    let what = match disturbed(case, mode) {
+                        Ok(world) => differ(&expected, &ending(&world)),
+                        Err(what) => Some(what),
+                    };
+                    failures.extend(what.map(|what| format!("{}: {mode:?}, {method:?}: {what}", case.id)));
+                }
+            }
+        }
+        (failures, points)
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let (mut failures, mut points) = work();
+        let (more, others) = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        failures.extend(more);
+        for (method, n) in others {
+            *points.entry(method).or_default() += n;
+        }
+        (failures, points)
+    })
+}

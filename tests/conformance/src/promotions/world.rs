@@ -1,0 +1,280 @@
+//! The world as a stand for the cases of promotions: both halves of the engine, an API beside them, and a host to play with.
+
+use super::host::Shared;
+use super::{Both, Plant};
+use keelway_domain::promotions::report::{self, Observation};
+use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Past, Phase, Pipeline, Refused, decide};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::item::Item;
+use keelway_engine::ports::{Condition, Store, Write};
+use keelway_engine::promotions::definitions::Outcome;
+use keelway_engine::promotions::observations::Fact;
+use keelway_engine::promotions::{Address, Message, NAME, keys};
+use keelway_engine::protocol::{Handled, Loaded};
+use keelway_wire::cloudevent::from_bus_envelope;
+use keelway_wire::manifest::{self, Document};
+use keelway_world::case::{Answer, Entrance, Stand};
+use keelway_world::exec::block_on;
+use keelway_world::promotions::{PromotionsStand, view};
+use keelway_world::queue::Parcel;
+use keelway_world::rng::Rng;
+use keelway_world::story::{Mode, Story};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The world's worker that plays the API.
+const API: usize = 0;
+/// So long at most does anything take to mend itself: the lease, the pause, and the sweep.
+const MENDED: Span = Span::minutes(60);
+
+/// What is done besides to every case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rider {
+    /// Nothing.
+    None,
+    /// After each step, every pipeline is evaluated again.
+    Evaluated,
+    /// Everything that a step sends is delivered in an order that this number draws, together with facts that are no longer new.
+    Shuffled(u64),
+    /// Something goes wrong on purpose: after each step there is time to mend it, and single steps are not compared.
+    Disturbed,
+}
+
+/// A story of promotions.
+pub struct PromotionsWorld {
+    /// The story.
+    pub story: Story<Both>,
+    /// The host.
+    pub host: Shared,
+    api: Both,
+    rider: Rider,
+    pipelines: BTreeSet<Address>,
+    evaluations: u32,
+    copy: Option<Item>,
+    sent: Vec<Value>,
+    rng: Rng,
+}
+
+impl PromotionsWorld {
+    /// In an empty world.
+    pub fn new(mode: Mode, rider: Rider, plant: Option<Plant>) -> Self {
+        let host = Shared::default();
+        let shared = host.clone();
+        let mut story = Story::of(mode, move |worker| {
+            let both = Both::new(&worker, &shared, plant);
+            keelway_engine::protocol::Engine::ports(&both).begin(None);
+            both
+        });
+        let mut rng = Rng::new(0);
+        if let Rider::Shuffled(seed) = rider {
+            (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
+        }
+        let api = Both::new(&story.world.worker(API), &host, plant);
+        Self { story, host, api, rider, pipelines: BTreeSet::new(), evaluations: 0, copy: None, sent: vec![], rng }
+    }
+
+    fn state(&self, to: &Address) -> Option<Pipeline> {
+        let core = self.story.world.core();
+        Some(Loaded::<Pipeline>::read(core.table.peek(&keys::pipeline(to))?).ok()?.x)
+    }
+
+    /// All pipelines of the case, and their history as it is kept now.
+    pub fn views(&self) -> Vec<Value> {
+        self.pipelines.iter().filter_map(|to| Some(view(&self.state(to)?, &self.history(to)))).collect()
+    }
+
+    fn history(&self, to: &Address) -> Vec<Past> {
+        let core = self.story.world.core();
+        let now = core.now.0 / 1000;
+        let partition = keys::pipeline_partition(to);
+        let items = core.table.partition(&partition);
+        let kept = items.filter(|item| item.key.sk.starts_with(keys::HISTORY) && item.number("ttl").is_none_or(|ttl| ttl > now));
+        kept.filter_map(|item| serde_json::from_str(item.text("j")?).ok()).collect()
+    }
+
+    /// What a command would be refused for, if it would.
+    fn refusal(&self, to: &Address, command: &Command, note: &Note) -> Option<String> {
+        let definition = block_on(self.api.pipelines.definition(to)).ok()?.map(|applied| applied.definition);
+        let Some(definition) = definition else { return Some(format!("there is no pipeline {to}")) };
+        let observations = block_on(self.api.pipelines.observations(&definition)).ok()?;
+        let now = self.story.world.now();
+        let facts = Facts { now, cause: Default::default(), definition: Some(&definition), observations: &observations };
+        let x = self.state(to).unwrap_or_else(|| Pipeline::new(&to.namespace, &to.name, now));
+        match decide(&x, Input::Command(command, note), &facts) {
+            Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+
+    fn evaluate_all(&mut self) {
+        for to in self.pipelines.clone() {
+            self.evaluate(&to.namespace, &to.name, 1);
+        }
+    }
+
+    /// Whether an attempt was interrupted and nobody has taken it up again, or something is still being closed.
+    fn is_mending(&self) -> bool {
+        let mending = |x: Pipeline| {
+            x.environments.values().any(|state| {
+                let lost = state.promotion.as_ref().is_some_and(|promotion| {
+                    promotion.phase == Phase::Attempting
+                        || promotion.phase == Phase::Failed && promotion.due.is_some() && promotion.why.reason != "NoMarkerFound"
+                });
+                lost || !state.closing.is_empty()
+            })
+        };
+        self.pipelines.iter().filter_map(|to| self.state(to)).any(mending)
+    }
+
+    /// Lets pass what time it takes until all that was interrupted is done.
+    pub fn mend(&mut self) {
+        let end = self.story.world.now() + MENDED;
+        while self.is_mending() && self.story.next_timer(end) {}
+    }
+
+    fn finish(&mut self) {
+        match self.rider {
+            Rider::Evaluated => self.evaluate_all(),
+            Rider::Disturbed => self.mend(),
+            Rider::Shuffled(_) => self.story.deliver_all(),
+            Rider::None => {}
+        }
+    }
+
+    fn observed(&mut self, event: &Value) -> Answer {
+        let all = report::read(&event["data"]["facts"], None, self.now()).unwrap_or_default();
+        let facts =
+            all.into_iter().map(|Observation { app, target, version, observed, .. }| Fact { app, target, version, observed });
+        let fresh: Vec<bool> = facts.map(|fact| block_on(self.api.pipelines.observe(&fact)) == Ok(true)).collect();
+        self.story.deliver_all();
+        Answer::handled(if fresh.contains(&true) { Handled::Recorded } else { Handled::Stale })
+    }
+}
+
+impl Stand for PromotionsWorld {
+    fn salt(&self) -> String {
+        String::new()
+    }
+    fn ordered(&self) -> bool {
+        self.story.ordered() && !matches!(self.rider, Rider::Shuffled(_))
+    }
+    fn now(&self) -> Timestamp {
+        self.story.world.now()
+    }
+    fn is_disturbed(&self) -> bool {
+        self.rider == Rider::Disturbed
+    }
+    fn step(&mut self) {
+        self.finish();
+        self.story.step();
+    }
+    fn send(&mut self, event: &Value, at: Entrance) -> Answer {
+        if at == Entrance::Api {
+            return self.observed(event);
+        }
+        let envelope = json!({"source": event["source"], "detail-type": event["type"], "detail": event});
+        let parcel = match from_bus_envelope(&envelope, self.story.world.now()) {
+            Ok(event) => Parcel::Event(event),
+            Err(e) => Parcel::Invalid { reason: e.to_string(), text: envelope.to_string() },
+        };
+        if matches!(self.rider, Rider::Shuffled(_)) && !self.pipelines.is_empty() {
+            self.story.world.enqueue(NAME, parcel);
+            // A fact that is no longer new.
+            if let Some(old) = (!self.sent.is_empty()).then(|| self.rng.pick(&self.sent).clone())
+                && let Ok(old) = from_bus_envelope(&old, self.story.world.now())
+            {
+                self.story.world.enqueue(NAME, Parcel::Event(old));
+            }
+            self.sent.push(envelope);
+            return Answer::unknown();
+        }
+        self.story.put_in(parcel)
+    }
+    fn wait(&mut self, span: Span) {
+        self.story.wait(span);
+    }
+    fn outgoing(&mut self) -> Vec<Value> {
+        self.finish();
+        self.story.outgoing()
+    }
+}
+
+impl PromotionsStand for PromotionsWorld {
+    type Host = Shared;
+
+    fn host(&mut self) -> &mut Shared {
+        &mut self.host
+    }
+    fn apply(&mut self, text: &str) -> Answer {
+        let parsed = manifest::parse(text, "pipeline.yaml");
+        if parsed.refused() {
+            let findings: Vec<String> = parsed.findings.iter().map(ToString::to_string).collect();
+            return Answer::status(400, findings.join("\n"));
+        }
+        for document in &parsed.documents {
+            let Document::Pipeline(pipeline) = document else { continue };
+            let to = Address { namespace: pipeline.namespace.to_string(), name: pipeline.name.clone() };
+            self.pipelines.insert(to.clone());
+            match block_on(self.api.pipelines.apply(&to, &pipeline.definition, &pipeline.source)) {
+                Ok(Outcome::Changed | Outcome::Unchanged) => self.story.deliver_all(),
+                Ok(Outcome::TooLarge) => return Answer::status(413, "too large"),
+                Err(e) => return Answer::status(503, e.to_string()),
+            }
+        }
+        let findings: Vec<String> = parsed.findings.iter().map(ToString::to_string).collect();
+        Answer::status(200, findings.join("\n"))
+    }
+    fn delete(&mut self, namespace: &str, name: &str) -> Answer {
+        let to = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+        let deleted = block_on(self.api.pipelines.delete(&to));
+        self.story.deliver_all();
+        match deleted {
+            Ok(true) => Answer::status(200, ""),
+            Ok(false) => Answer::status(404, "there is none"),
+            Err(e) => Answer::status(503, e.to_string()),
+        }
+    }
+    fn ask(&mut self, namespace: &str, name: &str, command: &Command, note: &Note) -> Answer {
+        let to = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+        let refusal = self.refusal(&to, command, note);
+        let message = Message::Command { to, command: command.clone(), note: note.clone() };
+        let answer = self.story.put_in(Parcel::Own(message.letter().body));
+        match refusal {
+            Some(reason) => Answer { problem: reason, ..Answer::handled(Handled::Invalid) },
+            None => answer,
+        }
+    }
+    fn evaluate(&mut self, namespace: &str, name: &str, times: u32) {
+        let to = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+        for _ in 0..times {
+            self.evaluations += 1;
+            let because = format!("the case {}", self.evaluations);
+            let message = Message::Evaluate { to: to.clone(), because };
+            self.story.world.enqueue(NAME, Parcel::Own(message.letter().body));
+        }
+        self.story.deliver_all();
+    }
+    fn replay(&mut self) -> bool {
+        self.story.replay();
+        true
+    }
+    fn backup(&mut self, namespace: &str, name: &str) -> bool {
+        let to = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+        self.copy = self.story.world.core().table.peek(&keys::pipeline(&to)).map(|item| (**item).clone());
+        true
+    }
+    fn restore(&mut self, namespace: &str, name: &str) {
+        if let Some(item) = self.copy.take() {
+            drop(block_on(self.story.world.worker(API).write(&Write::Put(item, Condition::Always))));
+            self.evaluate(namespace, name, 1);
+        }
+    }
+    fn webhook(&mut self, repository: &str) {
+        drop(block_on(self.api.pipelines.look_at(repository)));
+        self.story.deliver_all();
+    }
+    fn pipeline(&mut self, namespace: &str, name: &str) -> Option<Option<Value>> {
+        let to = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+        Some(self.state(&to).map(|x| view(&x, &self.history(&to))))
+    }
+}

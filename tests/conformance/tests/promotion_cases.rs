@@ -1,0 +1,90 @@
+//! Every case of promotions in the in-memory world, and what must hold of every case whatever goes wrong.
+//!
+//! `KEELWAY_CASE=P05` runs one case and, if it fails, prints every request.
+
+use keelway_conformance::contracts::Contracts;
+use keelway_conformance::promotions::riders::{differ, ending, faults};
+use keelway_conformance::promotions::{Both, PromotionsWorld, Rider};
+use keelway_world::case::{Only, run};
+use keelway_world::core::Method;
+use keelway_world::promotions::{Case, cases};
+use keelway_world::story::{Mode, Story};
+
+/// Orders in which each case's messages are delivered.
+const ORDERS: u64 = 12;
+
+fn all() -> Vec<Case> {
+    let wanted = std::env::var("KEELWAY_CASE").ok();
+    let mut cases = cases().unwrap_or_else(|e| panic!("{e}"));
+    cases.retain(|case| case.only != Some(Only::Cloud) && wanted.as_ref().is_none_or(|id| *id == case.id));
+    cases
+}
+
+fn stories() -> Vec<(String, Case)> {
+    all().into_iter().map(|case| (case.id.clone(), case)).collect()
+}
+
+fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
+    tell_with(case, mode, Rider::None)
+}
+
+fn tell_with(case: &Case, mode: Mode, rider: Rider) -> (Story<Both>, Result<(), String>) {
+    let mut world = PromotionsWorld::new(mode, rider, None);
+    if std::env::var("KEELWAY_CASE").is_ok() && mode == Mode::Clean {
+        world.story.world.core().trace = Some(vec![]);
+    }
+    let result = run(case, &mut world).map_err(|failure| format!("{failure}\n  ({})", case.title));
+    (world.story, result)
+}
+
+#[test]
+fn every_case_of_promotions_holds() {
+    Contracts::new(stories(), tell).hold();
+}
+
+/// Facts among them.
+#[test]
+fn every_message_of_promotions_twice_is_once() {
+    Contracts::new(stories(), tell).hold_with_everything_twice();
+}
+
+#[test]
+fn an_evaluation_after_each_step_changes_nothing() {
+    Contracts::new(stories(), |case: &Case, mode| tell_with(case, mode, Rider::Evaluated)).hold();
+}
+
+/// Each target's newest fact counts, whatever arrives first.
+#[test]
+fn any_order_of_delivery_promotes_the_same() {
+    let mut failures = vec![];
+    for case in all() {
+        let end = |rider| {
+            let mut world = PromotionsWorld::new(Mode::Clean, rider, None);
+            run(&case, &mut world).map_err(|failure| failure.to_string())?;
+            world.mend();
+            Ok::<_, String>(ending(&world))
+        };
+        let Ok(expected) = end(Rider::None) else { continue };
+        for seed in 0..ORDERS {
+            let what = match end(Rider::Shuffled(seed)) {
+                Ok(ending) => differ(&expected, &ending),
+                Err(what) => Some(what),
+            };
+            failures.extend(what.map(|what| format!("{}, order {seed}: {what}", case.id)));
+        }
+    }
+    println!("{} cases in {ORDERS} orders each", all().len());
+    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures[..failures.len().min(10)].join("\n"));
+}
+
+#[test]
+fn a_fault_after_any_request_ends_the_same() {
+    let (failures, points) = faults(&all());
+    let total: u64 = points.values().sum();
+    println!("{} scenarios x crash points: {total}; by method: {points:?}", all().len());
+    assert!(failures.is_empty(), "{} of {total}:\n{}", failures.len(), failures[..failures.len().min(20)].join("\n"));
+    if std::env::var("KEELWAY_CASE").is_err() {
+        let none: Vec<_> = Method::ALL.iter().filter(|method| !points.contains_key(method)).collect();
+        assert!(none.is_empty(), "no case fails after {none:?}");
+    }
+}

@@ -1,0 +1,33 @@
+//! What the cases of promotions ask of a stand besides what all cases do.
+
+use super::host::GitHost;
+use crate::case::{Answer, Stand};
+use keelway_domain::promotions::{Command, Note};
+use serde_json::Value;
+
+/// A control plane whose pipelines promote.
+pub trait PromotionsStand: Stand {
+    /// The host that its pipelines work with.
+    type Host: GitHost;
+
+    /// The host.
+    fn host(&mut self) -> &mut Self::Host;
+    /// Applies a manifest.
+    fn apply(&mut self, manifest: &str) -> Answer;
+    /// Deletes a pipeline.
+    fn delete(&mut self, namespace: &str, name: &str) -> Answer;
+    /// Asks something of a pipeline. A refusal is answered as [`keelway_engine::protocol::Handled::Invalid`], with its reason.
+    fn ask(&mut self, namespace: &str, name: &str, command: &Command, note: &Note) -> Answer;
+    /// Has a pipeline evaluated so many times.
+    fn evaluate(&mut self, namespace: &str, name: &str, times: u32);
+    /// Delivers everything again; `false`: this stand cannot.
+    fn replay(&mut self) -> bool;
+    /// Copies the state of a pipeline; `false`: this stand cannot.
+    fn backup(&mut self, namespace: &str, name: &str) -> bool;
+    /// Puts the copy back, and has the pipeline evaluated.
+    fn restore(&mut self, namespace: &str, name: &str);
+    /// The host says that something has changed in a repository.
+    fn webhook(&mut self, repository: &str);
+    /// A pipeline as it is shown, see [`super::view`]; `None`: this stand cannot say, `Some(None)`: there is none.
+    fn pipeline(&mut self, namespace: &str, name: &str) -> Option<Option<Value>>;
+}
