@@ -182,7 +182,14 @@ fn history_pull_requests_and_manifests() {
         past("production", "abandoned", json!({"reason": "Superseded", "message": "superseded by 1.4.0", "pullRequest": request})),
         past("staging", "succeeded", json!({"message": "merged by ann", "approvals": [{"by": "bob", "at": at(1)}]})),
     ]);
-    api.can("GET /v1/pipelines/shop/carts/history", json!({"promotions": promotions, "nextPageKey": "0", "now": NOW}));
+    let commands = json!([
+        {"at": at(41), "command": "suspend", "by": "ann", "message": "a freeze"},
+        {"at": at(1), "command": "approve", "environment": "staging", "revision": "1.3.0", "by": "bob"},
+    ]);
+    api.can(
+        "GET /v1/pipelines/shop/carts/history",
+        json!({"promotions": promotions, "commands": commands, "nextPageKey": "0", "now": NOW}),
+    );
     let open = |closing: bool, number: u64| json!({"environment": "production", "revision": "1.4.0", "repository": "https://git.example/shop/config", "closing": closing, "number": number, "url": format!("https://git.example/shop/config/pulls/{number}"), "branch": "keelway/x", "mergeable": true});
     api.can("GET /v1/pipelines/shop/carts/pull-requests", json!({"pullRequests": [open(false, 7), open(true, 6)], "now": NOW}));
     let source = "# as it was applied\nkind: Pipeline\n";

@@ -48,13 +48,13 @@ pub struct Said {
 /// `pipeline`
 #[derive(Subcommand)]
 pub enum Pipeline {
-    /// Every pipeline of a namespace, one line each
+    /// Every pipeline of a namespace or of all, one line each
     #[command(after_help = examples::PIPELINE_LIST)]
     List(PipelineList),
     /// Where a pipeline stands: what each environment runs, what is on its way, what would help
     #[command(after_help = examples::PIPELINE_STATUS)]
     Status(PipelineStatus),
-    /// Promotions that are over, newest first
+    /// Promotions that are over, and commands, newest first
     #[command(after_help = examples::PIPELINE_HISTORY)]
     History(PipelineHistory),
     /// What each environment waits for, what would have to happen, and when it goes on by itself
@@ -103,6 +103,9 @@ pub enum Pipeline {
 pub struct PipelineList {
     #[command(flatten)]
     pub namespace: Namespace,
+    /// The pipelines of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
     /// At most this many pipelines
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
@@ -146,10 +149,10 @@ pub struct Following {
 pub struct PipelineHistory {
     #[command(flatten)]
     pub of: PipelineName,
-    /// Only promotions into this environment
+    /// Only promotions into this environment, and commands about it
     #[arg(short, long)]
     pub environment: Option<String>,
-    /// At most this many promotions
+    /// At most this many lines
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
     #[command(flatten)]

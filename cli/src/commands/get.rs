@@ -229,7 +229,7 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
 async fn get_pipelines(api: &Api, what: &GetNamed) -> Result<(), CliError> {
     let format = what.output.format;
     let Some(name) = &what.name else {
-        return pipelines::list(api, &what.namespace.namespace, PIPELINES, format).await;
+        return pipelines::list(api, Some(&what.namespace.namespace), PIPELINES, format).await;
     };
     let of = pipelines::Address::of(name, &what.namespace);
     if format == Format::Yaml {

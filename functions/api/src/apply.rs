@@ -50,7 +50,7 @@ pub async fn apply<P: Ports + 'static>(
     if parsed.refused() {
         let mut refused =
             Refused::new(StatusCode::BAD_REQUEST, "manifest refused", "nothing was stored: mend what the findings name");
-        refused.0.findings = parsed.findings;
+        refused.problem.findings = parsed.findings;
         return Err(refused);
     }
     if parsed.documents.len() > MAX_DOCUMENTS {

@@ -8,6 +8,7 @@ mod apply;
 mod approvals;
 mod auth;
 mod binding;
+mod client;
 mod environments;
 mod events;
 mod explain;
@@ -29,6 +30,7 @@ mod strict;
 mod webhooks;
 
 pub use auth::Tokens;
+pub use client::Client;
 pub use raw::answer;
 
 use axum::Router;

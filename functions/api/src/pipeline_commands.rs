@@ -41,6 +41,9 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     request: Request,
 ) -> Answer<Response> {
     let authority = request.extensions().get::<Authority>().copied();
+    if authority == Some(Authority::Itself) {
+        signed::admit(&api, request.extensions().get()).await?;
+    }
     let (parts, body) = request.into_parts();
     let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
     let (key, id, path, body) = match authority {

@@ -17,8 +17,6 @@ use keelway_engine::sequences::definitions::{Refusal, blob_id};
 use keelway_wire::http::promotions::{Explanation, HistoryPage, OpenPullRequests, PipelinePage, PipelineState};
 use serde::Deserialize;
 
-/// The namespace of requests that name none.
-const DEFAULT_NAMESPACE: &str = "default";
 /// So many names are looked through for one that was probably meant.
 const KNOWN: u32 = 100;
 
@@ -94,11 +92,17 @@ async fn unknown<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<
 
 /// `GET /v1/pipelines`
 pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<PipelinePage>> {
-    let namespace = given(wanted.namespace.as_ref()).unwrap_or(DEFAULT_NAMESPACE);
-    let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
+    let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
+    let namespace = namespace.map_err(|error| Refused::field("namespace", error))?;
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
-    let (found, next) = api.promotions().definitions(namespace.as_str(), after, limit).await?;
+    let (found, next) = match namespace {
+        Some(namespace) => api.promotions().definitions(namespace.as_str(), after, limit).await?,
+        None => match after.filter(|key| key.split('/').any(str::is_empty)) {
+            Some(key) => return Err(no_page_key(key)),
+            None => api.promotions().all_definitions(after, limit).await?,
+        },
+    };
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.promotions().states(&addresses).await?;
     let entries = found.iter().zip(&states).map(|((of, applied), state)| shape::entry(of, applied, state.as_ref()));
@@ -161,11 +165,12 @@ pub async fn history<P: Ports + 'static>(
     let limit = limit(paging.page_size.as_ref())?;
     let after = after(paging.next_page_key.as_ref())?;
     let (of, view) = find(&api, &namespace, &name).await?;
-    let (past, next) = api.promotions().history(&of, after, limit).await?;
+    let history = api.promotions().history(&of, after, limit).await?;
     Ok(Json(HistoryPage {
-        total_count: past.len() as u64,
-        promotions: past.iter().map(shape::past).collect(),
-        next_page_key: next.unwrap_or_else(|| "0".into()),
+        total_count: (history.promotions.len() + history.commands.len()) as u64,
+        promotions: history.promotions.iter().map(shape::past).collect(),
+        commands: history.commands.into_iter().map(shape::command).collect(),
+        next_page_key: history.next.unwrap_or_else(|| "0".into()),
         page_size: u64::from(limit),
         now: view.now.rfc3339(),
     }))

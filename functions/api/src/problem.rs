@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::cloudevent::CloudEventError;
@@ -9,7 +10,12 @@ use keelway_wire::http::Problem;
 
 /// A refusal. The fence writes it, because only the fence knows the path.
 #[derive(Debug, Clone)]
-pub struct Refused(pub Box<Problem>);
+pub struct Refused {
+    /// What the client is told.
+    pub problem: Box<Problem>,
+    /// After how many seconds the client may try again.
+    retry_after: Option<i64>,
+}
 
 /// The result of a handler.
 pub type Answer<T> = Result<T, Refused>;
@@ -17,7 +23,13 @@ pub type Answer<T> = Result<T, Refused>;
 impl Refused {
     /// A refusal of the kind `title`.
     pub fn new(status: StatusCode, title: &str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Problem::new(status.as_u16(), title, detail)))
+        let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
+        Self { problem: Box::new(Problem::new(status.as_u16(), title, detail)), retry_after }
+    }
+    /// 429 to a client that may try again after this time.
+    pub fn too_many(detail: impl Into<String>, after: Span) -> Self {
+        let seconds = (after.0 + 999) / 1000;
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too many requests", detail) }
     }
     /// 400 about one field.
     pub fn field(field: &str, message: impl std::fmt::Display) -> Self {
@@ -39,18 +51,15 @@ impl Refused {
 
     /// The finished response.
     pub fn render(mut self, path: &str) -> Response {
-        self.0.instance = Some(path.chars().take(300).collect());
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_string(&*self.0).unwrap_or_default();
+        self.problem.instance = Some(path.chars().take(300).collect());
+        let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&*self.problem).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, Problem::CONTENT_TYPE)], body).into_response();
-        match status {
-            StatusCode::SERVICE_UNAVAILABLE => {
-                drop(response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1")))
-            }
-            StatusCode::UNAUTHORIZED => {
-                drop(response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("x-token")));
-            }
-            _ => {}
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("x-token"));
         }
         response
     }
@@ -58,7 +67,7 @@ impl Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = status.into_response();
         response.extensions_mut().insert(self);
         response

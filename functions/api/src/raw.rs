@@ -2,6 +2,7 @@
 //! URI, before anything here could answer. So what cannot be part of a URI is taken out of the event first, and the fence refuses
 //! the request that is left.
 
+use crate::client::Client;
 use crate::fence::{NoUri, without_prefix};
 use axum::http::{Uri, header};
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpRequest;
@@ -23,13 +24,19 @@ where
     S: Service<Request, Response: IntoResponse, Future: Send + 'static>,
 {
     let LambdaEvent { mut payload, context } = event;
-    let odd = match &mut payload {
-        LambdaRequest::ApiGatewayV2(event) => mended(event),
-        _ => None,
+    let (odd, client) = match &mut payload {
+        LambdaRequest::ApiGatewayV2(event) => {
+            let client = event.request_context.http.source_ip.as_deref().map(Client::at);
+            (mended(event), client)
+        }
+        _ => (None, None),
     };
     let service = service.map_request(move |mut request: Request| {
         if let Some(odd) = &odd {
             request.extensions_mut().insert(odd.clone());
+        }
+        if let Some(client) = &client {
+            request.extensions_mut().insert(client.clone());
         }
         without_prefix(request)
     });

@@ -2,14 +2,14 @@
 
 use crate::explain;
 use keelway_domain::promotions::definition::{Approval, PromotionSpec, Strategy};
-use keelway_domain::promotions::{Environment, Made, Note, Past, Phase, Pipeline, Promotion};
+use keelway_domain::promotions::{Command, Environment, Made, Note, Obeyed, Past, Phase, Pipeline, Promotion};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::definitions::Applied;
 use keelway_engine::promotions::views::View;
 use keelway_wire::http::promotions::{
-    Actor, AppState, EnvironmentState, Healthy, Hold, OpenPullRequest, PastPromotion, PipelineEntry, PipelineState, PromotionState,
-    PullRequestState, RunState, TargetState, WaitingApproval,
+    Actor, AppState, EnvironmentState, Healthy, Hold, OpenPullRequest, PastCommand, PastPromotion, PipelineEntry, PipelineState,
+    PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
 };
 
 /// What the condition of a pipeline says that has not been evaluated yet.
@@ -179,6 +179,24 @@ fn phase(phase: Phase) -> &'static str {
 /// A promotion that is over.
 pub fn past(past: &Past) -> PastPromotion {
     PastPromotion { environment: past.environment.clone(), at: past.at.rfc3339(), promotion: promotion(&past.promotion) }
+}
+
+/// A command that was obeyed, in the words of the request.
+pub fn command(obeyed: Obeyed) -> PastCommand {
+    let (word, environment, revision) = match obeyed.command {
+        Command::Approve(at) => ("approve", Some(at.environment), Some(at.revision)),
+        Command::Reject(at) => ("reject", Some(at.environment), Some(at.revision)),
+        Command::GiveUp(at) => ("abandon", Some(at.environment), Some(at.revision)),
+        Command::Hold(at) => ("hold", Some(at.environment), Some(at.revision)),
+        Command::Abandon(revision) => ("abandon", None, Some(revision)),
+        Command::Suspend => ("suspend", None, None),
+        Command::Resume => ("resume", None, None),
+        Command::Release(environment) => ("release", Some(environment), None),
+        Command::Retry(environment) => ("retry", Some(environment), None),
+        Command::Abort(environment) => ("abort", Some(environment), None),
+    };
+    let Note { by, message, .. } = obeyed.note;
+    PastCommand { at: obeyed.at.rfc3339(), command: word.to_owned(), environment, revision, by, message }
 }
 
 /// The open pull requests of a pipeline, in the order of its environments; those of environments that are gone come last.

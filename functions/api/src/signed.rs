@@ -1,13 +1,14 @@
 //! Requests that are authorised by a signature instead of a token. Whatever is wrong with one, the answer is the same.
 
 use crate::Api;
+use crate::client::Client;
 use crate::problem::{Answer, Refused};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Span;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::promotions::Address;
+use keelway_engine::promotions::{Address, limit};
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_wire::signature::{Keys, Request, SKEW, Signed};
 
@@ -19,6 +20,24 @@ pub fn refusal() -> Refused {
     let detail = "the request has no known token in x-token, and no valid signature that was not used before: docs/promotions.md says how to \
                   sign it";
     Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+}
+
+/// Counts a request that has no token, before anything else is done for it.
+///
+/// # Errors
+/// 429 if its client sends too many, or that they cannot be counted now.
+pub async fn admit<P: Ports>(api: &Api<P>, client: Option<&Client>) -> Answer<()> {
+    let client = client.map_or("", Client::as_str);
+    match api.promotions().too_many_requests(client).await? {
+        None => Ok(()),
+        Some(after) => {
+            let (most, window) = (limit::REQUESTS, limit::WINDOW.0 / 1000);
+            let detail = format!(
+                "a client may send {most} approvals without a token in {window} seconds: try again after the time in the header Retry-After"
+            );
+            Err(Refused::too_many(detail, after))
+        }
+    }
 }
 
 /// Who signed a request.

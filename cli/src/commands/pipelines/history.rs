@@ -1,4 +1,4 @@
-//! `pipeline history`: promotions that are over; and `pipeline pull-requests`: those that are open.
+//! `pipeline history`: promotions that are over, and commands; and `pipeline pull-requests`: those that are open.
 
 use super::Address;
 use crate::api::Api;
@@ -11,7 +11,7 @@ use crate::table::Table;
 use crate::terminal::{Look, look};
 use crate::words::{age, between, revision, short_ids};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::promotions::{HistoryPage, OpenPullRequests, PastPromotion, PromotionState};
+use keelway_wire::http::promotions::{HistoryPage, OpenPullRequests, PastCommand, PastPromotion, PromotionState};
 use serde_json::json;
 
 /// Prints what is over, newest first.
@@ -23,29 +23,74 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
     let path: Vec<&str> = of.path().into_iter().chain(["history"]).collect();
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let page_size = limit.min(100).to_string();
-    let (mut all, mut key, mut now) = (vec![], String::new(), None);
+    let (mut all, mut commands, mut key, mut now) = (vec![], vec![], String::new(), None);
+    let wanted = |environment: Option<&String>| what.environment.is_none() || environment == what.environment.as_ref();
     for _ in 0..PAGES {
         let page: HistoryPage = api.get(&path, &[("pageSize", page_size.as_str()), ("nextPageKey", key.as_str())]).await?;
         now = Timestamp::parse(&page.now);
-        all.extend(page.promotions);
-        all.retain(|past| what.environment.as_ref().is_none_or(|wanted| past.environment == *wanted));
+        all.extend(page.promotions.into_iter().filter(|past| wanted(Some(&past.environment))));
+        commands.extend(page.commands.into_iter().filter(|past| wanted(past.environment.as_ref())));
         key = page.next_page_key;
-        if is_last(&key) || all.len() >= limit {
+        if is_last(&key) || all.len() + commands.len() >= limit {
             break;
         }
     }
-    all.truncate(limit);
+    let lines = merged(all, commands, limit);
     let format = what.output.format;
     if format.is_data() {
-        return say_data(&json!({"promotions": all}), format);
+        let (mut promotions, mut commands) = (vec![], vec![]);
+        for line in lines {
+            match line {
+                Line::Promotion(past) => promotions.push(past),
+                Line::Command(past) => commands.push(past),
+            }
+        }
+        return say_data(&json!({"promotions": promotions, "commands": commands}), format);
     }
-    let empty = format!("no promotion of {of} is over yet; what is on its way: keelway pipeline status {of}");
-    get::print(&if format == Format::Wide { wide(&all) } else { table(&all, now) }, format, &empty)
+    let empty =
+        format!("no promotion of {of} is over yet, and nobody gave a command; what is on its way: keelway pipeline status {of}");
+    get::print(&if format == Format::Wide { wide(&lines) } else { table(&lines, now) }, format, &empty)
 }
 
-fn table(all: &[PastPromotion], now: Option<Timestamp>) -> Table {
+/// A line of the history.
+enum Line {
+    Promotion(PastPromotion),
+    Command(PastCommand),
+}
+
+/// Both together, newest first, at most `limit`. At the same time, what a command has ended comes before the command.
+fn merged(promotions: Vec<PastPromotion>, commands: Vec<PastCommand>, limit: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> = promotions.into_iter().map(Line::Promotion).chain(commands.into_iter().map(Line::Command)).collect();
+    let at = |line: &Line| match line {
+        Line::Promotion(past) => Timestamp::parse(&past.at),
+        Line::Command(past) => Timestamp::parse(&past.at),
+    };
+    lines.sort_by_key(|line| std::cmp::Reverse(at(line)));
+    lines.truncate(limit);
+    lines
+}
+
+/// What a command's line has in the column of promotions' phases.
+const COMMAND: &str = "command";
+
+fn table(all: &[Line], now: Option<Timestamp>) -> Table {
     let mut table = Table::new(&["AGE", "ENVIRONMENT", "REVISION", "PHASE", "TOOK", "RUN", "WHAT"]);
-    for past in all {
+    for line in all {
+        let past = match line {
+            Line::Promotion(past) => past,
+            Line::Command(past) => {
+                table.row(vec![
+                    age(&past.at, now),
+                    past.environment.clone().unwrap_or_default(),
+                    past.revision.as_deref().map(revision).unwrap_or_default(),
+                    COMMAND.to_owned(),
+                    String::new(),
+                    String::new(),
+                    asked(past),
+                ]);
+                continue;
+            }
+        };
         let promotion = &past.promotion;
         table.row(vec![
             age(&past.at, now),
@@ -60,6 +105,13 @@ fn table(all: &[PastPromotion], now: Option<Timestamp>) -> Table {
     table
 }
 
+/// What was asked, by whom, and why.
+fn asked(past: &PastCommand) -> String {
+    let by = if past.by.is_empty() { String::new() } else { format!(" by {}", past.by) };
+    let why = if past.message.is_empty() { String::new() } else { format!(": {}", past.message) };
+    format!("{}{by}{why}", past.command)
+}
+
 /// How it ended, and by what it was carried out.
 fn what(promotion: &PromotionState) -> String {
     let by = match (&promotion.pull_request, &promotion.keptn_context) {
@@ -71,7 +123,7 @@ fn what(promotion: &PromotionState) -> String {
     message.into_iter().chain(by).collect::<Vec<_>>().join("; ")
 }
 
-fn wide(all: &[PastPromotion]) -> Table {
+fn wide(all: &[Line]) -> Table {
     let mut table = Table::new(&[
         "AT",
         "ENVIRONMENT",
@@ -86,7 +138,22 @@ fn wide(all: &[PastPromotion]) -> Table {
         "CONTEXT",
         "MESSAGE",
     ]);
-    for PastPromotion { environment, at, promotion } in all {
+    for line in all {
+        let PastPromotion { environment, at, promotion } = match line {
+            Line::Promotion(past) => past,
+            Line::Command(past) => {
+                let mut cells = vec![String::new(); 12];
+                cells[..4].clone_from_slice(&[
+                    past.at.clone(),
+                    past.environment.clone().unwrap_or_default(),
+                    past.revision.clone().unwrap_or_default(),
+                    COMMAND.to_owned(),
+                ]);
+                cells[11] = asked(past);
+                table.row(cells);
+                continue;
+            }
+        };
         let by: Vec<&str> = promotion.approvals.iter().map(|actor| actor.by.as_str()).collect();
         table.row(vec![
             at.clone(),

@@ -23,14 +23,14 @@ use tokio::task::JoinSet;
 /// So many states are read at the same time.
 const AT_ONCE: usize = 8;
 
-/// The pipelines of a namespace by name, at most `limit`, and whether there are more.
+/// The pipelines of a namespace (`None`: of all) by name, at most `limit`, and whether there are more.
 ///
 /// # Errors
 /// As the API answers.
-pub async fn entries(api: &Api, namespace: &str, limit: usize) -> Result<(Vec<PipelineEntry>, bool), CliError> {
+pub async fn entries(api: &Api, namespace: Option<&str>, limit: usize) -> Result<(Vec<PipelineEntry>, bool), CliError> {
     let (mut all, mut key) = (vec![], String::new());
     for _ in 0..PAGES {
-        let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+        let query = [("namespace", namespace.unwrap_or_default()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
         let page: PipelinePage = api.get(&["pipelines"], &query).await?;
         all.extend(page.pipelines);
         key = page.next_page_key;
@@ -72,19 +72,23 @@ pub async fn states(api: &Api, entries: &[PipelineEntry]) -> Result<Vec<(Pipelin
     Ok(states.into_iter().map(|(_, state)| state).collect())
 }
 
-/// Prints them.
+/// Prints them; without a namespace those of all.
 ///
 /// # Errors
 /// As the API answers.
-pub async fn list(api: &Api, namespace: &ProjectName, limit: u32, format: Format) -> Result<(), CliError> {
-    let (entries, more) = entries(api, namespace.as_str(), usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+pub async fn list(api: &Api, namespace: Option<&ProjectName>, limit: u32, format: Format) -> Result<(), CliError> {
+    let (entries, more) = entries(api, namespace.map(ProjectName::as_str), usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     if format.is_data() {
         return say_data(&json!({"pipelines": entries}), format);
     }
     let more_hint = format!("there are more: give a --limit above {limit}");
     if format == Format::Wide || entries.is_empty() {
-        let empty =
-            format!("there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
+        let empty = match namespace {
+            Some(namespace) => format!(
+                "there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE; all: -A"
+            ),
+            None => "there is no pipeline; apply one: keelway apply -f FILE".to_owned(),
+        };
         get::print(&wide(&entries), format, &empty)?;
     } else {
         let states = states(api, &entries).await?;

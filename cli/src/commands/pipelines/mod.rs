@@ -69,7 +69,10 @@ impl Settings<'_> {
 /// As the API answers.
 pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError> {
     match what {
-        Pipeline::List(what) => list(&settings.api()?, &what.namespace.namespace, what.limit, what.output.format).await,
+        Pipeline::List(what) => {
+            let namespace = Some(&what.namespace.namespace).filter(|_| !what.all_namespaces);
+            list(&settings.api()?, namespace, what.limit, what.output.format).await
+        }
         Pipeline::Status(what) => status::status(&settings.api()?, what).await,
         Pipeline::History(what) => history::history(&settings.api()?, what).await,
         Pipeline::Explain(what) => explain::explain(&settings.api()?, what).await,

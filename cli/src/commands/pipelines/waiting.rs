@@ -53,7 +53,7 @@ pub async fn waiting(api: &Api, namespace: Option<&ProjectName>) -> Result<Vec<W
     };
     let mut all = vec![];
     for namespace in namespaces {
-        let open: Vec<PipelineEntry> = match entries(api, &namespace, PIPELINES).await {
+        let open: Vec<PipelineEntry> = match entries(api, Some(&namespace), PIPELINES).await {
             // Of a pipeline that has a reason not to be done, an environment may wait for approval.
             Ok((entries, _)) => entries.into_iter().filter(|entry| entry.run.is_some() && !entry.reason.is_empty()).collect(),
             // An API without pipelines.

@@ -3,6 +3,7 @@
 use crate::pipelines::{BY_REQUEST, CARTS, begin, manual, stand};
 use crate::stand::{Answer, Stand};
 use axum::http::header::{ALLOW, LOCATION};
+use keelway_domain::time::Span;
 use keelway_engine::sequences::Limits;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -232,6 +233,73 @@ async fn every_command_is_obeyed() {
     assert_eq!(steps[..expected.len()], expected);
     assert_eq!(stand.forge.opened(), ["staging v2", "staging v2"], "the retry made a pull request of its own");
     assert_eq!(stand.get(CARTS).await.json()["abandoned"], json!(["v2"]));
+}
+
+#[tokio::test]
+async fn every_obeyed_command_is_in_the_history_once() {
+    let mut stand = stand(&manual("")).await;
+    let commands = format!("{CARTS}/commands");
+    let approval = path("staging", "v2");
+    for (path, body) in [
+        (&commands, json!({"command": "suspend", "by": "ann", "message": "a freeze"})),
+        (&commands, json!({"command": "suspend", "by": "bob"})),
+        (&commands, json!({"command": "resume"})),
+        (&commands, json!({"command": "hold", "environment": "prod", "revision": "v1"})),
+        (&commands, json!({"command": "release", "environment": "prod"})),
+        (&approval, json!({"by": "ann", "message": "as agreed"})),
+        (&commands, json!({"command": "abort", "environment": "staging"})),
+        (&commands, json!({"command": "retry", "environment": "staging"})),
+        (&approval, json!({"decision": "abandon", "by": "eve"})),
+        (&commands, json!({"command": "abort", "environment": "prod"})),
+        (&commands, json!({"command": "abandon", "revision": "v9"})),
+    ] {
+        stand.world.pass(Span::seconds(1));
+        stand.post(path, &body).await;
+        // A copy of the message counts once.
+        let sent: Vec<_> = stand.world.core().queue.messages.values().map(|one| (one.engine.clone(), one.parcel.clone())).collect();
+        for (engine, parcel) in sent {
+            stand.world.enqueue(&engine, parcel);
+        }
+        stand.work().await;
+    }
+    stand.observe("dev", "v3/R").await;
+    assert_eq!(stand.post(&path("staging", "v3"), &json!({"decision": "reject", "message": "no"})).await.status, 202);
+    stand.work().await;
+    let history = stand.get(&format!("{CARTS}/history?pageSize=100")).await.json();
+    let expected = [
+        "reject staging v3 '' no",
+        "abandon - v9 '' -",
+        "abandon staging v2 'eve' -",
+        "retry staging - '' -",
+        "abort staging - '' -",
+        "approve staging v2 'ann' as agreed",
+        "release prod - '' -",
+        "hold prod v1 '' -",
+        "resume - - '' -",
+        "suspend - - 'ann' a freeze",
+    ];
+    assert_eq!(shown(&history), expected, "{history}");
+    // The second suspension changed nothing, and the abortion in prod was refused.
+    let promotions = history["promotions"].as_array().unwrap().len();
+    assert_eq!((history["totalCount"].as_u64(), promotions > 0), (Some((promotions + expected.len()) as u64), true));
+    let (mut paged, mut key) = (vec![], String::new());
+    while key != "0" {
+        let page = stand.get(&format!("{CARTS}/history?pageSize=3&nextPageKey={}", key.replace('#', "%23"))).await.json();
+        paged.extend(shown(&page));
+        key = page["nextPageKey"].as_str().unwrap().to_owned();
+    }
+    assert_eq!(paged, expected);
+}
+
+/// The commands of a page of the history.
+fn shown(history: &Value) -> Vec<String> {
+    let text = |one: &Value, name: &str| one[name].as_str().unwrap_or("-").to_owned();
+    let line = |one: &Value| {
+        let [command, environment, revision, by, message] =
+            ["command", "environment", "revision", "by", "message"].map(|name| text(one, name));
+        format!("{command} {environment} {revision} '{by}' {message}")
+    };
+    history["commands"].as_array().unwrap().iter().map(line).collect()
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod environments;
 mod forge;
 mod forged;
 mod gateway;
+mod limits;
 mod observations;
 mod pipelines;
 mod raw;

@@ -57,7 +57,7 @@ async fn what_is_applied_is_listed_and_read_back() {
     assert_eq!(list["pipelines"][0]["environments"], json!(["dev", "staging", "prod"]));
     let rest = stand.get("/v1/pipelines?namespace=shop&nextPageKey=carts").await.json();
     assert_eq!((&rest["pipelines"][0]["name"], &rest["nextPageKey"]), (&json!("orders"), &json!("0")));
-    assert_eq!(stand.get("/v1/pipelines").await.json()["totalCount"], 0, "namespace default has none");
+    assert_eq!(stand.get("/v1/pipelines?namespace=default").await.json()["totalCount"], 0);
 
     let manifest = stand.get("/v1/pipelines/shop/carts/manifest").await;
     assert_eq!((manifest.text.as_str(), manifest.content_type.as_str()), (text.as_str(), "text/yaml; charset=utf-8"));
@@ -73,6 +73,38 @@ async fn what_is_applied_is_listed_and_read_back() {
     assert_eq!(stand.get("/v1/pipelines/shop/a%2Fb").await.status, 404);
     assert_eq!(stand.get(&format!("/v1/pipelines/{}/x", "n".repeat(3000))).await.status, 404);
     assert_eq!(stand.get("/v1/pipelines?namespace=No%20name").await.problem().split(':').next(), Some("namespace"));
+}
+
+#[tokio::test]
+async fn without_a_namespace_the_pipelines_of_all_are_listed_in_pages() {
+    let mut stand = Stand::new();
+    let mut expected = vec![];
+    // More namespaces than one page looks into; one has several pipelines, one has none any more.
+    for place in 0..30 {
+        let names = if place == 7 { vec!["a", "b", "c"] } else { vec!["carts"] };
+        for name in names {
+            let namespace = format!("team-{place:02}");
+            stand.manifests(&manifest(name, BY_REQUEST).replace("namespace: shop", &format!("namespace: {namespace}"))).await;
+            expected.push(format!("{namespace}/{name}"));
+        }
+    }
+    assert_eq!(stand.delete("/v1/pipelines/team-03/carts").await.status, 204);
+    expected.retain(|of| of != "team-03/carts");
+    for size in [1, 2, 7, 100] {
+        let (mut listed, mut key) = (vec![], String::new());
+        while key != "0" {
+            let page = stand.get(&format!("/v1/pipelines?pageSize={size}&nextPageKey={key}")).await.json();
+            let pipelines = page["pipelines"].as_array().unwrap();
+            assert!(pipelines.len() <= size, "{page}");
+            let of = |one: &Value| format!("{}/{}", one["namespace"].as_str().unwrap(), one["name"].as_str().unwrap());
+            listed.extend(pipelines.iter().map(of));
+            key = page["nextPageKey"].as_str().unwrap().to_owned();
+        }
+        assert_eq!(listed, expected, "pages of {size}");
+    }
+    for key in ["/", "/a", "a/", "a//b"] {
+        assert_eq!(stand.get(&format!("/v1/pipelines?nextPageKey={key}")).await.status, 400, "{key}");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use super::announce::about;
 use super::attempts::backoff;
 use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec};
-use super::facts::{Attempt, Decision, Facts, Order, PICK_UP, Past, Transition};
+use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition};
 use super::gates::{self, Gate};
 use super::observe::{self, First, Later};
 use super::state::{Condition, Phase, Pipeline, Promotion, Run};
@@ -22,12 +22,13 @@ pub(super) struct Step<'a> {
     events: Vec<Draft>,
     pub orders: Vec<Order>,
     pub past: Vec<Past>,
+    pub obeyed: Option<Obeyed>,
     wake: Option<Timestamp>,
 }
 
 impl<'a> Step<'a> {
     pub fn new(x: &'a Pipeline, facts: &'a Facts<'a>) -> Self {
-        Self { next: x.clone(), facts, before: x, events: vec![], orders: vec![], past: vec![], wake: None }
+        Self { next: x.clone(), facts, before: x, events: vec![], orders: vec![], past: vec![], obeyed: None, wake: None }
     }
 
     /// Evaluates the whole pipeline, and decides.
@@ -67,7 +68,7 @@ impl<'a> Step<'a> {
             let number = previous.map_or(0, |id: RecordId| (id.number + 1) % NUMBERS);
             self.next.record = Some(record.id(self.next.id(), number));
         }
-        Decision::Commit(Box::new(Transition { next: self.next, record, past: self.past }))
+        Decision::Commit(Box::new(Transition { next: self.next, record, past: self.past, obeyed: self.obeyed }))
     }
 
     pub fn promotion(&mut self, environment: &str) -> Option<&mut Promotion> {
@@ -306,19 +307,18 @@ impl<'a> Step<'a> {
 
     /// Orders the next attempt.
     fn attempt(&mut self, name: &str, settings: &PromotionSpec) {
-        let due = self.facts.now + PICK_UP;
         let now = self.facts.now;
         let Some(promotion) = self.promotion(name) else { return };
         promotion.phase = Phase::Attempting;
         promotion.attempt += 1;
         promotion.attempted = Some(now);
-        promotion.due = Some(due);
+        promotion.due = Some(now + PICK_UP);
         promotion.claimed = false;
         promotion.strategy = Some(settings.strategy.clone());
         promotion.why = Condition::new("Attempting", format!("{} is being promoted into {name}", promotion.revision));
         let attempt = Attempt::of(name, promotion);
         self.orders.push(Order::Attempt(attempt.clone()));
-        self.wake_at(due);
+        self.wake_at(now + PICK_UP);
         self.tell(name, "started", &attempt.attempt.to_string());
     }
 

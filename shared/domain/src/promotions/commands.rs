@@ -2,7 +2,7 @@
 
 use super::advance::Step;
 use super::definition::Definition;
-use super::facts::{At, Command, Decision, Facts, Refused};
+use super::facts::{At, Command, Decision, Facts, Obeyed, Refused};
 use super::gates::said;
 use super::state::{Condition, MAX_ABANDONED, MAX_OBEYED, Note, Phase, Pipeline, Promotion};
 
@@ -48,6 +48,7 @@ pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'
     match done {
         Ok(()) => {
             remember(&mut step.next.obeyed, note.id);
+            step.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now });
             step.advance()
         }
         Err(refused) => Decision::Refused(refused),

@@ -206,6 +206,20 @@ pub struct Past {
     pub at: Timestamp,
 }
 
+/// A command that was obeyed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obeyed {
+    /// What was asked.
+    #[serde(rename = "c")]
+    pub command: Command,
+    /// Who asked, when and why.
+    #[serde(rename = "n")]
+    pub note: Note,
+    /// When it was obeyed.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
 /// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
@@ -237,6 +251,8 @@ pub struct Transition {
     pub record: Option<super::Record>,
     /// Promotions that left the state.
     pub past: Vec<Past>,
+    /// The command that led to it.
+    pub obeyed: Option<Obeyed>,
 }
 
 /// Whether an attempt may have made something outside that takes its time, known or not.

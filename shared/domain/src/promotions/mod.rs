@@ -26,8 +26,8 @@ pub use announce::SOURCE;
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{
-    At, Attempt, BACKOFF, BACKOFF_MOST, Closed, Command, Decision, Facts, Input, LEASE, Order, Outcome, PATIENCE, PICK_UP, Past,
-    Refused, Retry, Seen, Transition,
+    At, Attempt, BACKOFF, BACKOFF_MOST, Closed, Command, Decision, Facts, Input, LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP,
+    Past, Refused, Retry, Seen, Transition,
 };
 pub use gates::{Gate, closed};
 pub use state::{Closing, Condition, Environment, MAX_ABANDONED, MAX_OBEYED, Made, Note, Phase, Pipeline, Promotion, Run};

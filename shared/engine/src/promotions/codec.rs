@@ -5,7 +5,7 @@ use crate::item::{Attrs, Item, Key};
 use crate::keys::{record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::ids::SubjectId;
-use keelway_domain::promotions::Pipeline;
+use keelway_domain::promotions::{Obeyed, Pipeline};
 use keelway_domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -71,6 +71,11 @@ pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
         armed_by: item.text("wb").and_then(SubjectId::parse).map_or(0, |id| id.0),
         record: item.text("re").and_then(record_id),
     })
+}
+
+/// The item of a command in the history. Its attribute has another name than a promotion's, so that code which knows only promotions passes over it.
+pub fn obeyed(of: &super::Address, obeyed: &Obeyed, expires: Timestamp) -> Item {
+    Item::new(Key::new(keys::pipeline_partition(of), keys::command(obeyed))).with("c", json(obeyed)).with("ttl", expires.0 / 1000)
 }
 
 /// The item of a promotion that has become history.

@@ -14,6 +14,9 @@ use std::collections::BTreeSet;
 /// The newest format of a definition that this code knows.
 const FORMAT: i64 = 1;
 
+/// A page of the pipelines of all namespaces looks into so many of them.
+const NAMESPACES_AT_ONCE: u32 = 25;
+
 /// A definition in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
@@ -77,6 +80,9 @@ impl<P: Ports> Promotions<P> {
             let old = found.as_ref().map(read).transpose()?.flatten();
             let version = found.as_ref().map_or(0, Item::version);
             let item = item(to, definition, source).with("at", self.ports.now().0).with("v", version + 1).with("f", FORMAT);
+            // The namespace comes first: one without pipelines is skipped, but a pipeline in an unlisted one would not be found.
+            let listed = Item::new(Key::new(keys::NAMESPACES, to.namespace.as_str()));
+            drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
             // The targets' entries come first: a pipeline that is woken for nothing does nothing, but one that is not woken hangs.
             self.depend(to, definition).await?;
             let state = Pipeline::new(&to.namespace, &to.name, self.ports.now());
@@ -148,6 +154,39 @@ impl<P: Ports> Promotions<P> {
             if let Some(applied) = read(item)? {
                 all.push((Address { namespace: namespace.to_owned(), name: item.key.sk.clone() }, applied));
             }
+        }
+        Ok((all, page.next.map(|next| next.key.sk)))
+    }
+
+    /// A page of the pipelines of all namespaces, by namespace and name, and where the next one begins. It looks into a limited number of
+    /// namespaces, so a page that is not the last one may have fewer than `limit` pipelines.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn all_definitions(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
+        // `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
+        let (of, name) =
+            after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));
+        let cursor = of.map(|of| Cursor { key: Key::new(keys::NAMESPACES, of), index_sort: None });
+        let page = self.ports.query(&Query::table(keys::NAMESPACES, NAMESPACES_AT_ONCE).after(cursor)).await?;
+        let begun = of.filter(|_| name.is_some()).map(|of| (of, name));
+        let mut all = vec![];
+        let mut listed = None;
+        for (namespace, name) in begun.into_iter().chain(page.items.iter().map(|item| (item.key.sk.as_str(), None))) {
+            let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
+            if left == 0 {
+                return Ok((all, listed));
+            }
+            let (found, next) = self.definitions(namespace, name, left).await?;
+            all.extend(found);
+            if let Some(name) = next {
+                return Ok((all, Some(format!("{namespace}/{name}"))));
+            }
+            listed = Some(namespace.to_owned());
         }
         Ok((all, page.next.map(|next| next.key.sk)))
     }

@@ -7,7 +7,7 @@ use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::promotions::definition::{App, Target};
-use keelway_domain::promotions::{Attempt, MERGED_LATE, Past};
+use keelway_domain::promotions::{Attempt, MERGED_LATE, Obeyed, Past};
 
 /// The partition of a pipeline.
 pub fn pipeline_partition(to: &Address) -> String {
@@ -24,6 +24,9 @@ pub fn definitions(namespace: &str) -> String {
     format!("PD#{namespace}")
 }
 
+/// The partition that lists the namespaces in which a pipeline was ever applied.
+pub const NAMESPACES: &str = "PN";
+
 /// What a pipeline is to do.
 pub fn definition(to: &Address) -> Key {
     Key::new(definitions(&to.namespace), to.name.clone())
@@ -39,7 +42,12 @@ pub fn nonce(scope: &str, nonce: &str) -> Key {
     Key::new(format!("N#{}", sha256_hex(format!("{}#{scope}#{nonce}", scope.len()).as_bytes())), MAIN)
 }
 
-/// What a promotion's place in a pipeline's history begins with.
+/// The requests that a client sent without a token in a window of time. The address comes from outside, so its hash is the key.
+pub fn requests(client: &str, window: i64) -> Key {
+    Key::new(format!("RC#{}#{window}", sha256_hex(client.as_bytes())), MAIN)
+}
+
+/// What the sort keys of a pipeline's history begin with.
 pub const HISTORY: &str = "H#";
 
 /// The sort key of a promotion that has left the state.
@@ -48,6 +56,11 @@ pub fn history(past: &Past) -> String {
     // A promotion that was merged in the moment it was given up comes here twice.
     let late = if promotion.why.reason == MERGED_LATE { "#late" } else { "" };
     format!("{HISTORY}{}#{:06}#{}#{}{late}", ms(past.at), promotion.run, past.environment, promotion.again)
+}
+
+/// The sort key of a command that was obeyed. `-` sorts it before the promotions that it ended in the same millisecond.
+pub fn command(obeyed: &Obeyed) -> String {
+    format!("{HISTORY}{}#-{}", ms(obeyed.at), hash(obeyed.note.id))
 }
 
 /// The partition of a target: an application in a namespace of a cluster. Its name is hashed, because clusters and kinds may have

@@ -8,6 +8,7 @@ pub mod attempts;
 pub mod codec;
 pub mod definitions;
 pub mod keys;
+pub mod limit;
 mod look;
 pub mod message;
 pub mod observations;
@@ -171,7 +172,9 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
                 let expires = now + engine.limits.retention;
                 // With the commit or not at all: a writer that loses its race leaves no history.
                 let past = transition.past.iter().map(|past| Write::Put(codec::past(self.to, past, expires), Condition::Always));
-                change.with.extend(past);
+                let obeyed = transition.obeyed.iter();
+                let obeyed = obeyed.map(|obeyed| Write::Put(codec::obeyed(self.to, obeyed, expires), Condition::Always));
+                change.with.extend(past.chain(obeyed));
                 Ok(Verdict::Commit(Box::new(change)))
             }
             Decision::Settle => Ok(Verdict::Settle),

@@ -8,7 +8,7 @@ use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::promotions::observe::Observations;
-use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Past, Pipeline, Refused, decide};
+use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Obeyed, Past, Pipeline, Refused, decide};
 use keelway_domain::time::{Span, Timestamp};
 
 /// A pipeline as it is now, with everything a decision about it reads.
@@ -33,6 +33,17 @@ pub enum Forecast {
     AlreadySo,
     /// It would be refused.
     Refused(Refused),
+}
+
+/// A page of a pipeline's history.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History {
+    /// Promotions that are over, newest first.
+    pub promotions: Vec<Past>,
+    /// Commands that were obeyed, newest first.
+    pub commands: Vec<Obeyed>,
+    /// Where the next page begins.
+    pub next: Option<String>,
 }
 
 impl View {
@@ -98,23 +109,23 @@ impl<P: Ports> Promotions<P> {
         wanted.iter().map(read).collect()
     }
 
-    /// A page of the promotions of a pipeline that are over, newest first, and where the next one begins. `after`: where the page before
-    /// ended.
+    /// A page of a pipeline's history, newest first. `after`: where the page before ended.
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn history(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<(Vec<Past>, Option<String>), PortError> {
+    pub async fn history(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<History, PortError> {
         let partition = keys::pipeline_partition(of);
         let place = |sort: &str| Key::new(partition.clone(), format!("{}{sort}", keys::HISTORY));
         let cursor = after.map(|sort| Cursor { key: place(sort), index_sort: None });
         let query = Query::table(partition.clone(), limit).prefix(keys::HISTORY).newest_first().after(cursor);
         let page = self.ports.query(&query).await?;
-        let mut all = vec![];
-        for item in &page.items {
-            all.extend(codec::member::<Option<Past>>(item, "j")?);
-        }
         let next = page.next.map(|next| next.key.sk.trim_start_matches(keys::HISTORY).to_owned());
-        Ok((all, next))
+        let mut history = History { next, ..History::default() };
+        for item in &page.items {
+            history.promotions.extend(codec::member::<Option<Past>>(item, "j")?);
+            history.commands.extend(codec::member::<Option<Obeyed>>(item, "c")?);
+        }
+        Ok(history)
     }
 
     /// Hands a command in. It is decided like any other message; [`Pipeline::obeyed`] shows when it was obeyed.

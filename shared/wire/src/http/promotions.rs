@@ -276,17 +276,19 @@ pub struct PullRequestState {
     pub mergeable: Option<bool>,
 }
 
-/// A page of promotions that are over, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
+/// A page of what happened, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryPage {
-    /// Newest first.
+    /// Promotions that are over, newest first.
     pub promotions: Vec<PastPromotion>,
+    /// Commands that were obeyed, newest first.
+    pub commands: Vec<PastCommand>,
     /// Where the next page begins; `"0"` on the last one.
     pub next_page_key: String,
-    /// How many promotions a page has at most.
+    /// How many promotions and commands a page has at most.
     pub page_size: u64,
-    /// How many promotions this page has.
+    /// How many promotions and commands this page has.
     pub total_count: u64,
     /// The server's clock.
     pub now: String,
@@ -303,6 +305,27 @@ pub struct PastPromotion {
     /// As it was last.
     #[serde(flatten)]
     pub promotion: PromotionState,
+}
+
+/// A command that was obeyed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PastCommand {
+    /// When it was obeyed.
+    pub at: String,
+    /// `approve`, `reject`, `abandon`, `suspend`, `resume`, `hold`, `release`, `retry` or `abort`.
+    pub command: String,
+    /// For which environment; absent: for the whole pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// About which revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Who asked, as they said; empty: they did not.
+    pub by: String,
+    /// Why; empty: they did not say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }
 
 /// What each environment waits for: `GET /v1/pipelines/{namespace}/{name}/explain`.

@@ -3,6 +3,7 @@
 //! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` an image for a container; otherwise the checkout's own is started and
 //! ended again. Arguments are those of the usual runner: `cargo test -p keelway-cloud-tests --test cloud -- KC-14`.
 
+mod approvals;
 mod bed;
 mod cases;
 mod cli;
@@ -29,6 +30,7 @@ fn tests() -> Vec<Test<Bed>> {
     let groups = [
         stacks::tests,
         promotions::tests,
+        approvals::tests,
         failures::tests,
         examples::tests,
         lanes::tests,

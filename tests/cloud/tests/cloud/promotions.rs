@@ -26,26 +26,26 @@ pub fn tests() -> Vec<Test<Bed>> {
     ]
 }
 
-struct Pipeline<'a> {
+pub struct Pipeline<'a> {
     bed: &'a Bed,
-    namespace: String,
+    pub namespace: String,
 }
 
 impl<'a> Pipeline<'a> {
-    fn new(bed: &'a Bed) -> Self {
+    pub fn new(bed: &'a Bed) -> Self {
         Self { bed, namespace: format!("promotions-{}", &fresh()[24..]) }
     }
 
-    fn stack(&self) -> &'a Stack {
+    pub fn stack(&self) -> &'a Stack {
         &self.bed.stack
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub fn path(&self, rest: &str) -> String {
         format!("/v1/pipelines/{}/cart{rest}", self.namespace)
     }
 
     /// `spec` begins at the environments.
-    fn apply(&self, spec: &str) -> Outcome {
+    pub fn apply(&self, spec: &str) -> Outcome {
         let text = format!(
             "apiVersion: pipelines.weave.works/v1alpha1\nkind: Pipeline\nmetadata:\n  name: cart\n  namespace: {}\nspec:\n  appRef: {{apiVersion: \
              helm.toolkit.fluxcd.io/v2, kind: HelmRelease, name: cart}}\n{spec}",
@@ -54,13 +54,13 @@ impl<'a> Pipeline<'a> {
         self.stack().wait(self.stack().api().apply(None, &text))?.fine("apply").map(drop)
     }
 
-    fn secret(&self, namespace: &str, name: &str, text: &str) -> Outcome {
+    pub fn secret(&self, namespace: &str, name: &str, text: &str) -> Outcome {
         let name = format!("{}/{namespace}/{name}", self.stack().name());
         let body = json!({"Name": name, "SecretString": text, "ClientRequestToken": fresh()});
         self.stack().wait(self.bed.cloud.raw().json("secretsmanager", "secretsmanager.CreateSecret", &body)).map(drop)
     }
 
-    fn observe(&self, environment: &str, revision: &str) -> Outcome {
+    pub fn observe(&self, environment: &str, revision: &str) -> Outcome {
         let object = json!({
             "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
             "metadata": {"name": "cart", "namespace": environment_of(&self.namespace, environment), "generation": 3},
@@ -74,12 +74,12 @@ impl<'a> Pipeline<'a> {
         ["dev", "staging", "prod"].iter().try_for_each(|environment| self.observe(environment, revision))
     }
 
-    fn status(&self) -> Result<Value, Problem> {
+    pub fn status(&self) -> Result<Value, Problem> {
         self.stack().wait(self.stack().api().get(&self.path("")))?.fine("status")
     }
 
     /// Waits until the promotion into an environment is in this phase with this revision.
-    fn becomes(&self, environment: &str, revision: &str, phase: &str) -> Result<Value, Problem> {
+    pub fn becomes(&self, environment: &str, revision: &str, phase: &str) -> Result<Value, Problem> {
         let found = || {
             let status = self.status()?;
             let all = status["environments"].as_array().cloned().unwrap_or_default();
@@ -105,7 +105,7 @@ fn environment_of(namespace: &str, environment: &str) -> String {
     format!("{environment}-{namespace}")
 }
 
-fn environments(namespace: &str, names: &[&str], last: &str) -> String {
+pub fn environments(namespace: &str, names: &[&str], last: &str) -> String {
     let environment = |name: &&str| {
         let more = if names.last() == Some(name) { last } else { "" };
         format!("  - name: {name}\n    targets: [{{namespace: {}}}]\n{more}", environment_of(namespace, name))

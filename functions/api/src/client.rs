@@ -1,0 +1,43 @@
+//! Where a request comes from.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The network address of a client; an extension of its requests. It comes from the context that Lambda gives with the request. Headers
+/// such as `X-Forwarded-For` are the client's own words and are not read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Client(String);
+
+impl Client {
+    /// The client at this address. An IPv6 client counts by its first 64 bits: it can choose the others as it likes.
+    pub fn at(address: &str) -> Self {
+        let Ok(IpAddr::V6(v6)) = address.parse() else { return Self(address.to_owned()) };
+        match v6.to_ipv4_mapped() {
+            Some(v4) => Self(v4.to_string()),
+            None => Self(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).to_string()),
+        }
+    }
+
+    /// What is counted for it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Client;
+
+    #[test]
+    fn who_owns_a_network_is_one_client() {
+        for (address, client) in [
+            ("203.0.113.9", "203.0.113.9"),
+            ("::ffff:203.0.113.9", "203.0.113.9"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2::9", "2001:db8:1:2::"),
+            ("2001:db8:1:3::9", "2001:db8:1:3::"),
+            ("", ""),
+        ] {
+            assert_eq!(Client::at(address).as_str(), client);
+        }
+    }
+}
