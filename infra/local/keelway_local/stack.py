@@ -133,11 +133,11 @@ def _failure(cloudformation, name):
     return "\n".join(lines[:8]) or "  (no resource says why)"
 
 
-def _change_set(cloudformation, name, body, parameters, exists):
+def _change_set(cloudformation, name, url, parameters, exists):
     """Makes the change set; None if there is nothing to change."""
     label = f"keelway-{time.time_ns()}"
     cloudformation.create_change_set(
-        StackName=name, ChangeSetName=label, ChangeSetType="UPDATE" if exists else "CREATE", TemplateBody=body,
+        StackName=name, ChangeSetName=label, ChangeSetType="UPDATE" if exists else "CREATE", TemplateURL=url,
         Capabilities=CAPABILITIES,
         Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in sorted(parameters.items())])
     while True:
@@ -203,7 +203,9 @@ def deploy(state, name, functions, parameters, endpoint=None):
         step.detail = "(change set)"
         stack = _describe(cloudformation, name)
         exists = bool(stack) and stack["StackStatus"] != "REVIEW_IN_PROGRESS"
-        label = _change_set(cloudformation, name, _with_code(template, bucket, keys), values, exists)
+        # From the bucket, as `sam deploy` does it: in a request, a template has at most 51,200 bytes.
+        s3.put_object(Bucket=bucket, Key="template.json", Body=_with_code(template, bucket, keys).encode())
+        label = _change_set(cloudformation, name, f"{endpoint}/{bucket}/template.json", values, exists)
         if label:
             step.detail = "(resources)"
             stack = _execute(cloudformation, name, label)

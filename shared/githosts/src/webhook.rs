@@ -78,6 +78,8 @@ fn about(form: Form, body: &Value) -> Option<WebhookAbout> {
     if matches!(form, Form::GitHub | Form::Gitea) && body.get("pull_request").is_none() {
         return None;
     }
+    // Behind a proxy, a host may take itself for one without TLS.
+    let url = url.strip_prefix("http://").map_or(url.clone(), |rest| format!("https://{rest}"));
     Some(WebhookAbout { repository: Repository::parse(form, &url).ok()?, number: number.as_u64()? })
 }
 
