@@ -3,6 +3,7 @@
 use crate::api::Server;
 use crate::stand::{PROD, Stand, definition, in_prod, runs, target};
 use keelway_domain::time::Span;
+use keelway_world::core::{Fault, Method};
 
 #[tokio::test]
 async fn of_two_ticks_at_once_one_observes() {
@@ -20,20 +21,19 @@ async fn of_two_ticks_at_once_one_observes() {
 }
 
 #[tokio::test]
-async fn who_loses_the_race_for_a_tick_sends_nothing() {
+async fn who_finds_a_cluster_claimed_sends_nothing() {
     let mut stand = Stand::new().await;
     stand.server.kube().runs("dev", "cart", Some("1.0.0"), "True");
     stand.apply("cart", &in_prod(&["dev"])).await;
-    stand.minute().await;
-    stand.pass(Span::seconds(60));
-    // Between this tick's reading and its writing, another one comes.
-    let key = keelway_engine::promotions::keys::observed_cluster(PROD);
-    let store = keelway_world::at_once::AtOnce::new(stand.world.worker(7));
-    let before = keelway_engine::ports::Store::get(&store, &key).await.unwrap().unwrap();
-    assert_eq!(stand.observer.tick().await.unwrap(), 1);
-    let after = keelway_engine::ports::Store::get(&store, &key).await.unwrap().unwrap();
-    assert_eq!(after.version(), before.version() + 1, "its write is conditional on this version");
-    assert_eq!(stand.observer.tick().await.unwrap(), 0);
+    for _ in 0..2 {
+        // Another tick wrote the same after this one had read: the first time there is no item yet, the second time there is one.
+        let twice = |_: usize, method: Method| if method == Method::Write { Fault::Repeated } else { Fault::None };
+        stand.world.core().faults = Some(Box::new(twice));
+        assert_eq!(stand.observer.tick().await.unwrap(), 0);
+        stand.world.core().faults = None;
+        stand.pass(Span::seconds(60));
+    }
+    assert_eq!(stand.tick().await, 1);
 }
 
 #[tokio::test]
