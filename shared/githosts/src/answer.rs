@@ -171,11 +171,13 @@ fn spoken(value: &Value) -> String {
                 return said.join(": ");
             }
             // GitLab names the field: {"base": ["is invalid"]}; GitHub's errors have a field and a code.
-            let said: Vec<String> = object
+            let mut said: Vec<String> = object
                 .iter()
                 .filter(|(key, _)| !key.contains("url"))
                 .map(|(key, value)| format!("{key} {}", spoken(value)))
                 .collect();
+            // Whether the JSON library keeps the members' order depends on what else is built.
+            said.sort();
             said.join(", ")
         }
         _ => String::new(),

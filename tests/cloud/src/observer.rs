@@ -188,7 +188,7 @@ fn lock(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
 }
 
 fn observer_name(stack: &Stack) -> String {
-    format!("{}-observer", stack.name())
+    format!("{}-test-observer", stack.name())
 }
 
 async fn tap_bus(stack: &Stack) -> Result<String, Problem> {

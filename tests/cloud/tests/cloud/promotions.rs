@@ -11,6 +11,9 @@ use keelway_engine::promotions::keys;
 use keelway_githost::{Action, Fault, Form, Host, Method, Options, State, Webhook};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const TOKEN: &str = "t0ken-of-the-cloud-test";
 const WEBHOOK: &str = "s3cret-of-the-webhook";
@@ -23,6 +26,7 @@ pub fn tests() -> Vec<Test<Bed>> {
         Test::new("promotions::a sequence carries out a promotion", by_sequence),
         Test::new("promotions::the bus is told, and observations come over it", by_notification),
         Test::new("promotions::a deleted pipeline is gone", deleted),
+        Test::new("promotions::the observer reads what pipelines name in a registered cluster", observed),
     ]
 }
 
@@ -295,4 +299,71 @@ fn deleted(bed: &Bed) -> Outcome {
         || format!("{:?}", state()),
     )?;
     delete(&format!("/v1/githosts/{}", pipeline.namespace))
+}
+
+/// A Kubernetes API with one kind of objects, all of them healthy on one revision. Its address, and the paths that were asked for.
+fn cluster(revision: &'static str) -> Result<(String, Arc<Mutex<Vec<String>>>), Problem> {
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| Problem::of("cluster", error))?;
+    let url = format!("http://{}", listener.local_addr().map_err(|error| Problem::of("cluster", error))?);
+    let asked = Arc::new(Mutex::new(vec![]));
+    let paths = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+            let path = lines.next().and_then(|line| line.split(' ').nth(1).map(str::to_owned)).unwrap_or_default();
+            let authorized = lines.any(|line| line.eq_ignore_ascii_case(&format!("authorization: Bearer {TOKEN}")));
+            let body = match path.rsplit_once('/') {
+                Some((_, "v2")) => json!({
+                    "kind": "APIResourceList", "groupVersion": "helm.toolkit.fluxcd.io/v2",
+                    "resources": [{"name": "helmreleases", "kind": "HelmRelease", "namespaced": true, "verbs": ["get"]}],
+                }),
+                _ => json!({
+                    "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+                    "metadata": {"name": "cart", "namespace": path.split('/').nth(5), "generation": 1},
+                    "status": {"lastAppliedRevision": revision, "observedGeneration": 1,
+                        "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]},
+                }),
+            };
+            let status = if authorized { "200 OK" } else { "401 Unauthorized" };
+            let body = body.to_string();
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            paths.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+            // A client that has gone needs no answer.
+            let _gone = (&stream).write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    Ok((url, asked))
+}
+
+fn observed(bed: &Bed) -> Outcome {
+    let pipeline = Pipeline::new(bed);
+    let (url, asked) = cluster("v7")?;
+    let namespace = &pipeline.namespace;
+    pipeline.secret(namespace, "kube", &json!({ "token": TOKEN }).to_string())?;
+    let text = format!(
+        "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {{name: one, namespace: {namespace}}}\nspec:\n  server: {url}\n  secretRef: {{name: kube}}\n"
+    );
+    pipeline.stack().wait(pipeline.stack().api().apply(None, &text))?.fine("apply the cluster")?;
+    let target = |environment: &str| {
+        format!("  - name: {environment}\n    targets: [{{namespace: {environment}, clusterRef: {{kind: Cluster, name: one}}}}]\n")
+    };
+    pipeline.apply(&format!(
+        "  environments:\n{}{}  promotion:\n    strategy: {{notification: {{}}}}\n",
+        target("dev"),
+        target("staging")
+    ))?;
+    bed.stack.wait(bed.cloud.raw().invoke(&bed.stack.output("ObserverFunctionName"), &json!({})))?;
+    let seen = || Ok((pipeline.status()?["latestRevision"] == "v7").then_some(()));
+    let paths = || asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    until("the revision that the cluster reports", seen, || format!("{:?} {:?}", pipeline.status(), paths()))?;
+    let named = |path: &String| {
+        path.ends_with("/v2") || path.ends_with("/dev/helmreleases/cart") || path.ends_with("/staging/helmreleases/cart")
+    };
+    ensure(paths().iter().all(named), || format!("more was read than pipelines name: {:?}", paths()))?;
+    // Once more on demand.
+    let path = format!("/v1/clusters/{namespace}/one/observe");
+    same("observe", pipeline.stack().wait(pipeline.stack().api().post(&path, &json!({})))?.status, 202)
 }
