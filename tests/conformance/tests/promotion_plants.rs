@@ -8,7 +8,7 @@ use keelway_world::story::Mode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A fault must be found in the first so many seeds, or by a case.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 1000;
 
 /// The first seed, and the first case, that a fault spoils.
 fn found(plant: Plant) -> (Option<String>, Option<String>) {

@@ -140,7 +140,7 @@ impl<'a> Step<'a> {
             let stuck = definition.promotion(environment).is_none()
                 || promotion.is_some_and(|promotion| {
                     matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
-                            || promotion.phase == Phase::Failed && promotion.due.is_none()
+                        || promotion.phase == Phase::Failed && promotion.due.is_none()
                         || promotion.completed
                 });
             (later != Later::Healthy).then_some(!stuck)

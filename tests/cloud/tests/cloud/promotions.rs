@@ -7,6 +7,7 @@ use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem, Stack};
+use keelway_engine::keys as engine_keys;
 use keelway_engine::promotions::keys;
 use keelway_githost::{Action, Fault, Form, Host, Method, Options, State, Webhook};
 use serde_json::{Map, Value, json};
@@ -26,6 +27,7 @@ pub fn tests() -> Vec<Test<Bed>> {
         Test::new("promotions::a sequence carries out a promotion", by_sequence),
         Test::new("promotions::the bus is told, and observations come over it", by_notification),
         Test::new("promotions::a deleted pipeline is gone", deleted),
+        Test::new("promotions::what nobody can handle ends as a dead letter, whichever queue it is in", dead_letters),
         Test::new("promotions::the observer reads what pipelines name in a registered cluster", observed),
     ]
 }
@@ -299,6 +301,29 @@ fn deleted(bed: &Bed) -> Outcome {
         || format!("{:?}", state()),
     )?;
     delete(&format!("/v1/githosts/{}", pipeline.namespace))
+}
+
+fn dead_letters(bed: &Bed) -> Outcome {
+    let stack = &bed.second()?.stack;
+    let send = |queue: &str, body: String| {
+        let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(body);
+        stack.wait(request.send()).map(drop).map_err(|error| Problem::of(queue, format!("{error:?}")))
+    };
+    let queues = ["PromotionsQueueUrl", "AttemptsQueueUrl", "ObserverQueueUrl"];
+    let marks: Vec<String> = queues.iter().map(|_| fresh()).collect();
+    for (queue, mark) in queues.iter().zip(&marks) {
+        send(queue, json!({"keelway": "from-the-future", "mark": mark}).to_string())?;
+        // This one is recorded as invalid, and nothing more.
+        send(queue, format!("no message {mark}"))?;
+    }
+    for mark in &marks {
+        let found = || {
+            let letters = stack.items(engine_keys::DEAD_LETTERS, "")?;
+            Ok(letters.into_iter().any(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str()))).then_some(()))
+        };
+        until("a dead letter", found, || mark.clone())?;
+    }
+    Ok(())
 }
 
 /// A Kubernetes API with one kind of objects, all of them healthy on one revision. Its address, and the paths that were asked for.
