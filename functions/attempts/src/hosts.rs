@@ -51,11 +51,14 @@ pub fn place(task: &Task) -> Option<&PullRequest> {
     }
 }
 
+/// Hosts by the base of their API and the name of their secret, each with the secret it was made with.
+type Made = HashMap<(String, String), (SecretText, Arc<Host>)>;
+
 /// The hosts, each with credentials and connections.
 pub struct Hosts<P> {
     pipelines: Promotions<P>,
     secrets: Remembered<P>,
-    made: Mutex<HashMap<(String, String), (SecretText, Arc<Host>)>>,
+    made: Mutex<Made>,
 }
 
 impl<P: Ports + Secrets> Hosts<P> {
