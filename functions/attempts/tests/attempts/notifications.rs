@@ -14,10 +14,13 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+/// A status, and what `Retry-After` says with it.
+type Answer = (u16, Option<&'static str>);
+
 /// A receiver that answers as told, and remembers what it got.
 #[derive(Clone, Default)]
 struct Receiver {
-    answers: Arc<Mutex<VecDeque<(u16, Option<&'static str>)>>>,
+    answers: Arc<Mutex<VecDeque<Answer>>>,
     got: Arc<Mutex<Vec<(HeaderMap, String)>>>,
 }
 

@@ -326,11 +326,14 @@ fn dead_letters(bed: &Bed) -> Outcome {
     Ok(())
 }
 
+/// What was asked of the cluster.
+type Asked = Arc<Mutex<Vec<String>>>;
+
 /// A Kubernetes API with one kind of objects, all of them healthy on one revision. Its address, and the paths that were asked for.
-fn cluster(revision: &'static str) -> Result<(String, Arc<Mutex<Vec<String>>>), Problem> {
+fn cluster(revision: &'static str) -> Result<(String, Asked), Problem> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| Problem::of("cluster", error))?;
     let url = format!("http://{}", listener.local_addr().map_err(|error| Problem::of("cluster", error))?);
-    let asked = Arc::new(Mutex::new(vec![]));
+    let asked = Asked::default();
     let paths = asked.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
