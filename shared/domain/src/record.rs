@@ -63,6 +63,9 @@ pub struct Draft {
     /// What it answers.
     #[serde(rename = "r", default, skip_serializing_if = "Answers::is_nothing")]
     pub answers: Answers,
+    /// Its context, if it is not that of the record's subject.
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
     /// Which configuration to use.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub git_commit_id: Option<String>,
@@ -162,7 +165,7 @@ impl<S> Record<S> {
             source: draft.source.clone(),
             ty: draft.ty.clone(),
             time: draft.time,
-            context: context.clone(),
+            context: draft.context.as_ref().map_or_else(|| context.clone(), |own| Context::of(own)),
             triggered_id: match &draft.answers {
                 Answers::Nothing => None,
                 Answers::Own => Some(id.uuid().to_string()),

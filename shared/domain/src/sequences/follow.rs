@@ -63,6 +63,7 @@ impl Ended<'_> {
             source: SOURCE.into(),
             time: now,
             answers: Answers::Nothing,
+            context: None,
             git_commit_id: None,
             with_base: true,
             with: vec![],

@@ -138,6 +138,7 @@ fn decided(mut step: Step<'_>, trigger: RecordId, event: &CloudEvent, at: Timest
         source: APPROVAL_SOURCE.into(),
         time: event.time,
         answers: crate::record::Answers::Event(trigger.uuid().to_string()),
+        context: None,
         git_commit_id: step.next.git_commit_id.clone(),
         with_base: false,
         with: vec![],

@@ -1,0 +1,364 @@
+//! The evaluation: compares what is deployed with what should be, and does the next thing.
+
+use super::announce;
+use super::deployment::{Deployment, Status, Why};
+use super::facts::{Applied, Decision, Facts, OFFER_AGAIN, Obeyed, Order, Past, QUIET, QUIET_MOST, Snapshot, Transition};
+use super::resolve::{self, Images, Resolved, causes};
+use super::state::{Config, Settling};
+use crate::deployments::definition::{Concurrency, Definition, Resume};
+use crate::event::Object;
+use crate::ids::RecordId;
+use crate::promotions::{Condition, Note};
+use crate::record::Draft;
+use crate::time::Timestamp;
+
+/// Record numbers go round: a config lives for ever, and a record's place in its life has 12 bits.
+const NUMBERS: u16 = 4000;
+
+/// A decision in the making: the next state and what it owes.
+pub(super) struct Step<'a> {
+    pub next: Config,
+    pub facts: &'a Facts<'a>,
+    before: &'a Config,
+    pub events: Vec<Draft>,
+    pub orders: Vec<Order>,
+    pub snapshots: Vec<Snapshot>,
+    pub past: Vec<Past>,
+    pub rewritten: Option<Definition>,
+    pub obeyed: Option<Obeyed>,
+    wake: Option<Timestamp>,
+}
+
+impl<'a> Step<'a> {
+    pub fn new(x: &'a Config, facts: &'a Facts<'a>) -> Self {
+        Self {
+            next: x.clone(),
+            facts,
+            before: x,
+            events: vec![],
+            orders: vec![],
+            snapshots: vec![],
+            past: vec![],
+            rewritten: None,
+            obeyed: None,
+            wake: None,
+        }
+    }
+
+    /// Evaluates the whole config, and decides.
+    pub fn advance(mut self) -> Decision {
+        match self.facts.applied {
+            None => self.delete(),
+            Some(applied) => {
+                self.next.deleted = false;
+                self.observe(applied);
+                self.live();
+                self.undo(applied);
+                // A rollback has changed the definition; what follows goes by the one that this commit writes.
+                let rewritten = self.rewritten.clone().map(|definition| Applied { definition, request: None, ..applied.after() });
+                let applied = rewritten.as_ref().unwrap_or(applied);
+                self.next.observed = applied.version;
+                self.resume_by_itself(&applied.definition);
+                self.next.condition = self.follow(applied);
+                self.prune(&applied.definition);
+            }
+        }
+        self.offer();
+        self.tell();
+        self.commit()
+    }
+
+    fn commit(mut self) -> Decision {
+        self.next.wake = self.wake;
+        if self.next.wake != self.before.wake {
+            self.next.armed_by = self.facts.cause.id;
+        }
+        if self.next == *self.before && self.events.is_empty() && self.orders.is_empty() {
+            return Decision::Settle;
+        }
+        let says = !self.events.is_empty() || !self.orders.is_empty();
+        let previous = self.before.record;
+        let record = says.then(|| super::Record {
+            events: self.events,
+            sends: self.orders,
+            made_by: self.facts.cause.id,
+            at: self.facts.now,
+            previous: previous.map(|id| (id.number, id.hash.to_string())),
+            ..super::Record::default()
+        });
+        if let Some(record) = &record {
+            let number = previous.map_or(0, |id: RecordId| (id.number + 1) % NUMBERS);
+            self.next.record = Some(record.id(self.next.id(), number));
+        }
+        Decision::Commit(Box::new(Transition {
+            next: self.next,
+            record,
+            snapshots: self.snapshots,
+            past: self.past,
+            rewritten: self.rewritten,
+            obeyed: self.obeyed,
+        }))
+    }
+
+    /// Whether it was known before this decision that the last deployment is to be rolled back.
+    pub fn undone_before(&self) -> bool {
+        self.before.last.as_ref().is_some_and(|last| !last.undo.is_empty())
+    }
+
+    /// Wakes the config at a time, if nothing does so earlier.
+    pub fn wake_at(&mut self, at: Timestamp) {
+        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+    }
+
+    /// The deployment has ended, and with it what it waited for.
+    pub fn forget_wakes(&mut self) {
+        self.wake = None;
+    }
+
+    /// Tells something about the config.
+    pub fn tell_config(&mut self, what: &str, data: Object) {
+        self.events.push(announce::about_config(&self.next, what, data, self.facts.now));
+    }
+
+    /// The config was deleted: what runs is cancelled.
+    fn delete(&mut self) {
+        self.next.deleted = true;
+        self.next.settling = None;
+        self.next.paused = None;
+        self.next.condition = Condition::new("Deleted", "the deployment config was deleted");
+        if let Some(pending) = self.next.pending.take() {
+            self.answer_task(&pending, "aborted", "the deployment config was deleted");
+        }
+        self.cancel("Deleted", "the deployment config was deleted");
+        self.live();
+    }
+
+    /// Takes over what the manifest says about pausing, if it says something else than before.
+    fn observe(&mut self, applied: &Applied) {
+        if applied.definition.paused != self.next.spec_paused {
+            self.next.spec_paused = applied.definition.paused;
+            let note = Note { by: applied.by.clone(), at: self.facts.now, message: "spec.paused".into(), ..Note::default() };
+            if applied.definition.paused { self.pause(note) } else { self.resume() }
+        }
+    }
+
+    /// Deploys nothing new until resumed.
+    pub fn pause(&mut self, note: Note) {
+        if self.next.paused.is_none() {
+            self.next.paused = Some(note);
+            self.tell_config("deploymentconfig.paused", Object::new());
+        }
+    }
+
+    /// Goes on.
+    pub fn resume(&mut self) {
+        if self.next.paused.take().is_some() {
+            self.tell_config("deploymentconfig.resumed", Object::new());
+        }
+    }
+
+    /// Triggers fire again.
+    pub fn resume_triggers(&mut self, why: &str) {
+        if self.next.suspended.take().is_some() {
+            self.tell_config("triggers.resumed", Object::from_iter([("message".into(), why.into())]));
+        }
+    }
+
+    fn resume_by_itself(&mut self, definition: &Definition) {
+        let Some(suspended) = self.next.suspended.as_ref().filter(|_| definition.resume == Resume::OnNewerImage) else { return };
+        let newer = |change: &super::definition::ImageChange| {
+            change.automatic && self.facts.heads.get(&change.from).is_some_and(|head| head.at > suspended.note.at)
+        };
+        if suspended.version > 0 && definition.image_changes().any(newer) {
+            self.resume_triggers("a newer image was pushed");
+        }
+    }
+
+    /// Cuts the version that is wanted, as soon as nothing runs. Returns why nothing more happens, for people.
+    fn follow(&mut self, applied: &Applied) -> Condition {
+        if let Some(paused) = &self.next.paused {
+            let by = if paused.by.is_empty() { String::new() } else { format!(" by {}", paused.by) };
+            self.next.settling = None;
+            return Condition::new("Paused", format!("paused{by}: resume it to deploy again"));
+        }
+        if self.next.in_flight().is_none() {
+            if let Some(pending) = self.next.pending.take() {
+                self.start(pending);
+            } else if let Some(request) = applied.request.as_ref().filter(|request| request.version == self.next.latest + 1) {
+                let which = if self.next.suspended.is_some() { Images::Same } else { Images::Unattended };
+                let resolved = resolve::resolve(&self.next, &applied.definition, self.facts.heads, which);
+                if resolved.unresolved.is_empty() && resolved.blank.is_empty() {
+                    let causes = if request.causes.is_empty() {
+                        vec![Why::Manual { by: applied.by.clone() }]
+                    } else {
+                        request.causes.clone()
+                    };
+                    let deployment = self.cut(&applied.definition, resolved, causes);
+                    self.start(deployment);
+                }
+            }
+        }
+        if self.next.pending.is_some() {
+            return Condition::new("AwaitingCancellation", "the next version waits until the one that runs has ended");
+        }
+        self.follow_triggers(applied)
+    }
+
+    fn follow_triggers(&mut self, applied: &Applied) -> Condition {
+        let definition = &applied.definition;
+        let resolved = resolve::resolve(&self.next, definition, self.facts.heads, Images::Unattended);
+        let first = self.next.latest == 0;
+        if first && definition.triggers.iter().all(|trigger| *trigger == super::definition::Trigger::Manual) {
+            return Condition::new("ManualOnly", "no trigger cuts a version: ask for one");
+        }
+        let causes = causes(&self.next, &resolved, &applied.by, self.facts.heads);
+        let incomplete = incomplete(&resolved);
+        if causes.is_empty() && (incomplete.is_none() || !first) {
+            self.next.settling = None;
+            return incomplete.unwrap_or_default();
+        }
+        if let Some(suspended) = &mut self.next.suspended {
+            self.next.settling = None;
+            let (by, template) = (suspended.note.by.clone(), resolved.content.template);
+            if suspended.suppressed != template {
+                suspended.suppressed = template;
+                let causes = serde_json::to_value(&causes).unwrap_or_default();
+                self.tell_config("trigger.suppressed", Object::from_iter([("causes".into(), causes)]));
+            }
+            let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
+            return Condition::new(
+                "TriggersSuspended",
+                format!("triggers are suspended{by}: a change waits until they are resumed"),
+            );
+        }
+        if let Some(incomplete) = incomplete {
+            self.next.settling = None;
+            if self.next.condition != incomplete {
+                let data = Object::from_iter([("message".into(), incomplete.message.as_str().into())]);
+                self.tell_config("trigger.unresolved", data);
+            }
+            return incomplete;
+        }
+        self.settle_down(definition, resolved, causes)
+    }
+
+    /// Cuts a version when the change is a moment old, so that changes of the configuration and of an image become one.
+    fn settle_down(&mut self, definition: &Definition, resolved: Resolved, causes: Vec<Why>) -> Condition {
+        let now = self.facts.now;
+        let settling = match self.next.settling.take() {
+            Some(settling) if settling.template == resolved.content.template => settling,
+            other => {
+                let since = other.as_ref().map_or(now, |other| other.since);
+                let due = (now + QUIET).min(since + QUIET_MOST).max(now);
+                let earlier = other.map(|other| other.causes).unwrap_or_default();
+                Settling { template: resolved.content.template, since, due, causes: merged(earlier, causes) }
+            }
+        };
+        if settling.due > now {
+            self.wake_at(settling.due);
+            self.next.settling = Some(settling);
+            return Condition::new("Settling", "a change is about to become a version");
+        }
+        if self.next.in_flight().is_none() {
+            let deployment = self.cut(definition, resolved, settling.causes);
+            self.start(deployment);
+            return Condition::default();
+        }
+        self.next.settling = Some(settling);
+        if definition.concurrency == Concurrency::Supersede {
+            self.supersede();
+            // Nobody had claimed it: it has ended already.
+            if self.next.in_flight().is_none() {
+                let causes = self.next.settling.take().map(|settling| settling.causes).unwrap_or_default();
+                let deployment = self.cut(definition, resolved, causes);
+                self.start(deployment);
+                return Condition::default();
+            }
+        }
+        Condition::new("AwaitingCancellation", "the next version waits until the one that runs has ended")
+    }
+
+    /// Orders that a deployer is started, if Keelway does so and nobody has claimed the work.
+    fn offer(&mut self) {
+        let now = self.facts.now;
+        let paused = self.next.paused.is_some();
+        let Some(last) =
+            self.next.last.as_mut().filter(|last| last.content.starts && last.cancel.is_none() && last.report.is_none())
+        else {
+            return;
+        };
+        let unclaimed = last.status == Status::New && !paused;
+        if !unclaimed {
+            return;
+        }
+        if last.offered.is_none_or(|offered| offered + OFFER_AGAIN <= now) {
+            last.offered = Some(now);
+            self.orders.push(Order::Start { n: last.n, attempt: last.attempt, at: now });
+        }
+        if let Some(again) = last.offered.map(|offered| offered + OFFER_AGAIN) {
+            self.wake_at(again);
+        }
+    }
+
+    /// Publishes each status once.
+    fn tell(&mut self) {
+        let Some(mut last) = self.next.last.take() else { return };
+        let now = self.facts.now;
+        let reached = |status: Status, last: &Deployment| match status {
+            Status::New => true,
+            Status::Pending => last.claim.is_some(),
+            Status::Running => last.claim.as_ref().is_some_and(|claim| claim.running.is_some()),
+            Status::Complete | Status::Failed => last.status == status,
+        };
+        let told = last.told;
+        for status in [Status::New, Status::Pending, Status::Running, Status::Complete, Status::Failed] {
+            if told & status.bit() != 0 || !reached(status, &last) {
+                continue;
+            }
+            last.told |= status.bit();
+            let shown = Deployment { status, ..last.clone() };
+            match status {
+                Status::New => {
+                    let what = if last.attempt == 1 { "created" } else { "retried" };
+                    self.events.push(announce::about(&self.next, &shown, what, now));
+                    self.events.push(announce::offer(&self.next, &shown, now));
+                    self.events.push(announce::observed(&self.next, &shown, now));
+                }
+                Status::Pending => self.events.push(announce::about(&self.next, &shown, "pending", now)),
+                Status::Running => self.events.push(announce::about(&self.next, &shown, "running", now)),
+                Status::Complete => self.events.push(announce::about(&self.next, &shown, "complete", now)),
+                Status::Failed => self.events.push(announce::about(&self.next, &shown, "failed", now)),
+            }
+            if status.is_final() {
+                self.events.push(announce::observed(&self.next, &shown, now));
+            }
+        }
+        self.next.last = Some(last);
+    }
+}
+
+/// Why a definition cannot be deployed yet.
+pub(super) fn incomplete(resolved: &Resolved) -> Option<Condition> {
+    let list = |names: Vec<String>| names.join(", ");
+    if !resolved.unresolved.is_empty() {
+        let tags = list(resolved.unresolved.iter().map(ToString::to_string).collect());
+        let remedy = "push an image, or apply an ArtifactSource that tells where it comes from";
+        return Some(Condition::new("Unresolved", format!("no image recorded for {tags}: {remedy}")));
+    }
+    (!resolved.blank.is_empty())
+        .then(|| Condition::new("Unresolved", format!("no image is named for container {}", list(resolved.blank.clone()))))
+}
+
+/// All causes, each once; of a tag that moved several times, the last move.
+fn merged(mut all: Vec<Why>, more: Vec<Why>) -> Vec<Why> {
+    let tag = |why: &Why| match why {
+        Why::ImageChange { from, .. } => Some(from.clone()),
+        _ => None,
+    };
+    for why in more {
+        all.retain(|known| *known != why && (tag(known).is_none() || tag(known) != tag(&why)));
+        all.push(why);
+    }
+    all.truncate(super::MAX_CAUSES);
+    all
+}

@@ -1,0 +1,259 @@
+//! What people and tools ask of a deployment config.
+
+use super::advance::{Step, incomplete};
+use super::announce;
+use super::definition::Concurrency;
+use super::deployment::{Deployment, Progress, Status, Task, Why};
+use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
+use super::resolve::{Images, causes, resolve};
+use super::state::{Config, MAX_OBEYED, Pin, Suspension};
+use super::template::containers;
+use crate::event::Object;
+use crate::promotions::Note;
+
+/// Decides what a command does.
+pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
+    let Some(applied) = facts.applied else {
+        return Decision::Refused(Refused::Unknown(format!("there is no deployment config {} in {}", x.name, x.namespace)));
+    };
+    if note.id != 0 && x.obeyed.contains(&note.id) {
+        return Decision::Settle;
+    }
+    let mut step = Step::new(x, facts);
+    let done = match command {
+        Command::Latest(latest) => step.latest(applied, latest, note),
+        Command::Cancel => step.cancel_by_hand(note),
+        Command::Retry => step.retry(),
+        Command::Pause => {
+            step.pause(note.clone());
+            Ok(())
+        }
+        Command::Resume => {
+            step.resume();
+            Ok(())
+        }
+        Command::Rollback(back) => step.roll_back(applied, back, note),
+        Command::SuspendTriggers => {
+            step.suspend(note.clone(), 0);
+            Ok(())
+        }
+        Command::ResumeTriggers => {
+            step.resume_triggers(&said(note));
+            Ok(())
+        }
+        Command::Proceed => step.proceed(),
+    };
+    let refused = match done {
+        Ok(()) => None,
+        Err(refused) => match task_of(command) {
+            // Nobody waits for an answer but the sequence: it gets one.
+            Some(task) => {
+                step = Step::new(x, facts);
+                let (Refused::Unknown(why) | Refused::Conflict(why) | Refused::Nothing(why)) = refused;
+                step.events.push(announce::task(x, task, Some(("fail", &why)), None, facts.now));
+                None
+            }
+            None => Some(refused),
+        },
+    };
+    if let Some(refused) = refused {
+        return Decision::Refused(refused);
+    }
+    remember(&mut step.next.obeyed, note.id);
+    let made = |d: &Deployment| (d.n > x.latest).then_some(d.n);
+    let version = step.next.pending.as_ref().and_then(made).or(step.next.last.as_ref().and_then(made));
+    step.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now, version });
+    step.advance()
+}
+
+fn task_of(command: &Command) -> Option<&Task> {
+    match command {
+        Command::Latest(latest) => latest.task.as_ref(),
+        Command::Rollback(back) => back.task.as_ref(),
+        _ => None,
+    }
+}
+
+fn remember(obeyed: &mut Vec<u64>, id: u64) {
+    if id != 0 {
+        obeyed.push(id);
+        let too_many = obeyed.len().saturating_sub(MAX_OBEYED);
+        obeyed.drain(..too_many);
+    }
+}
+
+/// ` by ann: reason`, as far as it is known.
+pub(super) fn said(note: &Note) -> String {
+    let by = if note.by.is_empty() { String::new() } else { format!("by {}", note.by) };
+    match (by.is_empty(), note.message.is_empty()) {
+        (_, true) => by,
+        (true, false) => note.message.clone(),
+        (false, false) => format!("{by}: {}", note.message),
+    }
+}
+
+fn conflict(message: String) -> Result<(), Refused> {
+    Err(Refused::Conflict(message))
+}
+
+impl Step<'_> {
+    /// Cuts a new version.
+    fn latest(&mut self, applied: &Applied, latest: &Latest, note: &Note) -> Result<(), Refused> {
+        let definition = &applied.definition;
+        if latest.resume {
+            self.resume();
+        }
+        if self.next.paused.is_some() {
+            return conflict("cannot deploy a paused deployment config: resume it first, or ask for it with `resume`".into());
+        }
+        if latest.resume_triggers {
+            self.resume_triggers(&said(note));
+        }
+        let container = containers(&definition.template).next().map(|(name, image)| (name.to_owned(), image.trim().to_owned()));
+        if let Some((name, was)) = container.filter(|_| !latest.image.is_empty()) {
+            self.next.pins.insert(name, Pin { was, image: latest.image.clone() });
+        }
+        // An image that is named wins over what its tag points to.
+        let which = if latest.again || !latest.image.is_empty() { Images::Same } else { Images::Newest };
+        let mut resolved = resolve(&self.next, definition, self.facts.heads, which);
+        if !latest.image.is_empty() {
+            resolved = self.with_first(resolved, &latest.image);
+        }
+        if let Some(incomplete) = incomplete(&resolved) {
+            return conflict(format!(
+                "cannot trigger a deployment for {:?} because it contains unresolved images: {}",
+                self.next.name, incomplete.message
+            ));
+        }
+        let changed = causes(&self.next, &resolved, &note.by, self.facts.heads);
+        if latest.if_changed && changed.is_empty() {
+            return Err(Refused::Nothing(format!(
+                "deployment config {:?} cannot be instantiated: nothing has changed",
+                self.next.name
+            )));
+        }
+        self.make_way(definition.concurrency, latest.supersede, latest.task.is_some())?;
+        let causes = if latest.if_changed { changed } else { vec![Why::Manual { by: note.by.clone() }] };
+        let mut deployment = self.cut(definition, resolved, causes);
+        deployment.task = latest.task.clone();
+        self.enqueue(deployment);
+        Ok(())
+    }
+
+    /// The same with another image in the first container.
+    fn with_first(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
+        let first = containers(&resolved.definition.template).next().map(|(name, _)| name.to_owned());
+        if let Some(first) = first {
+            let mut images = resolved.content.images.clone();
+            images.insert(first, image.to_owned());
+            let template = super::template::with_images(&resolved.definition.template, &images);
+            let definition = super::definition::Definition { template, triggers: vec![], ..resolved.definition.clone() };
+            let content = resolve(&self.next, &definition, self.facts.heads, Images::Same).content;
+            resolved.definition.template = definition.template;
+            resolved.content = content;
+        }
+        resolved
+    }
+
+    /// What runs is cancelled if that was asked for. A sequence does as the config says: it waits, or supersedes.
+    fn make_way(&mut self, concurrency: Concurrency, supersede: bool, task: bool) -> Result<(), Refused> {
+        let Some(d) = self.next.in_flight().filter(|d| d.report.is_none()) else { return Ok(()) };
+        if supersede || task && concurrency == Concurrency::Supersede {
+            self.supersede();
+        } else if !task {
+            return conflict(format!(
+                "#{} is already in progress ({}). Wait until it has ended, cancel it, or ask for it with `supersede`",
+                d.n, d.status
+            ));
+        }
+        Ok(())
+    }
+
+    fn cancel_by_hand(&mut self, note: &Note) -> Result<(), Refused> {
+        let (namespace, name) = (self.next.namespace.clone(), self.next.name.clone());
+        if self.next.paused.is_some() {
+            return conflict(format!("unable to cancel paused deployment {namespace}/{name}: resume it first"));
+        }
+        let waited = self.next.pending.take();
+        if let Some(waited) = &waited {
+            self.answer_task(waited, "aborted", "cancelled by the user");
+        }
+        let Some(last) = &self.next.last else {
+            return conflict(format!("there have been no deployments of {namespace}/{name}"));
+        };
+        if last.status.is_final() && waited.is_none() {
+            return Err(Refused::Nothing(format!(
+                "No rollout is in progress (latest rollout #{} {} {} ago)",
+                last.n,
+                last.status,
+                self.facts.now - last.ended.unwrap_or(last.since)
+            )));
+        }
+        let by = said(note);
+        self.cancel("Cancelled", &format!("cancelled by the user{}{by}", if by.is_empty() { "" } else { ", " }));
+        Ok(())
+    }
+
+    /// Starts the latest version again.
+    fn retry(&mut self) -> Result<(), Refused> {
+        let name = self.next.name.clone();
+        if self.next.paused.is_some() {
+            return conflict(format!("unable to retry paused deployment config {name:?}: resume it first"));
+        }
+        let now = self.facts.now;
+        let Some(d) = &mut self.next.last else { return conflict(format!("no rollouts found for {name:?}: deploy it first")) };
+        match d.status {
+            Status::Failed => {}
+            Status::Complete => {
+                return conflict(format!(
+                    "rollout #{} is {}; only failed deployments can be retried. Ask for the latest version to deploy it again",
+                    d.n, d.status
+                ));
+            }
+            _ => {
+                return conflict(format!(
+                    "rollout #{} is {}; only failed deployments can be retried. Cancel it first",
+                    d.n, d.status
+                ));
+            }
+        }
+        d.status = Status::New;
+        d.attempt += 1;
+        d.reason = String::new();
+        d.message = super::resolve::message(&d.causes);
+        d.since = now;
+        d.due = (d.limits.start.0 > 0).then(|| now + d.limits.start);
+        (d.held, d.offered, d.claim, d.report, d.cancel, d.ended) = (None, None, None, None, None, None);
+        (d.told, d.proceeds, d.undo) = (0, 0, String::new());
+        // Targets that are complete stay so: the next attempt repeats the others.
+        let complete = |_: &String, at: &mut super::TargetProgress| at.status == Status::Complete;
+        d.progress.targets.retain(complete);
+        d.progress = Progress { targets: std::mem::take(&mut d.progress.targets), ..Progress::default() };
+        // The sequence has its answer.
+        d.task = None;
+        self.next.settling = None;
+        Ok(())
+    }
+
+    /// No trigger fires until they are resumed. `version`: of the rollback that suspends them.
+    pub fn suspend(&mut self, note: Note, version: u64) {
+        let fresh = self.next.suspended.is_none();
+        let suspended = self.next.suspended.get_or_insert(Suspension { note, version, suppressed: 0 });
+        suspended.version = suspended.version.max(version);
+        let message = said(&suspended.note);
+        if fresh {
+            self.tell_config("triggers.suspended", Object::from_iter([("message".into(), message.into())]));
+        }
+    }
+
+    fn proceed(&mut self) -> Result<(), Refused> {
+        let name = self.next.name.clone();
+        match self.next.last.as_mut().filter(|d| !d.status.is_final()) {
+            Some(d) => {
+                d.proceeds += 1;
+                Ok(())
+            }
+            None => conflict(format!("no deployment of {name} is on its way")),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How a version is cut, started, superseded and pruned.
+
+use super::advance::Step;
+use super::announce;
+use super::definition::Definition;
+use super::deployment::{Deployment, Progress, Status, TimeLimits, Why};
+use super::facts::Snapshot;
+use super::resolve::{Resolved, message};
+use super::state::Pin;
+use super::template::images;
+
+impl Step<'_> {
+    /// Makes the next version: its number, and the snapshot of what it deploys. `stated`: the definition as it is applied.
+    pub fn cut(&mut self, stated: &Definition, resolved: Resolved, causes: Vec<Why>) -> Deployment {
+        let now = self.facts.now;
+        let Resolved { definition, content, .. } = resolved;
+        // What triggers resolved stays, unless the manifest says something else, or the tag is followed.
+        let says = images(&stated.template);
+        let owned = stated.image_changes().flat_map(|change| &change.containers);
+        let pins = owned.filter_map(|name| {
+            let (was, image) = (says.get(name)?.clone(), content.images.get(name)?.clone());
+            Some((name.clone(), Pin { was, image }))
+        });
+        self.next.pins = pins.collect();
+        let limits = TimeLimits { start: definition.strategy.timeout, run: definition.strategy.deadline };
+        let n = self.next.latest + 1;
+        let snapshot = Snapshot { definition, n, causes: causes.clone(), at: now };
+        let hash = snapshot.hash();
+        self.snapshots.push(snapshot);
+        self.next.settling = None;
+        Deployment {
+            n,
+            snapshot: hash,
+            status: Status::New,
+            attempt: 1,
+            content,
+            message: message(&causes),
+            causes,
+            reason: String::new(),
+            since: now,
+            limits,
+            due: None,
+            held: None,
+            offered: None,
+            claim: None,
+            report: None,
+            cancel: None,
+            progress: Progress::default(),
+            told: 0,
+            proceeds: 0,
+            undo: String::new(),
+            ended: None,
+            rollback: None,
+            task: None,
+        }
+    }
+
+    /// Starts a version; nothing else runs.
+    pub fn start(&mut self, mut deployment: Deployment) {
+        let now = self.facts.now;
+        deployment.since = now;
+        deployment.due = (deployment.limits.start.0 > 0).then(|| now + deployment.limits.start);
+        if let Some(due) = deployment.due {
+            self.wake_at(due);
+        }
+        if let Some(task) = &deployment.task {
+            self.events.push(announce::task(&self.next, task, None, Some(&deployment), now));
+        }
+        self.next.latest = deployment.n;
+        self.next.last = Some(deployment);
+        self.live();
+    }
+
+    /// Has a version follow what runs, or starts it if nothing does. One that waited is given up.
+    pub fn enqueue(&mut self, deployment: Deployment) {
+        if let Some(waited) = self.next.pending.take() {
+            self.answer_task(&waited, "aborted", "a newer version was asked for");
+        }
+        if self.next.in_flight().is_none() && self.next.paused.is_none() {
+            self.start(deployment);
+        } else {
+            self.next.pending = Some(deployment);
+        }
+    }
+
+    /// Ends what runs, because a newer version is to be deployed.
+    pub fn supersede(&mut self) {
+        self.cancel("Superseded", "newer deployment was found running");
+        self.live();
+    }
+
+    /// Forgets versions below the active one that are more than the config keeps.
+    pub fn prune(&mut self, definition: &Definition) {
+        let Some(limit) = definition.history else { return };
+        let Some(base) = self.next.active.as_ref().map(|active| active.n).or(self.next.last.as_ref().map(|last| last.n)) else {
+            return;
+        };
+        let oldest = base.saturating_sub(u64::from(limit)).max(self.next.oldest);
+        self.next.oldest = oldest;
+        self.next.previous = self.next.previous.take().filter(|previous| previous.n >= oldest);
+    }
+}

@@ -1,0 +1,32 @@
+//! The entry point: decides what an input does to a deployment config.
+
+use super::advance::Step;
+use super::commands;
+use super::facts::{Applied, Command, Decision, Facts, Input};
+use super::state::Config;
+
+/// Decides what an input does to a config. Pure and total. Every input ends with an evaluation of the whole config.
+pub fn decide(x: &Config, input: Input<'_>, facts: &Facts<'_>) -> Decision {
+    match input {
+        Input::Evaluate => Step::new(x, facts).advance(),
+        // Replaced, or early: in either case what is owed is armed when the message settles.
+        Input::Wake(at) if x.wake != Some(at) || facts.now < at => Decision::Settle,
+        Input::Wake(_) => Step::new(x, facts).advance(),
+        Input::Alarm(name, on) => {
+            let mut step = Step::new(x, facts);
+            step.alarm(name, on);
+            step.advance()
+        }
+        Input::Command(command, note) => commands::obey(x, command, note, facts),
+    }
+}
+
+/// The version whose snapshot the decision needs, if any: the one that a rollback goes back to.
+pub fn target(x: &Config, input: Input<'_>, applied: Option<&Applied>) -> Option<u64> {
+    let complete = || x.active.as_ref().filter(|active| active.n < x.latest).or(x.previous.as_ref()).map(|version| version.n);
+    match input {
+        Input::Command(Command::Rollback(back), _) => back.release.or_else(complete),
+        _ if applied.is_some() && x.last.as_ref().is_some_and(|last| !last.undo.is_empty()) => complete(),
+        _ => None,
+    }
+}

@@ -1,0 +1,325 @@
+//! A numbered version of a config: what it deploys, why it was cut, and how its deployment goes.
+
+use super::definition::ImageTag;
+use super::template::Images;
+use crate::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// At most this many causes of one version are kept; the oldest are.
+pub const MAX_CAUSES: usize = 20;
+/// The last so many bytes of a deployer's log are kept.
+pub const MAX_TAIL: usize = 2048;
+
+/// A numbered version of a config, and how its deployment goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deployment {
+    /// Its number.
+    #[serde(rename = "n")]
+    pub n: u64,
+    /// The hash of its snapshot, and a part of the snapshot's key.
+    #[serde(rename = "h")]
+    pub snapshot: u64,
+    /// Where it is in its life.
+    #[serde(rename = "s")]
+    pub status: Status,
+    /// How often it was started: 1, and one more for each retry.
+    #[serde(rename = "a")]
+    pub attempt: u32,
+    /// What it deploys.
+    #[serde(rename = "f")]
+    pub content: Content,
+    /// Why it was cut.
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Why>,
+    /// The causes, or what became of it, in a few words.
+    #[serde(rename = "m", default)]
+    pub message: String,
+    /// A word for machines: why it failed.
+    #[serde(rename = "r", default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// When it was cut.
+    #[serde(rename = "t")]
+    pub since: Timestamp,
+    /// How long nobody may claim it, and the one who has may take.
+    #[serde(rename = "l")]
+    pub limits: TimeLimits,
+    /// Until then somebody must claim it; afterwards: until then it must have ended. Moves while it is paused.
+    #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Timestamp>,
+    /// Since when the clock of `due` has been stopped.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Timestamp>,
+    /// When the deployer that Keelway starts was last told.
+    #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Timestamp>,
+    /// Who carries it out.
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    /// How the deployer said that it ended.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
+    /// It is to stop.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<Cancel>,
+    /// How far it is.
+    #[serde(rename = "g", default)]
+    pub progress: Progress,
+    /// The statuses that were published, one bit each.
+    #[serde(rename = "b", default)]
+    pub told: u8,
+    /// How often a canary that holds was told to go on.
+    #[serde(rename = "pr", default)]
+    pub proceeds: u32,
+    /// It failed, or its alarm went off, and Keelway is to roll it back.
+    #[serde(rename = "un", default, skip_serializing_if = "String::is_empty")]
+    pub undo: String,
+    /// When it ended.
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// The rollback it carries out.
+    #[serde(rename = "rb", default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<Rollback>,
+    /// The task of a sequence that it answers.
+    #[serde(rename = "tk", default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
+}
+
+/// What a version deploys, as far as it decides about the next one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// The hash of the template with its images.
+    #[serde(rename = "h")]
+    pub template: u64,
+    /// The images by container.
+    #[serde(rename = "i", default)]
+    pub images: Images,
+    /// The image whose digest is the version's revision to pipelines.
+    #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
+    /// Whether Keelway starts the deployer.
+    #[serde(rename = "s", default)]
+    pub starts: bool,
+}
+
+/// How long a deployment may wait, and run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeLimits {
+    /// Unclaimed. Zero: for ever.
+    #[serde(rename = "s")]
+    pub start: Span,
+    /// Claimed.
+    #[serde(rename = "r")]
+    pub run: Span,
+}
+
+/// Where a deployment is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Status {
+    /// Nobody has claimed it.
+    New,
+    /// A deployer has claimed it, or it is known that none will.
+    Pending,
+    /// The deployer is at work.
+    Running,
+    /// The deployer said that it succeeded.
+    Complete,
+    /// It did not succeed. It may be retried.
+    Failed,
+}
+
+impl Status {
+    /// Whether the deployment has ended.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Complete | Self::Failed)
+    }
+
+    /// Whether one status may follow another. A retry, from `Failed` to `New`, is the one exception.
+    pub fn leads_to(self, next: Self) -> bool {
+        match self {
+            Self::New => next != Self::New,
+            Self::Pending => matches!(next, Self::Running | Self::Complete | Self::Failed),
+            Self::Running => matches!(next, Self::Complete | Self::Failed),
+            Self::Complete | Self::Failed => false,
+        }
+    }
+
+    /// Its bit in [`Deployment::told`].
+    pub(super) fn bit(self) -> u8 {
+        1 << (self as u8)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// Why a version was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum Why {
+    /// The template changed.
+    #[serde(rename = "ConfigChange")]
+    ConfigChange {
+        /// Who applied it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
+    /// A tag points to another image.
+    #[serde(rename = "ImageChange")]
+    ImageChange {
+        /// The tag.
+        from: ImageTag,
+        /// The image.
+        image: String,
+        /// When it was pushed.
+        at: Timestamp,
+    },
+    /// Somebody asked for it.
+    #[serde(rename = "Manual")]
+    Manual {
+        /// Who.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+    },
+    /// It is a rollback.
+    #[serde(rename = "Rollback")]
+    Rollback {
+        /// To which version.
+        release: u64,
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        notes: String,
+    },
+    /// Keelway rolls back by itself.
+    #[serde(rename = "AutoRollback")]
+    AutoRollback {
+        /// The version that failed.
+        of: u64,
+        /// To which version.
+        release: u64,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Who carries an attempt out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who, as it calls itself.
+    #[serde(rename = "b", default)]
+    pub by: String,
+    /// Identifies the claim: the same one again gets the same work.
+    #[serde(rename = "i")]
+    pub id: u64,
+    /// The SHA-256 of the attempt's token, in hexadecimal.
+    #[serde(rename = "k")]
+    pub token: String,
+    /// When it claimed.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+    /// Until then it must be heard of again.
+    #[serde(rename = "u")]
+    pub lease: Timestamp,
+    /// When it was first said to run.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<Timestamp>,
+}
+
+/// How a deployer said that it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its exit code; absent: it has none, because it never ran.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i64>,
+    /// What it says.
+    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// When it was accepted.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
+/// Why a deployment is to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancel {
+    /// A word for machines: `Cancelled`, `Superseded`, `DeadlineExceeded`, `Alarm`, `Deleted`.
+    #[serde(rename = "r")]
+    pub reason: String,
+    /// A sentence for people.
+    #[serde(rename = "m")]
+    pub message: String,
+    /// When it was said.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+    /// Until then the deployer must have ended.
+    #[serde(rename = "u")]
+    pub due: Timestamp,
+}
+
+/// How far a deployment is, as the deployer says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// A sentence for people.
+    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// By target.
+    #[serde(rename = "t", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, TargetProgress>,
+    /// The end of its log.
+    #[serde(rename = "l", default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+    /// What the deployer wants to be told if it, or another one, goes on with this attempt.
+    #[serde(rename = "c", default, skip_serializing_if = "String::is_empty")]
+    pub checkpoint: String,
+    /// Where the whole log is.
+    #[serde(rename = "u", default, skip_serializing_if = "String::is_empty")]
+    pub log: String,
+}
+
+/// How far a deployment is at one of its targets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetProgress {
+    /// Where the target is.
+    #[serde(rename = "s")]
+    pub status: Status,
+    /// A sentence for people.
+    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// The rollback that a version carries out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// To which version.
+    #[serde(rename = "v")]
+    pub release: u64,
+    /// Whether Keelway rolled back by itself.
+    #[serde(rename = "a", default)]
+    pub automatic: bool,
+    /// What configs that are rolled back together have in common.
+    #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+}
+
+/// The task of a sequence that a deployment carries out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The task's name.
+    #[serde(rename = "t")]
+    pub name: String,
+    /// Its context.
+    #[serde(rename = "c")]
+    pub context: String,
+    /// The id of its `.triggered` event.
+    #[serde(rename = "i")]
+    pub triggered: String,
+    /// Its project, stage and service.
+    #[serde(rename = "p")]
+    pub place: [String; 3],
+}

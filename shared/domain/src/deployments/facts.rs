@@ -1,0 +1,324 @@
+//! The inputs and the results of a decision.
+
+use super::definition::Definition;
+use super::deployment::{Deployment, Progress, Task, Why};
+use super::registry::Heads;
+use super::state::Config;
+use crate::cause::Cause;
+use crate::promotions::Note;
+use crate::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A change becomes a version when nothing else has changed for so long, so that a change of the configuration and of an image become one.
+pub const QUIET: Span = Span::seconds(2);
+/// It becomes a version after this time even if more keeps changing.
+pub const QUIET_MOST: Span = Span::seconds(20);
+/// A deployer that Keelway starts is started again after this time, if nobody has claimed the work.
+pub const OFFER_AGAIN: Span = Span::minutes(2);
+/// A deployer that was told to stop has so long to do it.
+pub const STOP: Span = Span::minutes(10);
+/// How long a claim lasts if the deployer says nothing else.
+pub const LEASE: Span = Span::seconds(60);
+/// The longest lease a deployer may ask for.
+pub const LEASE_MOST: Span = Span::minutes(60);
+
+/// A definition in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Applied {
+    /// What it says.
+    #[serde(rename = "d")]
+    pub definition: Definition,
+    /// How often it was changed.
+    #[serde(rename = "v")]
+    pub version: i64,
+    /// Who changed it last.
+    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// The version that whoever wrote it asks for, as the generator does.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
+}
+
+impl Applied {
+    /// The same, changed once more.
+    pub fn after(&self) -> Self {
+        Self { version: self.version + 1, ..self.clone() }
+    }
+}
+
+/// A version that is asked for by writing the config.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Its number: one above the latest, or nothing is asked for.
+    #[serde(rename = "n")]
+    pub version: u64,
+    /// Why.
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Why>,
+}
+
+/// What was deployed as a version. It never changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The definition, with every image resolved.
+    #[serde(rename = "d")]
+    pub definition: Definition,
+    /// The version's number.
+    #[serde(rename = "n")]
+    pub n: u64,
+    /// Why it was cut.
+    #[serde(rename = "c", default)]
+    pub causes: Vec<Why>,
+    /// When.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
+impl Snapshot {
+    /// Its hash, a part of its key.
+    pub fn hash(&self) -> u64 {
+        super::template::hash(&serde_json::to_value(self).unwrap_or_default())
+    }
+}
+
+/// A version that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// As it was last.
+    #[serde(rename = "d")]
+    pub deployment: Deployment,
+    /// When it ended.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
+/// What a deployer says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Call {
+    /// It takes the work.
+    Claim {
+        /// Who.
+        by: String,
+        /// Identifies the claim.
+        id: u64,
+        /// The SHA-256 of the token it gets, in hexadecimal.
+        token: String,
+        /// How long it keeps the work without being heard of.
+        lease: Span,
+    },
+    /// It is still there.
+    Heartbeat {
+        /// The SHA-256 of its token.
+        token: String,
+        /// Whether it is at work, and not only about to be.
+        running: bool,
+        /// As in a claim.
+        lease: Span,
+        /// How far it is.
+        progress: Progress,
+    },
+    /// It has ended.
+    End {
+        /// The SHA-256 of its token.
+        token: String,
+        /// Its exit code; absent: it never ran.
+        exit: Option<i64>,
+        /// What it says.
+        message: String,
+        /// How far it came.
+        progress: Progress,
+    },
+}
+
+/// What a deployer is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// What it is to do.
+    Desired(Desired),
+    /// It said that already, or it no longer counts.
+    Refused(Refused),
+}
+
+/// What a deployer is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Desired {
+    /// Go on.
+    Run,
+    /// Stop where it can go on later.
+    Pause,
+    /// Stop, and end.
+    Cancel,
+}
+
+/// What a person or a tool asks of a config.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Command {
+    /// Cut a new version.
+    Latest(Latest),
+    /// Stop the deployment that is on its way.
+    Cancel,
+    /// Start the latest version again, which failed.
+    Retry,
+    /// Deploy nothing new until resumed.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Cut a version that goes back.
+    Rollback(Back),
+    /// No trigger fires until they are resumed.
+    SuspendTriggers,
+    /// Triggers fire again.
+    ResumeTriggers,
+    /// A canary that holds goes on with its next step.
+    Proceed,
+}
+
+/// How a new version is cut by hand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Latest {
+    /// Images stay as they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+    /// A deployment on its way is cancelled first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub supersede: bool,
+    /// A paused config is resumed first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
+    /// Suspended triggers fire again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume_triggers: bool,
+    /// Only if something changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub if_changed: bool,
+    /// The image of the first container.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image: String,
+    /// The task of a sequence that it carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
+}
+
+/// How a config goes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Back {
+    /// To which version; absent: the newest complete one below the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<u64>,
+    /// Labels, triggers and strategy go back.
+    pub config: bool,
+    /// Template, replicas and selector go back.
+    pub application: bool,
+    /// Also to a version that failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_failed: bool,
+    /// What configs that are rolled back together have in common.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// The task of a sequence that it carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Task>,
+}
+
+/// An input to a config.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// Something it depends on may have changed: the definition, a tag, a report, the time.
+    Evaluate,
+    /// The wake-up armed for this time.
+    Wake(Timestamp),
+    /// An alarm went on (`true`) or off.
+    Alarm(&'a str, bool),
+    /// A person or a tool asks.
+    Command(&'a Command, &'a Note),
+}
+
+/// What a decision reads in addition to the state.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Now.
+    pub now: Timestamp,
+    /// The message at hand.
+    pub cause: Cause,
+    /// The definition in force; none: the config was deleted.
+    pub applied: Option<&'a Applied>,
+    /// What the tags that it watches point to.
+    pub heads: &'a Heads,
+    /// The version to go back to, if the input or the state asks for one and it exists.
+    pub target: Option<&'a (Past, Snapshot)>,
+}
+
+/// What a commit has done by somebody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Order {
+    /// Start a deployer for this attempt, or go on with it.
+    Start {
+        /// The version.
+        n: u64,
+        /// The attempt.
+        attempt: u32,
+        /// When it was ordered: a later order for the same attempt is another one.
+        at: Timestamp,
+    },
+}
+
+/// A command that was obeyed: an entry of the audit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Obeyed {
+    /// What was asked.
+    #[serde(rename = "c")]
+    pub command: Command,
+    /// Who asked, when and why.
+    #[serde(rename = "n")]
+    pub note: Note,
+    /// When it was obeyed.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+    /// The version it led to.
+    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+}
+
+/// The decision about an input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Nothing to decide any more: complete what an earlier delivery of this message began, if there was one.
+    Settle,
+    /// It cannot be obeyed.
+    Refused(Refused),
+    /// The next state.
+    Commit(Box<Transition>),
+}
+
+/// Why a command cannot be obeyed, or a deployer's call does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// It names something that does not exist.
+    Unknown(String),
+    /// It does not fit the present state.
+    Conflict(String),
+    /// There is nothing to do.
+    Nothing(String),
+}
+
+/// A commit: the next state, its record if it publishes or orders something, and what is written with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// The next state.
+    pub next: Config,
+    /// Its record.
+    pub record: Option<super::Record>,
+    /// Snapshots of new versions.
+    pub snapshots: Vec<Snapshot>,
+    /// Attempts that have ended.
+    pub past: Vec<Past>,
+    /// The definition, if a rollback changed it.
+    pub rewritten: Option<Definition>,
+    /// The command that led to it.
+    pub obeyed: Option<Obeyed>,
+}

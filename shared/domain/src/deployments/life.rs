@@ -1,0 +1,245 @@
+//! The life of a deployment: claims, deadlines, cancellation, reports, and what follows from its end.
+
+use super::advance::Step;
+use super::announce;
+use super::deployment::{Cancel, Deployment, Status};
+use super::facts::{Applied, Back, OFFER_AGAIN, Order, Past, STOP};
+use super::state::Version;
+use crate::event::Object;
+use crate::promotions::Note;
+
+impl Step<'_> {
+    /// Looks at the deployment that runs: has it ended, or must it?
+    pub fn live(&mut self) {
+        let now = self.facts.now;
+        let paused = self.next.paused.is_some();
+        let Some(d) = self.next.last.as_mut().filter(|d| !d.status.is_final()) else { return };
+        // While it is paused, its clock stands still.
+        match d.held {
+            None if paused && d.cancel.is_none() => d.held = Some(now),
+            Some(held) if !paused => {
+                d.held = None;
+                d.due = d.due.map(|due| due + (now - held));
+            }
+            _ => {}
+        }
+        if let Some(report) = d.report.clone() {
+            let behind: Vec<&str> =
+                d.progress.targets.iter().filter(|(_, at)| at.status != Status::Complete).map(|(name, _)| name.as_str()).collect();
+            let (reason, message) = match (report.exit, &d.cancel) {
+                (Some(0), _) if behind.is_empty() => return self.complete(),
+                (Some(0), _) => ("TargetsIncomplete", format!("not all targets are complete: {}", behind.join(", "))),
+                (_, Some(cancel)) => (cancel.reason.as_str(), cancel.message.clone()),
+                (Some(code), None) => ("DeployerFailed", format!("the deployer exited with {code}{}", after(&report.message))),
+                (None, None) => ("DeployerFailed", format!("the deployer did not run{}", after(&report.message))),
+            };
+            let reason = reason.to_owned();
+            return self.fail(&reason, &message);
+        }
+        if let Some(cancel) = d.cancel.clone() {
+            if d.claim.is_none() {
+                return self.fail(&cancel.reason, &cancel.message);
+            }
+            if cancel.due <= now {
+                return self.fail(&cancel.reason, &format!("{}; the deployer did not stop in time", cancel.message));
+            }
+            self.wake_at(cancel.due);
+        }
+        self.leases();
+        self.deadlines();
+    }
+
+    /// A deployer that is not heard of any more is gone. One that Keelway runs itself goes on where it was.
+    fn leases(&mut self) {
+        let now = self.facts.now;
+        let Some(d) = self.next.last.as_mut().filter(|d| !d.status.is_final()) else { return };
+        let Some(claim) = &mut d.claim else { return };
+        if claim.lease > now {
+            let lease = claim.lease;
+            return self.wake_at(lease);
+        }
+        if d.content.starts && claim.by == announce::SOURCE && d.cancel.is_none() {
+            claim.lease = now + OFFER_AGAIN;
+            self.orders.push(Order::Start { n: d.n, attempt: d.attempt, at: now });
+            return self.wake_at(now + OFFER_AGAIN);
+        }
+        let (by, cancel) = (claim.by.clone(), d.cancel.clone());
+        match cancel {
+            Some(cancel) => self.fail(&cancel.reason, &cancel.message),
+            None => {
+                self.fail("DeployerLost", &format!("deployer no longer exists: nothing was heard of {by:?} until its lease ended"))
+            }
+        }
+    }
+
+    fn deadlines(&mut self) {
+        let now = self.facts.now;
+        let Some(d) = self.next.last.as_ref().filter(|d| !d.status.is_final() && d.held.is_none() && d.cancel.is_none()) else {
+            return;
+        };
+        let Some(due) = d.due else { return };
+        if due > now {
+            return self.wake_at(due);
+        }
+        if d.claim.is_some() {
+            let message = format!("it ran longer than {}", d.limits.run);
+            self.cancel("DeadlineExceeded", &message);
+            self.wake_at(now + STOP);
+        } else {
+            let message = format!("unable to start deployer: nobody claimed the work within {}", d.limits.start);
+            self.fail("StartTimeout", &message);
+        }
+    }
+
+    /// Has what runs stop.
+    pub fn cancel(&mut self, reason: &str, message: &str) {
+        let now = self.facts.now;
+        let Some(d) = self.next.last.as_mut().filter(|d| !d.status.is_final()) else { return };
+        if d.cancel.is_some() || d.report.is_some() {
+            return;
+        }
+        d.cancel = Some(Cancel { reason: reason.to_owned(), message: message.to_owned(), at: now, due: now + STOP });
+        d.held = None;
+        let d = d.clone();
+        let what = if reason == "Superseded" { "superseded" } else { "cancelling" };
+        let shown = Deployment { reason: reason.to_owned(), message: message.to_owned(), ..d };
+        self.events.push(announce::about(&self.next, &shown, what, now));
+    }
+
+    fn complete(&mut self) {
+        let now = self.facts.now;
+        self.forget_wakes();
+        let Some(d) = self.next.last.as_mut() else { return };
+        d.status = Status::Complete;
+        d.ended = Some(now);
+        d.due = None;
+        // It was too late to stop it.
+        d.cancel = None;
+        let done = d.clone();
+        let version = Version { n: done.n, snapshot: done.snapshot, at: now };
+        self.next.previous = self.next.active.replace(version).or(self.next.previous.take());
+        self.answer_task(&done, "pass", &format!("{} is complete", self.next.version_name(done.n)));
+        self.past.push(Past { deployment: done, at: now });
+    }
+
+    /// The deployment has failed.
+    pub fn fail(&mut self, reason: &str, message: &str) {
+        let now = self.facts.now;
+        let undo = self.undoes(reason);
+        self.forget_wakes();
+        let Some(d) = self.next.last.as_mut() else { return };
+        d.status = Status::Failed;
+        d.reason = reason.to_owned();
+        d.message = message.to_owned();
+        d.ended = Some(now);
+        d.due = None;
+        if undo {
+            d.undo = message.to_owned();
+        }
+        let done = d.clone();
+        let result = if matches!(reason, "Cancelled" | "Superseded" | "Deleted") { "aborted" } else { "fail" };
+        self.answer_task(&done, result, message);
+        self.past.push(Past { deployment: done, at: now });
+        if undo {
+            // The next evaluation reads what to go back to.
+            self.wake_at(now);
+        }
+    }
+
+    /// Whether Keelway rolls back what has just failed: it was at work, it is not a rollback itself, and nobody wanted it to stop.
+    fn undoes(&self, reason: &str) -> bool {
+        let Some(auto) = self.facts.applied.and_then(|applied| applied.definition.auto_rollback.as_ref()) else { return false };
+        let Some(d) = &self.next.last else { return false };
+        let wanted = match reason {
+            "Alarm" => true,
+            "Cancelled" | "Superseded" | "Deleted" | "StartTimeout" => false,
+            _ => auto.on_failure,
+        };
+        let worked = d.claim.is_some();
+        wanted && worked && d.rollback.is_none() && self.next.active.is_some()
+    }
+
+    /// Rolls back what failed, or what set off an alarm, unless something newer follows anyway.
+    pub fn undo(&mut self, applied: &Applied) {
+        let Some(last) = self.next.last.as_ref().filter(|last| !last.undo.is_empty() && last.status.is_final()) else { return };
+        let (of, reason) = (last.n, last.undo.clone());
+        let newer = self.next.pending.is_some() || self.next.settling.is_some();
+        if self.next.paused.is_some() {
+            return;
+        }
+        if !newer {
+            let Some(target) = self.facts.target else {
+                // It was asked for if the state said so before; then it is gone.
+                if self.undone_before() {
+                    return self.forget_undo();
+                }
+                return self.wake_at(self.facts.now);
+            };
+            let back = Back {
+                release: Some(target.1.n),
+                config: false,
+                application: true,
+                allow_failed: false,
+                group: String::new(),
+                task: None,
+            };
+            let note = Note { at: self.facts.now, message: reason.clone(), ..Note::default() };
+            self.forget_undo();
+            return self.go_back(applied, &back, &note, Some((of, reason)));
+        }
+        self.forget_undo();
+    }
+
+    fn forget_undo(&mut self) {
+        if let Some(last) = &mut self.next.last {
+            last.undo = String::new();
+        }
+    }
+
+    /// An alarm went on or off.
+    pub fn alarm(&mut self, name: &str, on: bool) {
+        let Some(auto) = self.facts.applied.and_then(|applied| applied.definition.auto_rollback.clone()) else { return };
+        if !auto.alarms.iter().any(|known| known == name) {
+            return;
+        }
+        let was = self.next.alarms.iter().position(|known| known == name);
+        match (was, on) {
+            (Some(place), false) => drop(self.next.alarms.remove(place)),
+            (None, true) => {
+                self.next.alarms.push(name.to_owned());
+                self.went_on(name, &auto);
+            }
+            _ => {}
+        }
+    }
+
+    fn went_on(&mut self, name: &str, auto: &super::definition::AutoRollback) {
+        let now = self.facts.now;
+        let message = format!("alarm {name} went off");
+        self.tell_config("deployment.alarm", Object::from_iter([("alarm".into(), name.into())]));
+        if self.next.in_flight().is_some() {
+            return self.cancel("Alarm", &message);
+        }
+        let baking = |last: &&mut Deployment| {
+            let ended = last.ended.is_some_and(|ended| now < ended + auto.bake);
+            last.status == Status::Complete && ended && last.rollback.is_none()
+        };
+        if self.next.previous.is_some()
+            && let Some(last) = self.next.last.as_mut().filter(baking)
+        {
+            last.undo = message;
+            self.wake_at(now);
+        }
+    }
+
+    /// Answers the task of a sequence that a version carries out.
+    pub fn answer_task(&mut self, d: &Deployment, result: &str, message: &str) {
+        if let Some(task) = &d.task {
+            self.events.push(announce::task(&self.next, task, Some((result, message)), Some(d), self.facts.now));
+        }
+    }
+}
+
+fn after(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}

@@ -1,0 +1,42 @@
+//! The deployments engine's decisions: (state, input, facts) → next state and what it owes.
+//!
+//! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config against
+//! what is known now (`advance`). What a deployer says is the one exception: [`answer`] decides it without effects, so that whoever
+//! serves the deployer writes it at once, and the evaluation that follows tells what became of it.
+
+pub mod definition;
+pub mod registry;
+pub mod template;
+
+mod advance;
+mod announce;
+mod calls;
+mod commands;
+mod cut;
+mod decide;
+mod deployment;
+mod facts;
+mod life;
+mod resolve;
+mod rollback;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use announce::SOURCE;
+pub use calls::{Answer, answer};
+pub use decide::{decide, target};
+pub use deployment::{
+    Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress, Task, TimeLimits,
+    Why,
+};
+pub use facts::{
+    Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Past,
+    QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, Transition,
+};
+pub use resolve::{Images, Resolved, resolve};
+pub use rollback::candidate;
+pub use state::{Config, MAX_OBEYED, Pin, Settling, Suspension, Version};
+
+/// A transition record of a config; it orders that deployers are started.
+pub type Record = crate::record::Record<Order>;

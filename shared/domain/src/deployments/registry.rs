@@ -1,0 +1,117 @@
+//! Where images come from: artifact sources, and what their tags point to.
+
+use super::definition::ImageTag;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A source of images: binds `<namespace>/<name>` to whoever tells about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactSource {
+    /// Who tells.
+    pub from: Origin,
+    /// Tags that follow the newest image of any tag that matches a pattern, by name: `*` stands for any text, `?` for a character.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Who tells about a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Origin {
+    /// A repository of ECR.
+    Ecr(Repository),
+    /// A signed webhook.
+    Webhook {
+        /// The name of the secret with its key.
+        secret: String,
+    },
+}
+
+/// A repository of ECR.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repository {
+    /// Its account; absent: the installation's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Its region; absent: the installation's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl ArtifactSource {
+    /// The tags that a push of `tag` moves: itself, and those whose pattern it matches.
+    pub fn moved_by(&self, tag: &str) -> Vec<String> {
+        let followed =
+            self.tags.iter().filter(|(name, pattern)| *name != tag && matches(pattern, tag)).map(|(name, _)| name.clone());
+        std::iter::once(tag.to_owned()).chain(followed).collect()
+    }
+}
+
+/// Whether a text matches a pattern: `*` stands for any text, `?` for one character.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            star = Some((p, t));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == text[t]) {
+            (p, t) = (p + 1, t + 1);
+        } else if let Some((back, from)) = star {
+            // The star stands for one character more.
+            star = Some((back, from + 1));
+            (p, t) = (back + 1, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+/// What a tag points to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The image by its digest, as a template names it: `registry/repository@sha256:…`.
+    #[serde(rename = "i")]
+    pub image: String,
+    /// When it was pushed. A push that is older changes nothing.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
+/// What is known about the tags that a config watches.
+pub type Heads = BTreeMap<ImageTag, Head>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, text) in [("v1.*", "v1.2"), ("*", ""), ("v?", "v1"), ("*-rc*", "1.0-rc2"), ("a*b*c", "aXbXbXc"), ("v1", "v1")]
+        {
+            assert!(matches(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("v1.*", "v2.1"), ("v?", "v"), ("v?", "v10"), ("a*b", "abc"), ("", "a"), ("v1", "v1.0")] {
+            assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_made_of_a_text_matches_it(text in "[a-c]{0,12}", cut in 0usize..13) {
+            let at = cut.min(text.len());
+            let (head, tail) = text.split_at(at);
+            let (begins, ends) = (format!("{head}*"), format!("*{tail}"));
+            prop_assert!(matches(&begins, &text) && matches(&ends, &text));
+            prop_assert!(matches(&text, &text));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which images a config deploys: what the manifest says, or what the tags of its triggers point to.
+
+use super::definition::{Definition, ImageChange, ImageTag};
+use super::deployment::{Content, Why};
+use super::registry::Heads;
+use super::state::Config;
+use super::template::{self, containers, with_images};
+
+/// Which images a version gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Images {
+    /// Those of a version that nobody asked for: automatic triggers follow their tags, suspended or not; the others stay.
+    Unattended,
+    /// The newest, whether a trigger is automatic or not.
+    Newest,
+    /// Those of the latest version.
+    Same,
+}
+
+/// A definition with its images.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The definition; its template names the images.
+    pub definition: Definition,
+    /// What decides about the next version.
+    pub content: Content,
+    /// Tags that point to nothing yet.
+    pub unresolved: Vec<ImageTag>,
+    /// Containers without an image.
+    pub blank: Vec<String>,
+}
+
+/// The annotation that names the container whose digest is the version's revision. Default: the first one.
+const REVISION_OF: &str = "keelway.dev/revision-container";
+
+/// Resolves the images of a definition.
+pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images) -> Resolved {
+    let stated = template::images(&definition.template);
+    let mut images = stated.clone();
+    let mut unresolved = vec![];
+    for change in definition.image_changes() {
+        for container in &change.containers {
+            let Some(says) = stated.get(container) else { continue };
+            match image(x, change, (container, says), heads, which) {
+                Some(image) => drop(images.insert(container.clone(), image)),
+                None if unresolved.contains(&change.from) => {}
+                None => unresolved.push(change.from.clone()),
+            }
+        }
+    }
+    let blank = images.iter().filter(|(_, image)| image.is_empty()).map(|(name, _)| name.clone()).collect();
+    let definition = Definition { template: with_images(&definition.template, &images), ..definition.clone() };
+    let first = || containers(&definition.template).next().map(|(name, _)| name.to_owned());
+    let of = definition.annotations.get(REVISION_OF).cloned().or_else(first).unwrap_or_default();
+    let content = Content {
+        template: template::hash(&definition.template),
+        revision: images.get(&of).map(|image| template::digest(image).to_owned()).unwrap_or_default(),
+        images,
+        starts: definition.starts(),
+    };
+    Resolved { definition, content, unresolved, blank }
+}
+
+/// The image of a container that a trigger owns. `None`: its tag points to nothing, and nothing else says which image it is.
+fn image(x: &Config, change: &ImageChange, container: (&str, &str), heads: &Heads, which: Images) -> Option<String> {
+    let (name, says) = container;
+    let head = heads.get(&change.from).map(|head| head.image.clone());
+    let pin = x.pins.get(name).filter(|pin| pin.was == says).map(|pin| pin.image.clone());
+    let stated = (!says.is_empty()).then(|| says.to_owned());
+    match which {
+        Images::Same => pin.or(stated).or(head),
+        Images::Newest => head.or(pin),
+        // The first version waits for every tag; `automatic` governs later changes.
+        Images::Unattended if x.latest == 0 => head,
+        Images::Unattended if change.automatic => head.or(pin),
+        Images::Unattended => pin.or(stated),
+    }
+}
+
+/// What would cause a new version, if this were deployed: nothing, if it is what the latest version deploys.
+pub(super) fn causes(x: &Config, resolved: &Resolved, by: &str, heads: &Heads) -> Vec<Why> {
+    let definition = &resolved.definition;
+    let Some(last) = &x.last else {
+        return first(definition, resolved, by, heads);
+    };
+    let (old, new) = (&last.content.images, &resolved.content.images);
+    if last.content.template == resolved.content.template {
+        return vec![];
+    }
+    let moved = |change: &&ImageChange| {
+        change.containers.iter().any(|name| new.contains_key(name) && old.contains_key(name) && old.get(name) != new.get(name))
+    };
+    let images: Vec<Why> =
+        definition.image_changes().filter(moved).filter_map(|change| image_cause(change, resolved, heads)).collect();
+    // Without what triggers say about images: is it still another template?
+    let same = with_images(&definition.template, old);
+    let owned = |name: &str| definition.image_changes().any(|change| change.containers.iter().any(|container| container == name));
+    let by_hand = new.iter().any(|(name, image)| old.get(name).is_some_and(|old| old != image) && !owned(name));
+    let config = (by_hand || template::hash(&same) != last.content.template) && definition.on_config_change();
+    let config = config.then(|| Why::ConfigChange { by: by.to_owned() });
+    images.into_iter().chain(config).collect()
+}
+
+/// Why the first version is cut.
+fn first(definition: &Definition, resolved: &Resolved, by: &str, heads: &Heads) -> Vec<Why> {
+    let images: Vec<Why> = definition.image_changes().filter_map(|change| image_cause(change, resolved, heads)).collect();
+    if images.is_empty() && definition.on_config_change() { vec![Why::ConfigChange { by: by.to_owned() }] } else { images }
+}
+
+fn image_cause(change: &ImageChange, resolved: &Resolved, heads: &Heads) -> Option<Why> {
+    let image = change.containers.iter().find_map(|name| resolved.content.images.get(name))?.clone();
+    let at = heads.get(&change.from).filter(|head| head.image == image).map(|head| head.at).unwrap_or_default();
+    Some(Why::ImageChange { from: change.from.clone(), image, at })
+}
+
+/// The causes in a few words, as the history shows them.
+pub(super) fn message(causes: &[Why]) -> String {
+    let has = |wanted: fn(&Why) -> bool| causes.iter().any(wanted);
+    let auto = causes.iter().find_map(|why| match why {
+        Why::AutoRollback { release, of, .. } => Some(format!("automatic rollback to #{release}, because #{of} failed")),
+        Why::Rollback { release, notes, .. } if notes.is_empty() => Some(format!("rollback to #{release}")),
+        Why::Rollback { release, notes, .. } => Some(format!("rollback to #{release}: {notes}")),
+        _ => None,
+    });
+    auto.unwrap_or_else(|| {
+        if has(|why| matches!(why, Why::Manual { .. })) {
+            "manual change".into()
+        } else if has(|why| matches!(why, Why::ImageChange { .. })) {
+            "image change".into()
+        } else {
+            "config change".into()
+        }
+    })
+}

@@ -1,0 +1,102 @@
+//! How a config goes back to an earlier version: always by a new version.
+
+use super::advance::Step;
+use super::definition::{Concurrency, Definition};
+use super::deployment::{Rollback, Status, Why};
+use super::facts::{Applied, Back, Refused};
+use super::resolve::{Images, resolve};
+use crate::event::Object;
+use crate::promotions::Note;
+
+/// The definition that a rollback deploys: of the target what the rollback takes back, of the present one everything else.
+///
+/// `application` takes template, replicas and selector back, `config` labels, triggers and strategy. Everything else never goes back.
+pub fn candidate(present: &Definition, target: &Definition, back: &Back) -> Definition {
+    let mut candidate = present.clone();
+    if back.application {
+        candidate.template = target.template.clone();
+        candidate.replicas = target.replicas;
+        candidate.selector = target.selector.clone();
+    }
+    if back.config {
+        candidate.labels = target.labels.clone();
+        candidate.triggers = target.triggers.clone();
+        candidate.strategy = target.strategy.clone();
+    }
+    candidate
+}
+
+fn conflict(message: String) -> Result<(), Refused> {
+    Err(Refused::Conflict(message))
+}
+
+impl Step<'_> {
+    /// Rolls back, because somebody asks for it.
+    pub fn roll_back(&mut self, applied: &Applied, back: &Back, note: &Note) -> Result<(), Refused> {
+        let (name, latest) = (self.next.name.clone(), self.next.latest);
+        if self.next.paused.is_some() {
+            return conflict(format!("cannot rollback a paused deployment config: resume {name} first"));
+        }
+        if !back.config && !back.application {
+            return conflict("nothing would be rolled back: set `config`, `application` or both".into());
+        }
+        match latest {
+            0 => return conflict("cannot rollback an undeployed config".into()),
+            1 => return conflict(format!("no previous deployment exists for {name:?}")),
+            _ => {}
+        }
+        if back.release == Some(latest) {
+            return conflict(format!("version {latest} is already the latest"));
+        }
+        let oldest = self.next.oldest;
+        if let Some(release) = back.release.filter(|release| *release == 0 || *release > latest || *release < oldest) {
+            return Err(Refused::Unknown(format!(
+                "deployment {name}-{release} not found: versions {oldest} to {} are kept",
+                latest - 1
+            )));
+        }
+        let Some((past, _)) = self.facts.target else {
+            return Err(Refused::Unknown(match back.release {
+                Some(release) => format!("deployment {name}-{release} not found: versions {oldest} to {} are kept", latest - 1),
+                None => format!("no complete version of {name} below #{latest} is kept: name the version to go back to"),
+            }));
+        };
+        if past.deployment.status != Status::Complete && !back.allow_failed {
+            return conflict(format!(
+                "version {} is {}: name a complete one, or ask for it with `allowFailed`",
+                past.deployment.n, past.deployment.status
+            ));
+        }
+        // A rollback never waits behind what it replaces.
+        if self.next.in_flight().is_some() && (back.task.is_none() || applied.definition.concurrency == Concurrency::Supersede) {
+            self.supersede();
+        }
+        self.go_back(applied, back, note, None);
+        Ok(())
+    }
+
+    /// Changes the definition, suspends the triggers, and cuts the version. `automatic`: the version that failed, and why.
+    pub fn go_back(&mut self, applied: &Applied, back: &Back, note: &Note, automatic: Option<(u64, String)>) {
+        let Some((past, snapshot)) = self.facts.target else { return };
+        let release = past.deployment.n;
+        // What is deployed now, not what its tags point to by now.
+        let present = resolve(&self.next, &applied.definition, self.facts.heads, Images::Same).definition;
+        let definition = candidate(&present, &snapshot.definition, back);
+        let why = match &automatic {
+            None => Why::Rollback { release, by: note.by.clone(), notes: note.message.clone() },
+            Some((of, reason)) => Why::AutoRollback { of: *of, release, reason: reason.clone() },
+        };
+        self.next.pins.clear();
+        let n = self.next.latest + 1;
+        let reason = format!("rollback to {}", self.next.version_name(release));
+        self.suspend(Note { by: note.by.clone(), at: self.facts.now, message: reason, ..Note::default() }, n);
+        let resolved = resolve(&self.next, &definition, self.facts.heads, Images::Same);
+        let mut deployment = self.cut(&definition, resolved, vec![why]);
+        deployment.rollback = Some(Rollback { release, automatic: automatic.is_some(), group: back.group.clone() });
+        deployment.task = back.task.clone();
+        self.rewritten = Some(definition);
+        let data = Object::from_iter([("release".into(), release.into()), ("version".into(), n.into())]);
+        self.tell_config("rollback.applied", data);
+        self.enqueue(deployment);
+    }
+}

@@ -1,0 +1,50 @@
+//! The containers of a template. A pod template has them in `spec.containers` and `spec.initContainers`, a task definition in
+//! `containerDefinitions`; any other document may have a list `containers`.
+
+use crate::json::canonical;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The images of a template by the name of their container.
+pub type Images = BTreeMap<String, String>;
+
+/// Where containers are.
+const PLACES: [&str; 4] = ["/spec/containers", "/spec/initContainers", "/containerDefinitions", "/containers"];
+
+/// The containers that have a name, in the order of the template.
+pub fn containers(template: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let all = PLACES.iter().filter_map(|place| template.pointer(place)).filter_map(Value::as_array).flatten();
+    all.filter_map(|container| {
+        Some((container.get("name")?.as_str()?, container.get("image").and_then(Value::as_str).unwrap_or("")))
+    })
+}
+
+/// The images of all containers that have a name; a blank one is empty.
+pub fn images(template: &Value) -> Images {
+    containers(template).map(|(name, image)| (name.to_owned(), image.trim().to_owned())).collect()
+}
+
+/// The template with other images; names that it does not have are ignored.
+pub fn with_images(template: &Value, images: &Images) -> Value {
+    let mut template = template.clone();
+    for place in PLACES {
+        let Some(containers) = template.pointer_mut(place).and_then(Value::as_array_mut) else { continue };
+        for container in containers {
+            let image = container.get("name").and_then(Value::as_str).and_then(|name| images.get(name)).cloned();
+            if let (Some(image), Some(container)) = (image, container.as_object_mut()) {
+                container.insert("image".into(), image.into());
+            }
+        }
+    }
+    template
+}
+
+/// The hash of a document; the order of its members does not matter.
+pub fn hash(document: &Value) -> u64 {
+    crate::ids::hash64(&[b"document", canonical(document).as_bytes()])
+}
+
+/// The digest of an image reference: what follows `@`, or the whole reference if it has none.
+pub fn digest(reference: &str) -> &str {
+    reference.rsplit_once('@').map_or(reference, |(_, digest)| digest)
+}

@@ -1,0 +1,210 @@
+//! A config with everything around it, driven by hand.
+
+use crate::cause::Cause;
+use crate::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
+use crate::deployments::registry::{Head, Heads};
+use crate::deployments::{
+    Answer, Applied, Back, Call, Command, Config, Decision, Facts, Input, LEASE, Latest, Past, Progress, Refused, Reply, Snapshot,
+    Transition, answer, decide, target,
+};
+use crate::promotions::Note;
+use crate::time::{Span, Timestamp};
+use serde_json::json;
+
+pub fn tag(name: &str) -> ImageTag {
+    ImageTag { namespace: "default".into(), name: "shop".into(), tag: name.into() }
+}
+
+pub fn on_image(automatic: bool) -> Trigger {
+    Trigger::ImageChange(ImageChange { automatic, from: tag("latest"), containers: vec!["web".into()] })
+}
+
+pub fn definition(triggers: Vec<Trigger>) -> Definition {
+    let strategy = Strategy {
+        kind: StrategyKind::Rolling,
+        timeout: Span::seconds(600),
+        deadline: Span::seconds(21600),
+        custom: None,
+        params: Default::default(),
+        steps: vec![],
+        hooks: Default::default(),
+        labels: Default::default(),
+        annotations: Default::default(),
+        resources: Default::default(),
+    };
+    Definition {
+        labels: Default::default(),
+        annotations: Default::default(),
+        template: json!({"spec": {"containers": [{"name": "web", "image": "shop:latest", "env": "a"}, {"name": "log", "image": "log:1"}]}}),
+        replicas: Some(2),
+        selector: Default::default(),
+        targets: vec![],
+        strategy,
+        triggers,
+        paused: false,
+        history: None,
+        concurrency: Default::default(),
+        resume: Default::default(),
+        auto_rollback: None,
+        deployer: None,
+        other: Default::default(),
+    }
+}
+
+/// Everything that a table would keep.
+pub struct Stand {
+    pub x: Config,
+    pub applied: Option<Applied>,
+    pub heads: Heads,
+    pub now: Timestamp,
+    pub past: Vec<Past>,
+    pub snapshots: Vec<Snapshot>,
+    /// The types of what was published, without their common prefix.
+    pub told: Vec<String>,
+    messages: u64,
+}
+
+impl Stand {
+    pub fn new(definition: Definition) -> Self {
+        let applied = Applied { definition, version: 1, by: "ann".into(), request: None };
+        let now = Timestamp(1_700_000_000_000);
+        let mut stand = Self {
+            x: Config::new("default", "cart", now),
+            applied: Some(applied),
+            heads: Heads::new(),
+            now,
+            past: vec![],
+            snapshots: vec![],
+            told: vec![],
+            messages: 0,
+        };
+        stand.evaluate();
+        stand
+    }
+
+    pub fn give(&mut self, input: Input<'_>) -> Decision {
+        self.messages += 1;
+        let found = target(&self.x, input, self.applied.as_ref()).and_then(|n| {
+            let past = self.past.iter().rev().find(|past| past.deployment.n == n && n >= self.x.oldest)?.clone();
+            let snapshot = self.snapshots.iter().find(|snapshot| snapshot.hash() == past.deployment.snapshot)?.clone();
+            Some((past, snapshot))
+        });
+        let cause = Cause { id: self.messages, sent: self.now, ..Cause::default() };
+        let facts = Facts { now: self.now, cause, applied: self.applied.as_ref(), heads: &self.heads, target: found.as_ref() };
+        let decision = decide(&self.x, input, &facts);
+        if let Decision::Commit(transition) = &decision {
+            self.keep((**transition).clone());
+        }
+        decision
+    }
+
+    fn keep(&mut self, transition: Transition) {
+        self.x = transition.next;
+        self.past.extend(transition.past);
+        self.snapshots.extend(transition.snapshots);
+        if let (Some(applied), Some(definition)) = (&mut self.applied, transition.rewritten) {
+            applied.definition = definition;
+            applied.version += 1;
+        }
+        let events = transition.record.into_iter().flat_map(|record| record.events);
+        self.told.extend(events.map(|event| event.ty.trim_start_matches("dev.keelway.").to_owned()));
+    }
+
+    pub fn evaluate(&mut self) {
+        self.give(Input::Evaluate);
+    }
+
+    /// Lets time pass, and delivers the wake-ups on the way.
+    pub fn pass(&mut self, time: Span) {
+        let end = self.now + time;
+        let mut steps = 0;
+        while let Some(at) = self.x.wake.filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.give(Input::Wake(at));
+            steps += 1;
+            assert!(steps < 10_000, "wake-ups never end: {:?}", self.x);
+        }
+        self.now = end;
+    }
+
+    pub fn settle(&mut self) {
+        self.pass(Span::seconds(3));
+    }
+
+    pub fn push(&mut self, image: &str) {
+        self.now = self.now + Span(1);
+        self.heads.insert(tag("latest"), Head { image: image.into(), at: self.now });
+        self.evaluate();
+    }
+
+    pub fn apply(&mut self, change: impl FnOnce(&mut Definition)) {
+        if let Some(applied) = &mut self.applied {
+            change(&mut applied.definition);
+            applied.version += 1;
+        }
+        self.evaluate();
+    }
+
+    pub fn set_env(&mut self, value: &str) {
+        self.apply(|definition| definition.template["spec"]["containers"][0]["env"] = value.into());
+    }
+
+    pub fn command(&mut self, command: Command) -> Result<(), Refused> {
+        self.messages += 1;
+        let note = Note { by: "bob".into(), at: self.now, id: self.messages, ..Note::default() };
+        match self.give(Input::Command(&command, &note)) {
+            Decision::Refused(refused) => Err(refused),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn latest(&mut self) -> Result<(), Refused> {
+        self.command(Command::Latest(Latest::default()))
+    }
+
+    pub fn back(&mut self, release: Option<u64>) -> Result<(), Refused> {
+        let back = Back { release, config: true, application: true, allow_failed: false, group: String::new(), task: None };
+        self.command(Command::Rollback(back))
+    }
+
+    pub fn call(&mut self, call: Call) -> Reply {
+        let n = self.x.latest;
+        let Answer { reply, next } = answer(&self.x, n, &call, self.now);
+        if let Some(next) = next {
+            self.x = *next;
+        }
+        self.evaluate();
+        reply
+    }
+
+    pub fn claim(&mut self) -> Reply {
+        let n = self.x.last.as_ref().map_or(0, |last| u64::from(last.attempt) + 100 * last.n);
+        self.call(Call::Claim { by: "ci".into(), id: n, token: format!("token {n}"), lease: LEASE })
+    }
+
+    fn token(&self) -> String {
+        self.x.last.as_ref().and_then(|last| last.claim.as_ref()).map(|claim| claim.token.clone()).unwrap_or_default()
+    }
+
+    pub fn beat(&mut self) -> Reply {
+        let token = self.token();
+        self.call(Call::Heartbeat { token, running: true, lease: LEASE, progress: Progress::default() })
+    }
+
+    pub fn end(&mut self, exit: i64) -> Reply {
+        let token = self.token();
+        self.call(Call::End { token, exit: Some(exit), message: String::new(), progress: Progress::default() })
+    }
+
+    /// Carries out the latest version.
+    pub fn deploy(&mut self, exit: i64) {
+        self.settle();
+        self.claim();
+        self.beat();
+        self.end(exit);
+    }
+
+    pub fn image(&self) -> &str {
+        self.x.last.as_ref().map_or("", |last| &last.content.images["web"])
+    }
+}
