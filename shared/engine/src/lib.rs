@@ -2,7 +2,9 @@
 //! committed state owes, and acknowledges last. All requests go through the [`ports`], so that the same code runs on AWS and in the
 //! in-memory world of the tests.
 
+pub mod deployments;
 pub mod item;
+mod json;
 pub mod keys;
 pub mod ports;
 pub mod promotions;

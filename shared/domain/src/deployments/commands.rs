@@ -8,8 +8,10 @@ use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
 use super::resolve::{Images, causes, resolve};
 use super::state::{Config, MAX_OBEYED, Pin, Suspension};
 use super::template::containers;
-use crate::event::Object;
+use crate::event::{CloudEvent, Object};
+use crate::names::Context;
 use crate::promotions::Note;
+use crate::time::Timestamp;
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
@@ -19,7 +21,9 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
     if note.id != 0 && x.obeyed.contains(&note.id) {
         return Decision::Settle;
     }
+    let begun = task_of(command).map(|task| announce::task(x, task, None, None, facts.now));
     let mut step = Step::new(x, facts);
+    step.events.extend(begun.clone());
     let done = match command {
         Command::Latest(latest) => step.latest(applied, latest, note),
         Command::Cancel => step.cancel_by_hand(note),
@@ -49,6 +53,7 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
             // Nobody waits for an answer but the sequence: it gets one.
             Some(task) => {
                 step = Step::new(x, facts);
+                step.events.extend(begun);
                 let (Refused::Unknown(why) | Refused::Conflict(why) | Refused::Nothing(why)) = refused;
                 step.events.push(announce::task(x, task, Some(("fail", &why)), None, facts.now));
                 None
@@ -64,6 +69,16 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
     let version = step.next.pending.as_ref().and_then(made).or(step.next.last.as_ref().and_then(made));
     step.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now, version });
     step.advance()
+}
+
+/// The answers to a task that names a config which does not exist.
+pub fn missing(namespace: &str, name: &str, command: &Command, now: Timestamp) -> Vec<CloudEvent> {
+    let (Some(task), x) = (task_of(command), Config::new(namespace, name, now)) else { return vec![] };
+    let why = format!("there is no deployment config {name} in {namespace}: apply it, or correct the task's `deploymentConfig`");
+    let events = vec![announce::task(&x, task, None, None, now), announce::task(&x, task, Some(("fail", &why)), None, now)];
+    let record = super::Record { events, ..super::Record::default() };
+    let id = record.id(x.id(), 0);
+    record.events(&id, &Context::of(&task.context))
 }
 
 fn task_of(command: &Command) -> Option<&Task> {

@@ -1,7 +1,6 @@
 //! How a version is cut, started, superseded and pruned.
 
 use super::advance::Step;
-use super::announce;
 use super::definition::Definition;
 use super::deployment::{Deployment, Progress, Status, TimeLimits, Why};
 use super::facts::Snapshot;
@@ -62,9 +61,6 @@ impl Step<'_> {
         deployment.due = (deployment.limits.start.0 > 0).then(|| now + deployment.limits.start);
         if let Some(due) = deployment.due {
             self.wake_at(due);
-        }
-        if let Some(task) = &deployment.task {
-            self.events.push(announce::task(&self.next, task, None, Some(&deployment), now));
         }
         self.next.latest = deployment.n;
         self.next.last = Some(deployment);

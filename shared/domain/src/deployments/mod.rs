@@ -25,6 +25,7 @@ mod tests;
 
 pub use announce::SOURCE;
 pub use calls::{Answer, answer};
+pub use commands::missing;
 pub use decide::{decide, target};
 pub use deployment::{
     Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress, Task, TimeLimits,

@@ -2,27 +2,15 @@
 
 use super::keys;
 use crate::item::{Attrs, Item, Key};
+use crate::json::{json, member};
 use crate::keys::{record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::promotions::{Obeyed, Pipeline};
 use keelway_domain::time::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// The newest format of a pipeline that this code knows.
 pub const FORMAT: i64 = 1;
-
-fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).unwrap_or_default()
-}
-
-/// A member that is stored as JSON; absent: its default.
-pub(super) fn member<T: DeserializeOwned + Default>(item: &Item, name: &str) -> Result<T, PortError> {
-    let Some(text) = item.text(name) else { return Ok(T::default()) };
-    serde_json::from_str(text)
-        .map_err(|error| PortError::Refused { request: "decode", reason: format!("{}: attribute {name}: {error}", item.key) })
-}
 
 /// The attributes of a pipeline. `expires`: when a deleted one is removed.
 pub fn attributes(x: &Pipeline, key: Key, expires: Timestamp) -> Attrs {

@@ -1,7 +1,7 @@
 //! Pipelines as they are applied. Definitions have no effects of their own, so the API writes them itself, and then wakes the pipeline.
 
 use super::message::{Address, Message};
-use super::{Promotions, codec, keys, observations, observer};
+use super::{Promotions, keys, observations, observer};
 use crate::item::{Item, Key, MAX_ITEM_BYTES, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
@@ -47,7 +47,7 @@ pub enum Outcome {
 /// [`PortError::Retry`] for a newer format, [`PortError::Refused`] for an item that cannot be read.
 pub fn read(item: &Item) -> Result<Option<Applied>, PortError> {
     check_format(item, FORMAT)?;
-    let Some(definition) = codec::member::<Option<Definition>>(item, "j")? else { return Ok(None) };
+    let Some(definition) = crate::json::member::<Option<Definition>>(item, "j")? else { return Ok(None) };
     Ok(Some(Applied {
         definition,
         source: item.text("src").unwrap_or_default().to_owned(),

@@ -2,7 +2,7 @@
 //! target, and no others.
 
 use super::message::{Address, Message};
-use super::{Promotions, codec, keys};
+use super::{Promotions, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
@@ -67,7 +67,7 @@ pub(super) fn among(items: &Items, definition: &Definition) -> Result<Observatio
 pub(super) fn read(item: &Item) -> Result<Option<(i64, Observed)>, PortError> {
     check_format(item, FORMAT)?;
     let version = item.number("n").unwrap_or_default();
-    Ok(codec::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
+    Ok(crate::json::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
 }
 
 /// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are none.

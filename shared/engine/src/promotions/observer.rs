@@ -94,7 +94,7 @@ async fn named(ports: &impl Ports, cluster: &str, after: Option<&str>) -> Result
     let mut all: Vec<Wanted> = vec![];
     let mut place = String::new();
     for item in &page.items {
-        let Some(Named { app, target }) = super::codec::member::<Option<Named>>(item, "j")? else { continue };
+        let Some(Named { app, target }) = crate::json::member::<Option<Named>>(item, "j")? else { continue };
         if target.cluster.as_deref() != Some(cluster) {
             continue;
         }

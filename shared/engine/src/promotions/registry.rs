@@ -1,6 +1,6 @@
 //! Clusters and git hosts as they are applied. Each is one item, written by one conditional write; who uses one reads it by its name.
 
-use super::{Promotions, codec, keys};
+use super::{Promotions, keys};
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
@@ -60,7 +60,7 @@ pub fn fits<T: Kind>(name: &str, value: &T, source: &str) -> bool {
 
 fn read<T: Kind>(item: &Item) -> Result<Option<Registered<T>>, PortError> {
     check_format(item, FORMAT)?;
-    let value = codec::member::<Option<T>>(item, "j")?;
+    let value = crate::json::member::<Option<T>>(item, "j")?;
     Ok(value.map(|value| Registered {
         value,
         source: item.text("src").unwrap_or_default().to_owned(),

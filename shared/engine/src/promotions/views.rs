@@ -2,7 +2,7 @@
 
 use super::definitions::{self, Applied};
 use super::message::{Address, Message};
-use super::{Loaded, Promotions, codec, keys, observations, watch};
+use super::{Loaded, Promotions, keys, observations, watch};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::table;
@@ -122,8 +122,8 @@ impl<P: Ports> Promotions<P> {
         let next = page.next.map(|next| next.key.sk.trim_start_matches(keys::HISTORY).to_owned());
         let mut history = History { next, ..History::default() };
         for item in &page.items {
-            history.promotions.extend(codec::member::<Option<Past>>(item, "j")?);
-            history.commands.extend(codec::member::<Option<Obeyed>>(item, "c")?);
+            history.promotions.extend(crate::json::member::<Option<Past>>(item, "j")?);
+            history.commands.extend(crate::json::member::<Option<Obeyed>>(item, "c")?);
         }
         Ok(history)
     }

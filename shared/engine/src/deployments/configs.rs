@@ -1,0 +1,199 @@
+//! Configs as they are applied. Definitions have no effects of their own, so the API writes them itself, and then wakes the config.
+
+use super::message::{Address, Message};
+use super::{Deployments, keys};
+use crate::item::{Item, Key, MAX_ITEM_BYTES};
+use crate::json::{json, member};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::protocol::{check_format, create};
+use crate::table;
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::deployments::{Applied, Config, Request};
+use keelway_domain::time::Timestamp;
+use std::collections::BTreeSet;
+
+/// The newest format of a definition that this code knows.
+const FORMAT: i64 = 1;
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted<'a> {
+    /// What it says.
+    pub definition: &'a Definition,
+    /// The text as it was written.
+    pub source: &'a str,
+    /// Who writes it.
+    pub by: &'a str,
+    /// The version that is asked for with it, as the generator does.
+    pub request: Option<Request>,
+    /// The version of the definition that it replaces: any, if none is named; 0: there must be none.
+    pub over: Option<i64>,
+}
+
+/// What became of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in force, in this version.
+    Changed(i64),
+    /// It was in force already.
+    Unchanged(i64),
+    /// Another version is in force than the one it was to replace; 0: none is.
+    Conflict(i64),
+    /// It does not fit into one item: shorten it.
+    TooLarge,
+}
+
+/// Reads a definition and its text; `None` for one that was deleted. A rollback leaves no text.
+///
+/// # Errors
+/// [`PortError::Retry`] for a newer format, [`PortError::Refused`] for an item that cannot be read.
+pub fn read(item: &Item) -> Result<Option<(Applied, Option<String>)>, PortError> {
+    check_format(item, FORMAT)?;
+    let Some(mut applied) = member::<Option<Applied>>(item, "j")? else { return Ok(None) };
+    applied.version = item.version();
+    Ok(Some((applied, item.text("src").map(str::to_owned))))
+}
+
+/// The item of a definition.
+pub(super) fn item(to: &Address, applied: &Applied, source: Option<&str>, now: Timestamp) -> Item {
+    Item::new(keys::definition(to))
+        .with("j", json(applied))
+        .with_some("src", source)
+        .with("at", now.0)
+        .with("v", applied.version)
+        .with("f", FORMAT)
+}
+
+impl<P: Ports> Deployments<P> {
+    /// Puts a definition in force, and wakes its config.
+    ///
+    /// # Errors
+    /// Of the ports. Applying it again completes what was begun.
+    pub async fn apply(&self, to: &Address, wanted: &Wanted<'_>) -> Result<Outcome, PortError> {
+        let key = keys::definition(to);
+        for _ in 0..crate::protocol::COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            let old = found.as_ref().map(read).transpose()?.flatten();
+            let version = found.as_ref().map_or(0, Item::version);
+            let in_force = old.as_ref().map_or(0, |_| version);
+            let same = |(old, source): &(Applied, Option<String>)| {
+                old.definition == *wanted.definition && old.request == wanted.request && source.as_deref() == Some(wanted.source)
+            };
+            let unchanged = old.as_ref().is_some_and(same);
+            // The same again may have been written by an earlier try, whose answer was lost.
+            if !unchanged && wanted.over.is_some_and(|over| over != in_force) {
+                return Ok(Outcome::Conflict(in_force));
+            }
+            let applied = Applied {
+                definition: wanted.definition.clone(),
+                version: version + 1,
+                by: wanted.by.to_owned(),
+                request: wanted.request.clone(),
+            };
+            let item = item(to, &applied, Some(wanted.source), self.ports.now());
+            // A snapshot holds the definition once more, with its images.
+            if item.size() > MAX_ITEM_BYTES - 16 * 1024 {
+                return Ok(Outcome::TooLarge);
+            }
+            // The namespace comes first: one without configs is skipped, but a config in an unlisted one would not be found.
+            let listed = Item::new(Key::new(keys::NAMESPACES, to.namespace.as_str()));
+            drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
+            // The entries come first: a config that is woken for nothing does nothing, but one that is not woken hangs.
+            let entries = entries(to, wanted.definition);
+            table::record(&self.ports, entries.iter().map(|key| entry(key, to)).collect(), vec![]).await?;
+            let state = Config::new(&to.namespace, &to.name, self.ports.now());
+            drop(self.ports.write(&create(&state, self.ports.now() + self.limits.retention)).await?);
+            if !unchanged {
+                let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
+                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
+                    continue;
+                }
+            }
+            if let Some((old, _)) = &old {
+                let gone = self::entries(to, &old.definition).difference(&entries).cloned().collect();
+                table::record(&self.ports, vec![], gone).await?;
+            }
+            let now = if unchanged { version } else { version + 1 };
+            self.wake(to, format!("definition {now}")).await?;
+            return Ok(if unchanged { Outcome::Unchanged(now) } else { Outcome::Changed(now) });
+        }
+        Err(crate::protocol::contended(key))
+    }
+
+    /// Deletes a definition: its config cancels what runs, and ends. `false`: there is none.
+    ///
+    /// # Errors
+    /// Of the ports. Deleting it again completes what was begun.
+    pub async fn delete(&self, to: &Address) -> Result<bool, PortError> {
+        let key = keys::definition(to);
+        for _ in 0..crate::protocol::COMMIT_TRIES {
+            let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
+            let Some((old, _)) = read(&found)? else {
+                self.wake(to, format!("definition {}", found.version())).await?;
+                return Ok(false);
+            };
+            // A tombstone keeps the version rising: whoever applied the definition last, and was slow, does not bring it back.
+            let expires = self.ports.now() + self.limits.retention;
+            let tombstone = Item::new(key.clone()).with("v", old.version + 1).with("f", FORMAT).with("ttl", expires.0 / 1000);
+            if self.ports.write(&Write::Put(tombstone, Condition::Version(old.version))).await? == Written::Done {
+                table::record(&self.ports, vec![], entries(to, &old.definition).into_iter().collect()).await?;
+                self.wake(to, format!("definition {}", old.version + 1)).await?;
+                return Ok(true);
+            }
+        }
+        Err(crate::protocol::contended(key))
+    }
+
+    /// A page of a namespace's configs by name, and where the next one begins.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn definitions(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
+        let partition = keys::definitions(namespace);
+        let cursor = after.map(|name| Cursor { key: Key::new(partition.clone(), name), index_sort: None });
+        let page = self.ports.query(&Query::table(partition, limit).after(cursor)).await?;
+        let mut all = vec![];
+        for item in &page.items {
+            if let Some((applied, _)) = read(item)? {
+                all.push((Address { namespace: namespace.to_owned(), name: item.key.sk.clone() }, applied));
+            }
+        }
+        Ok((all, page.next.map(|next| next.key.sk)))
+    }
+
+    /// The namespaces in which a config was ever applied, at most this many.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn namespaces(&self, most: usize) -> Result<Vec<String>, PortError> {
+        let (items, _) = table::all(&self.ports, Query::table(keys::NAMESPACES, 100), most).await?;
+        Ok(items.into_iter().map(|item| item.key.sk).collect())
+    }
+
+    /// Sends a config a message to look at everything again. `because` tells what caused it.
+    pub(super) async fn wake(&self, to: &Address, because: String) -> Result<(), PortError> {
+        table::send_all(&self.ports, &[Message::Evaluate { to: to.clone(), because }.letter()]).await
+    }
+}
+
+/// Where a config is entered: with the tags that it watches, and with its alarms.
+fn entries(to: &Address, definition: &Definition) -> BTreeSet<Key> {
+    let tags = definition.watched().into_iter().map(|tag| keys::watches(tag, to));
+    let alarms = definition.auto_rollback.iter().flat_map(|auto| &auto.alarms).map(|alarm| keys::alarmed(alarm, to));
+    tags.chain(alarms).collect()
+}
+
+/// An entry that leads to a config.
+fn entry(key: &Key, to: &Address) -> Item {
+    Item::new(key.clone()).with("ns", to.namespace.as_str()).with("na", to.name.as_str())
+}
+
+/// The config that an entry leads to.
+pub(super) fn entered(item: &Item) -> Option<Address> {
+    Some(Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() })
+}

@@ -1,0 +1,94 @@
+//! Those who carry deployments out. What they say is written at once by one conditional write of the config; an evaluation then tells what
+//! became of it. Whoever wrote may stop before it asks for the evaluation: then the lease, the deadline or the sweep does.
+
+use super::subject::Duty;
+use super::{Address, Deployments, Loaded, keys};
+use crate::item::Item;
+use crate::json::json;
+use crate::ports::{Condition, PortError, Ports, Write};
+use crate::protocol::{COMMIT_TRIES, Change, Effect, commit, contended};
+use keelway_domain::deployments::{Answer, Call, Config, Refused, Reply, Snapshot, answer};
+use keelway_domain::ids::hash64;
+use keelway_domain::time::Timestamp;
+
+/// What a deployer is told, and the config as it is then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// The answer.
+    pub reply: Reply,
+    /// The config; `None`: there is none.
+    pub config: Option<Config>,
+    /// When it was decided.
+    pub now: Timestamp,
+}
+
+impl<P: Ports> Deployments<P> {
+    /// Takes what a deployer says of version `n`.
+    ///
+    /// # Errors
+    /// Of the ports. Saying it again is always safe.
+    pub async fn say(&self, of: &Address, n: u64, call: &Call) -> Result<Told, PortError> {
+        let key = keys::config(of);
+        for _ in 0..COMMIT_TRIES {
+            let now = self.ports.now();
+            let found = self.ports.get(&key).await?.as_ref().map(Loaded::read).transpose()?;
+            let Some(found) = found else {
+                let reply =
+                    Reply::Refused(Refused::Unknown(format!("there is no deployment config {} in {}", of.name, of.namespace)));
+                return Ok(Told { reply, config: None, now });
+            };
+            let Answer { reply, next } = answer(&found.x, n, call, now);
+            let Some(next) = next else {
+                if let Reply::Refused(Refused::Conflict(_)) = reply {
+                    self.note_stray(of, n, call, now).await?;
+                }
+                return Ok(Told { reply, config: Some(found.x), now });
+            };
+            let mut change = Change::new(Some(&found.x), (*next).clone(), None);
+            if announces(&found.x, &next) {
+                change.effects.push(Effect::Duty(Duty::Evaluate(format!("deployer {n} {}", now.0))));
+            }
+            if commit(self, Some(&found), &change).await? {
+                return Ok(Told { reply, config: Some(*next), now });
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// What a version deploys.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn snapshot(&self, of: &Address, n: u64, content: u64) -> Result<Option<Snapshot>, PortError> {
+        let item = self.ports.get(&keys::snapshot(of, n, content)).await?;
+        item.as_ref().map(|item| crate::json::member(item, "j")).transpose().map(Option::flatten)
+    }
+
+    /// What comes too late, or from somebody else, is recorded and does nothing. A claim that lost is no news.
+    async fn note_stray(&self, of: &Address, n: u64, call: &Call, now: Timestamp) -> Result<(), PortError> {
+        let said = match call {
+            Call::End { exit, message, .. } => format!("{n}: exit {exit:?} {message}"),
+            Call::Claim { .. } | Call::Heartbeat { .. } => return Ok(()),
+        };
+        let content = hash64(&[b"stray", said.as_bytes()]);
+        let expires = now + self.limits.retention;
+        let item = Item::new(keys::audit(of, now, content)).with("x", json(&said)).with("ttl", expires.0 / 1000);
+        self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
+    }
+}
+
+/// Whether what a deployer said is told to anybody: not a heartbeat that says nothing new.
+fn announces(old: &Config, new: &Config) -> bool {
+    let of = |x: &Config| x.last.as_ref().map(|d| (d.status, d.claim.as_ref().map(|claim| claim.id), d.report.is_some()));
+    of(old) != of(new)
+}
+
+/// The attributes that decide whether an entry of the audit is a command or a stray report.
+pub(super) fn stray(item: &Item) -> Result<Option<String>, PortError> {
+    crate::json::member(item, "x")
+}
+
+/// An entry of the audit that is a command.
+pub(super) fn command(item: &Item) -> Result<Option<keelway_domain::deployments::Obeyed>, PortError> {
+    crate::json::member(item, "j")
+}

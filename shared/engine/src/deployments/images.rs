@@ -1,0 +1,230 @@
+//! What the tags of artifact sources point to. Each tag has the newest image that was pushed; an older push changes nothing. A push wakes the
+//! configs that watch its tag, and no others.
+
+use super::message::Message;
+use super::{Address, Deployments, configs, keys};
+use crate::item::{Item, Key};
+use crate::json::{json, member};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
+use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::definition::{Definition, ImageTag};
+use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Origin, Repository};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::time::Timestamp;
+
+/// So many configs are found at once by their tag.
+const PAGE: u32 = 200;
+/// So many tags of a source are looked at when a pattern is added.
+const TAGS: usize = 2000;
+
+/// A push, as whoever saw it tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Push {
+    /// Which tag.
+    pub tag: String,
+    /// The image by its digest.
+    pub image: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What the tags that a config watches point to.
+pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<Heads, PortError> {
+    let watched: Vec<(ImageTag, Key)> = definition.watched().into_iter().map(|tag| (tag.clone(), keys::head(tag))).collect();
+    if watched.is_empty() {
+        return Ok(Heads::new());
+    }
+    let wanted: Vec<Key> = watched.iter().map(|(_, key)| key.clone()).collect();
+    let items = table::read(store, &wanted).await?;
+    let mut heads = Heads::new();
+    for (tag, key) in watched {
+        heads.extend(items.get(&key).map(read).transpose()?.flatten().map(|head| (tag, head)));
+    }
+    Ok(heads)
+}
+
+fn read(item: &Item) -> Result<Option<Head>, PortError> {
+    member::<Option<Head>>(item, "j")
+}
+
+impl<P: Ports> Deployments<P> {
+    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before.
+    ///
+    /// # Errors
+    /// Of the ports. Applying it again completes what was begun.
+    pub async fn apply_source(&self, of: (&str, &str), source: &ArtifactSource, text: &str) -> Result<(), PortError> {
+        let (namespace, name) = of;
+        let old = self.source(namespace, name).await?;
+        let here = (self.limits.account.as_str(), self.limits.region.as_str());
+        let fed = |source: &ArtifactSource| match &source.from {
+            Origin::Ecr(repository) => Some(Key::new(keys::repository_partition(repository, here), format!("{namespace}/{name}"))),
+            Origin::Webhook { .. } => None,
+        };
+        let item = Item::new(keys::source(namespace, name)).with("j", json(source)).with("src", text);
+        let mut items = vec![item];
+        items.extend(fed(source).map(|key| Item::new(key).with("ns", namespace).with("na", name)));
+        let gone = old.as_ref().and_then(|(old, _)| fed(old)).filter(|key| fed(source).as_ref() != Some(key));
+        table::record(&self.ports, items, gone.into_iter().collect()).await?;
+        let query = Query::table(keys::source_partition(namespace, name), PAGE).prefix(keys::HEADS);
+        let known = if source.tags.is_empty() { vec![] } else { table::all(&self.ports, query, TAGS).await?.0 };
+        for item in &known {
+            let (Some(head), Some(tag)) = (read(item)?, item.text("t")) else { continue };
+            for follows in source.moved_by(tag).into_iter().skip(1) {
+                self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag: follows }, &head).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes an artifact source. What its tags point to stays: configs go on with the images they have.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn delete_source(&self, namespace: &str, name: &str) -> Result<bool, PortError> {
+        let Some((old, _)) = self.source(namespace, name).await? else { return Ok(false) };
+        let here = (self.limits.account.as_str(), self.limits.region.as_str());
+        let mut gone = vec![keys::source(namespace, name)];
+        if let Origin::Ecr(repository) = &old.from {
+            gone.push(Key::new(keys::repository_partition(repository, here), format!("{namespace}/{name}")));
+        }
+        table::record(&self.ports, vec![], gone).await?;
+        Ok(true)
+    }
+
+    /// An artifact source, and the text that was applied.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn source(&self, namespace: &str, name: &str) -> Result<Option<(ArtifactSource, String)>, PortError> {
+        let Some(item) = self.ports.get(&keys::source(namespace, name)).await? else { return Ok(None) };
+        let source = member::<Option<ArtifactSource>>(&item, "j")?;
+        Ok(source.map(|source| (source, item.text("src").unwrap_or_default().to_owned())))
+    }
+
+    /// A page of a namespace's artifact sources by name.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn sources(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(String, String)>, Option<String>), PortError> {
+        let partition = keys::sources(namespace);
+        let cursor = after.map(|name| Cursor { key: Key::new(partition.clone(), name), index_sort: None });
+        let page = self.ports.query(&Query::table(partition, limit).after(cursor)).await?;
+        let named = |item: Item| (item.key.sk.clone(), item.text("src").unwrap_or_default().to_owned());
+        Ok((page.items.into_iter().map(named).collect(), page.next.map(|next| next.key.sk)))
+    }
+
+    /// Keeps what was pushed if it is newer than what is known, and wakes the configs that watch the tag, or one that follows it. `false`: no
+    /// such source.
+    ///
+    /// # Errors
+    /// Of the ports. Telling it again completes what was begun.
+    pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
+        let Some((source, _)) = self.source(namespace, name).await? else { return Ok(false) };
+        let head = Head { image: push.image.clone(), at: push.at };
+        for tag in source.moved_by(&push.tag) {
+            self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag }, &head).await?;
+        }
+        Ok(true)
+    }
+
+    /// Remembers that an image was deleted at its source: nothing is rolled back to it.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn deleted(&self, namespace: &str, name: &str, digest: &str, at: Timestamp) -> Result<(), PortError> {
+        let item = Item::new(keys::deleted(namespace, name, digest)).with("at", at.0);
+        self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
+    }
+
+    /// Has a tag point to an image, if that is newer, and wakes who watches it.
+    async fn point(&self, tag: &ImageTag, head: &Head) -> Result<(), PortError> {
+        let key = keys::head(tag);
+        for _ in 0..COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            let known = found.as_ref().map(read).transpose()?.flatten();
+            if known.as_ref().is_some_and(|known| known.at > head.at) {
+                return Ok(());
+            }
+            if known.as_ref() != Some(head) {
+                // Two pushes of one moment: every function keeps the same one.
+                if known.is_some_and(|known| known.at == head.at && known.image > head.image) {
+                    return Ok(());
+                }
+                let version = found.as_ref().map_or(0, Item::version);
+                let item = Item::new(key.clone()).with("j", json(head)).with("t", tag.tag.as_str()).with("v", version + 1);
+                let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
+                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
+                    continue;
+                }
+            }
+            let because = format!("{tag} {}", head.at.0);
+            let query = Query::table(keys::source_partition(&tag.namespace, &tag.name), PAGE).prefix(&keys::watchers(&tag.tag));
+            return self.for_each(query, |to| Message::Evaluate { to, because: because.clone() }).await;
+        }
+        Err(contended(key))
+    }
+
+    /// Sends a message to each config that is entered there.
+    async fn for_each(&self, query: Query, message: impl Fn(Address) -> Message) -> Result<(), PortError> {
+        let mut query = query;
+        loop {
+            let page = self.ports.query(&query).await?;
+            let letters: Vec<_> = page.items.iter().filter_map(configs::entered).map(|to| message(to).letter()).collect();
+            table::send_all(&self.ports, &letters).await?;
+            let Some(next) = page.next else { return Ok(()) };
+            query = query.after(Some(next));
+        }
+    }
+
+    /// An event of ECR: an image was pushed or deleted.
+    pub(super) async fn pushed_by_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let text = |name: &str| event.data.get(name).and_then(serde_json::Value::as_str);
+        let (Some(action), Some(repository), Some(digest)) = (text("action-type"), text("repository-name"), text("image-digest"))
+        else {
+            return self.unusable(event, cause, "data must have action-type, repository-name and image-digest").await;
+        };
+        let account = text("account").unwrap_or(&self.limits.account);
+        let region = text("region").unwrap_or(&self.limits.region);
+        if text("result") != Some("SUCCESS") {
+            return Ok(Handled::Recorded);
+        }
+        let from = Repository { account: Some(account.into()), region: Some(region.into()), name: repository.into() };
+        let here = (self.limits.account.as_str(), self.limits.region.as_str());
+        let (fed, _) = table::all(&self.ports, Query::table(keys::repository_partition(&from, here), PAGE), TAGS).await?;
+        for of in fed.iter().filter_map(configs::entered) {
+            match (action, text("image-tag")) {
+                ("PUSH", Some(tag)) => {
+                    let image = format!("{account}.dkr.ecr.{region}.amazonaws.com/{repository}@{digest}");
+                    self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time }).await?;
+                }
+                ("DELETE", _) => self.deleted(&of.namespace, &of.name, digest, event.time).await?,
+                _ => {}
+            }
+        }
+        Ok(Handled::Recorded)
+    }
+
+    /// An event of CloudWatch: an alarm changed its state.
+    pub(super) async fn alarmed(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let name = event.data.get("alarmName").and_then(serde_json::Value::as_str);
+        let state = event.data.get("state").and_then(|state| state.get("value")).and_then(serde_json::Value::as_str);
+        let (Some(alarm), Some(state)) = (name, state) else {
+            return self.unusable(event, cause, "data must have alarmName and state.value").await;
+        };
+        let on = state == "ALARM";
+        let query = Query::table(keys::alarm_partition(alarm), PAGE);
+        self.for_each(query, |to| Message::Alarm { to, alarm: alarm.to_owned(), on }).await?;
+        Ok(Handled::Recorded)
+    }
+
+    pub(super) async fn unusable(&self, event: &CloudEvent, cause: Cause, reason: &str) -> Result<Handled, PortError> {
+        invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await
+    }
+}

@@ -1,0 +1,140 @@
+//! The table keys of everything about deployments. One partition per config (its state, snapshots, versions that have ended, records and
+//! audit), one per artifact source (what its tags point to, and who watches them).
+
+use super::message::Address;
+use crate::item::Key;
+use crate::keys::{MAIN, hash, ms};
+use keelway_domain::deployments::Obeyed;
+use keelway_domain::deployments::definition::ImageTag;
+use keelway_domain::deployments::registry::Repository;
+use keelway_domain::ids::{hash64, sha256_hex};
+use keelway_domain::time::Timestamp;
+
+/// The partition of a config.
+pub fn partition(to: &Address) -> String {
+    format!("D#{}#{}", to.namespace, to.name)
+}
+
+/// The state of a config.
+pub fn config(to: &Address) -> Key {
+    Key::new(partition(to), MAIN)
+}
+
+/// The partition that lists the configs of a namespace.
+pub fn definitions(namespace: &str) -> String {
+    format!("DD#{namespace}")
+}
+
+/// The partition that lists the namespaces in which a config was ever applied.
+pub const NAMESPACES: &str = "DN";
+
+/// What a config says.
+pub fn definition(to: &Address) -> Key {
+    Key::new(definitions(&to.namespace), to.name.clone())
+}
+
+/// What the sort keys of snapshots begin with.
+pub const SNAPSHOTS: &str = "D#";
+
+/// What was deployed as a version. Its hash is a part of the key: whoever loses the race for the version leaves a snapshot that nobody names.
+pub fn snapshot(to: &Address, n: u64, content: u64) -> Key {
+    Key::new(partition(to), format!("{SNAPSHOTS}{n:010}#{}", hash(content)))
+}
+
+/// What the sort keys of versions that have ended begin with.
+pub const PAST: &str = "F#";
+
+/// What the sort keys of a version's attempts begin with.
+pub fn attempts(n: u64) -> String {
+    format!("{PAST}{n:010}#")
+}
+
+/// An attempt that has ended.
+pub fn past(to: &Address, n: u64, attempt: u32) -> Key {
+    Key::new(partition(to), format!("{}{attempt:05}", attempts(n)))
+}
+
+/// The index partition of the attempts that ended on a day, in all configs.
+pub fn day(at: Timestamp) -> String {
+    format!("DF#{}", at.day())
+}
+
+/// The index sort key of an attempt that has ended.
+pub fn ended(at: Timestamp, to: &Address, n: u64, attempt: u32) -> String {
+    format!("{}#{}#{}#{n}#{attempt}", ms(at), to.namespace, to.name)
+}
+
+/// What the sort keys of a config's audit begin with.
+pub const AUDIT: &str = "A#";
+
+/// A command that was obeyed.
+pub fn obeyed(to: &Address, obeyed: &Obeyed) -> Key {
+    audit(to, obeyed.at, obeyed.note.id)
+}
+
+/// An entry of the audit.
+pub fn audit(to: &Address, at: Timestamp, content: u64) -> Key {
+    Key::new(partition(to), format!("{AUDIT}{}#{}", ms(at), hash(content)))
+}
+
+/// The partition that lists the artifact sources of a namespace.
+pub fn sources(namespace: &str) -> String {
+    format!("DS#{namespace}")
+}
+
+/// An artifact source.
+pub fn source(namespace: &str, name: &str) -> Key {
+    Key::new(sources(namespace), name)
+}
+
+/// The partition of what an artifact source's tags point to.
+pub fn source_partition(namespace: &str, name: &str) -> String {
+    format!("DH#{}", hash(hash64(&[b"artifact source", namespace.as_bytes(), name.as_bytes()])))
+}
+
+/// What the sort keys of tags begin with.
+pub const HEADS: &str = "H#";
+
+/// What a tag points to. Tags may have any length, so long ones are hashed.
+pub fn head(tag: &ImageTag) -> Key {
+    Key::new(source_partition(&tag.namespace, &tag.name), format!("{HEADS}{}", sort_of(&tag.tag)))
+}
+
+/// What the entries of the configs that watch a tag begin with.
+pub fn watchers(tag: &str) -> String {
+    format!("P#{}#", sort_of(tag))
+}
+
+/// Says that a config watches a tag.
+pub fn watches(tag: &ImageTag, to: &Address) -> Key {
+    let sort = format!("{}{}#{}", watchers(&tag.tag), to.namespace, to.name);
+    Key::new(source_partition(&tag.namespace, &tag.name), sort)
+}
+
+/// Says that an image was deleted at its source.
+pub fn deleted(namespace: &str, name: &str, digest: &str) -> Key {
+    Key::new(source_partition(namespace, name), format!("X#{}", sha256_hex(digest.as_bytes())))
+}
+
+/// A tag as a part of a key: `#` separates parts.
+fn sort_of(tag: &str) -> String {
+    if tag.len() > 128 || tag.contains('#') { format!("={}", sha256_hex(tag.as_bytes())) } else { tag.to_owned() }
+}
+
+/// The partition of the sources that a repository feeds. `here`: account and region of the installation.
+pub fn repository_partition(repository: &Repository, here: (&str, &str)) -> String {
+    let account = repository.account.as_deref().unwrap_or(here.0);
+    let region = repository.region.as_deref().unwrap_or(here.1);
+    let parts = [account, region, &repository.name].map(str::as_bytes);
+    format!("DR#{}", hash(hash64(&[b"ecr", parts[0], parts[1], parts[2]])))
+}
+
+/// The partition of the configs that name an alarm.
+pub fn alarm_partition(name: &str) -> String {
+    format!("DA#{}", hash(hash64(&[b"alarm", name.as_bytes()])))
+}
+
+/// Says that a config names an alarm.
+pub fn alarmed(name: &str, to: &Address) -> Key {
+    Key::new(alarm_partition(name), format!("{}#{}", to.namespace, to.name))
+}

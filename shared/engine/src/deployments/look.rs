@@ -1,0 +1,49 @@
+//! What the sweep finds: configs that have something to do, because a message was lost.
+
+use super::message::{Message, address};
+use super::{Deployments, Loaded, configs, images, keys};
+use crate::item::Key;
+use crate::ports::{PortError, Ports};
+use crate::protocol::Letter;
+use crate::protocol::sweep::Tick;
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::registry::Heads;
+use keelway_domain::deployments::{Decision, Facts, Input, decide};
+
+/// Evaluates open configs without committing anything: those that would change get a message. A config at rest costs its share of one read
+/// for all definitions, and a read of the tags it watches.
+pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+    let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&address(&loaded.x))).collect();
+    let items = table::read(&engine.ports, &wanted).await?;
+    let mut letters = vec![];
+    for loaded in open {
+        let to = address(&loaded.x);
+        let applied = match items.get(&keys::definition(&to)).map(configs::read).transpose() {
+            Ok(applied) => applied.flatten().map(|(applied, _)| applied),
+            // A definition that this code cannot read does not delay the others.
+            Err(error) => {
+                tracing::error!(config = %to, %error, "the sweep passes over a deployment config");
+                continue;
+            }
+        };
+        let heads = match &applied {
+            Some(applied) => images::of(&engine.ports, &applied.definition).await?,
+            None => Heads::new(),
+        };
+        let facts = Facts { now: tick.now, cause: Cause::default(), applied: applied.as_ref(), heads: &heads, target: None };
+        let changes = match decide(&loaded.x, Input::Evaluate, &facts) {
+            // Only when it wakes differs by the clock.
+            Decision::Commit(transition) => {
+                let mut next = transition.next.clone();
+                (next.wake, next.armed_by) = (loaded.x.wake, loaded.x.armed_by);
+                next != loaded.x || transition.record.is_some()
+            }
+            _ => false,
+        };
+        if changes || tick.overdue(loaded.x.wake) {
+            letters.push(Message::Evaluate { to, because: format!("sweep {}", tick.now.0) }.letter());
+        }
+    }
+    Ok(letters)
+}

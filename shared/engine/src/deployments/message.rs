@@ -1,0 +1,85 @@
+//! The messages of the engine. Each may arrive twice, late, or when it is no longer needed.
+
+use super::{DEPLOYERS, NAME};
+use crate::protocol::{Letter, delivery};
+use keelway_domain::deployments::{Command, Config};
+use keelway_domain::promotions::Note;
+use keelway_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The address of a message: project and name, like a pipeline's.
+pub type Address = crate::promotions::Address;
+
+/// The address of a config.
+pub fn address(x: &Config) -> Address {
+    Address { namespace: x.namespace.clone(), name: x.name.clone() }
+}
+
+/// A message to a config.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Message {
+    /// Something it depends on has changed.
+    Evaluate {
+        /// Whom.
+        to: Address,
+        /// What; tells apart what is sent for different reasons.
+        because: String,
+    },
+    /// A wake-up.
+    Wake {
+        /// Whom.
+        to: Address,
+        /// For when it was armed.
+        at: Timestamp,
+    },
+    /// An alarm went on or off.
+    Alarm {
+        /// Whom.
+        to: Address,
+        /// Which.
+        alarm: String,
+        /// On, or off.
+        on: bool,
+    },
+    /// A person or a tool asks for something.
+    Command {
+        /// Whom.
+        to: Address,
+        /// For what.
+        command: Command,
+        /// Who, when and why.
+        note: Note,
+    },
+}
+
+impl Message {
+    /// The message, addressed to the engine's queue.
+    pub fn letter(&self) -> Letter {
+        Letter { to: NAME, body: delivery::body(self) }
+    }
+}
+
+/// A message to the deployers that Keelway starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Job {
+    /// Start a deployer for an attempt, or go on with it.
+    Start {
+        /// Of which config.
+        of: Address,
+        /// Which version.
+        n: u64,
+        /// Which attempt.
+        attempt: u32,
+        /// When it was ordered: a later job for the same attempt is another one.
+        at: Timestamp,
+    },
+}
+
+impl Job {
+    /// The message, addressed to the queue of deployers.
+    pub fn letter(&self) -> Letter {
+        Letter { to: DEPLOYERS, body: delivery::body(self) }
+    }
+}

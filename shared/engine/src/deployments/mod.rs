@@ -1,0 +1,228 @@
+//! The deployments engine: numbered versions of a config, their deployers, and the way back. A deployment config is the subject of its
+//! messages.
+//!
+//! [`Deployments`] decides: every message ends in an evaluation of the whole config ([`keelway_domain::deployments::decide`]). `configs` and
+//! `images` are what the API and the bus write: they have no effects of their own, and wake the configs concerned. `deployers` serves
+//! those who carry deployments out: what they say is one conditional write of the config, and an evaluation follows.
+
+pub mod codec;
+pub mod configs;
+pub mod deployers;
+pub mod images;
+pub mod keys;
+mod look;
+pub mod message;
+mod subject;
+mod tasks;
+pub mod views;
+
+pub use message::{Address, Job, Message, address};
+
+use crate::item::{Item, Key};
+use crate::ports::{Condition, PortError, Ports, Query, Write};
+use crate::protocol::sweep::Tick;
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run, settle};
+use crate::table::{self, Items};
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::registry::Heads;
+use keelway_domain::deployments::{Applied, Config, Decision, Facts, Input, Past, Refused, Snapshot, Transition, decide, target};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::time::Span;
+use subject::Duty;
+
+/// The engine's name, and that of its queue.
+pub const NAME: &str = "deployments";
+/// The queue of the deployers that Keelway starts.
+pub const DEPLOYERS: &str = "deployers";
+/// So many pruned items are deleted at once.
+const PRUNED: usize = 200;
+
+/// Settings of the installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How long records and the audit are kept. Default 90 days.
+    pub retention: Span,
+    /// The installation's account: of repositories that name none.
+    pub account: String,
+    /// The installation's region.
+    pub region: String,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { retention: Span::minutes(90 * 24 * 60), account: String::new(), region: String::new() }
+    }
+}
+
+/// A delivery of this engine.
+pub type Delivery = crate::protocol::Delivery<Message>;
+/// A config and the version of its item.
+pub type Loaded = crate::protocol::Loaded<Config>;
+
+/// The engine on its ports.
+pub struct Deployments<P> {
+    ports: P,
+    limits: Limits,
+}
+
+impl<P: Ports> Deployments<P> {
+    /// An engine on these ports.
+    pub fn new(ports: P, limits: Limits) -> Self {
+        Self { ports, limits }
+    }
+
+    /// Gives a config an input.
+    pub(crate) async fn turn(&self, to: &Address, input: Input<'_>, cause: Cause) -> Result<Handled, PortError> {
+        run(self, cause, &Turn { to, input, cause }).await
+    }
+
+    /// The last attempt of a version that has ended, and its snapshot; `None`: it does not exist, or not any more.
+    pub(crate) async fn version(&self, of: &Address, n: u64) -> Result<Option<(Past, Snapshot)>, PortError> {
+        let query = Query::table(keys::partition(of), 1).prefix(&keys::attempts(n)).newest_first();
+        let page = self.ports.query(&query).await?;
+        let Some(past) = page.items.first().map(|item| crate::json::member::<Option<Past>>(item, "j")).transpose()?.flatten()
+        else {
+            return Ok(None);
+        };
+        let key = keys::snapshot(of, n, past.deployment.snapshot);
+        let Some(item) = self.ports.get(&key).await? else { return Ok(None) };
+        Ok(crate::json::member::<Option<Snapshot>>(&item, "j")?.map(|snapshot| (past, snapshot)))
+    }
+
+    /// Deletes the versions below one.
+    async fn prune(&self, of: &Address, oldest: u64) -> Result<(), PortError> {
+        for prefix in [keys::SNAPSHOTS, keys::PAST] {
+            let partition = keys::partition(of);
+            let below = Some(format!("{prefix}{:010}$", oldest.saturating_sub(1)));
+            let query = Query { to: below, ..Query::table(partition.clone(), 50).prefix(prefix) };
+            let (items, _) = table::all(&self.ports, query, PRUNED).await?;
+            table::record(&self.ports, vec![], items.into_iter().map(|item| item.key).collect()).await?;
+        }
+        Ok(())
+    }
+}
+
+impl<P: Ports> Engine for Deployments<P> {
+    type Ports = P;
+    type State = Config;
+    type Message = Message;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &P {
+        &self.ports
+    }
+    fn retention(&self) -> Span {
+        self.limits.retention
+    }
+    /// An evaluation depends on the clock like a wake-up: deadlines pass, and leases end.
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. } | Message::Evaluate { .. })
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        match event.source.as_str() {
+            "aws.ecr" => self.pushed_by_event(event, cause).await,
+            "aws.cloudwatch" => self.alarmed(event, cause).await,
+            _ => self.task(event, cause).await,
+        }
+    }
+    async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
+        let (to, input) = match message {
+            Message::Evaluate { to, .. } => (to, Input::Evaluate),
+            Message::Wake { to, at } => (to, Input::Wake(*at)),
+            Message::Alarm { to, alarm, on } => (to, Input::Alarm(alarm, *on)),
+            Message::Command { to, command, note } => (to, Input::Command(command, note)),
+        };
+        self.turn(to, input, cause).await
+    }
+    async fn perform(&self, x: &Config, duty: &Duty) -> Result<(), PortError> {
+        match duty {
+            Duty::Evaluate(because) => self.wake(&address(x), because.clone()).await,
+            Duty::Prune(oldest) => self.prune(&address(x), *oldest).await,
+        }
+    }
+    async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        look::look(self, open, tick).await
+    }
+}
+
+/// An input on its way to a config.
+struct Turn<'a> {
+    to: &'a Address,
+    input: Input<'a>,
+    cause: Cause,
+}
+
+impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
+    fn key(&self) -> Key {
+        keys::config(self.to)
+    }
+
+    fn reads(&self) -> Vec<Key> {
+        vec![keys::definition(self.to)]
+    }
+
+    async fn decide(&self, engine: &Deployments<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Config>, PortError> {
+        let written = items.get(&keys::definition(self.to));
+        let applied = written.map(configs::read).transpose()?.flatten().map(|(applied, _)| applied);
+        let heads = match &applied {
+            Some(applied) => images::of(&engine.ports, &applied.definition).await?,
+            None => Heads::new(),
+        };
+        let now = engine.ports.now();
+        let old = found.map(|loaded| &loaded.x);
+        let x = match (old, &applied) {
+            (Some(x), Some(_)) => x.clone(),
+            (Some(x), None) if !x.over() => x.clone(),
+            (None, Some(_)) => Config::new(&self.to.namespace, &self.to.name, now),
+            (_, None) => return Ok(Verdict::Done(Handled::Stale)),
+        };
+        let target = match target(&x, self.input, applied.as_ref()) {
+            Some(n) => engine.version(self.to, n).await?,
+            None => None,
+        };
+        let facts = Facts { now, cause: self.cause, applied: applied.as_ref(), heads: &heads, target: target.as_ref() };
+        match decide(&x, self.input, &facts) {
+            Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, old, *transition, written)))),
+            Decision::Settle => Ok(Verdict::Settle),
+            Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason) | Refused::Nothing(reason)) => {
+                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
+                if let Some(x) = old
+                    && record::made_by(&engine.ports, x, self.cause).await?.is_some()
+                {
+                    settle(engine, x, self.cause).await?;
+                    return Ok(Verdict::Done(Handled::Settled));
+                }
+                let text = format!("{} {:?}", self.to, self.input);
+                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
+                Ok(Verdict::Done(Handled::Invalid))
+            }
+        }
+    }
+}
+
+impl<P: Ports> Deployments<P> {
+    /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with the
+    /// commit, or not at all.
+    fn change(&self, turn: &Turn<'_>, old: Option<&Config>, transition: Transition, written: Option<&Item>) -> Change<Config> {
+        let mut change = Change::new(old, transition.next, transition.record);
+        change.items = transition.snapshots.iter().map(|snapshot| codec::snapshot(turn.to, snapshot)).collect();
+        let expires = self.ports.now() + self.limits.retention;
+        let past = transition.past.iter().map(|past| Write::Put(codec::past(turn.to, past), Condition::Always));
+        let obeyed = transition.obeyed.iter();
+        let obeyed = obeyed.map(|obeyed| Write::Put(codec::obeyed(turn.to, obeyed, expires), Condition::Always));
+        change.with.extend(past.chain(obeyed));
+        if let (Some(definition), Some(item)) = (transition.rewritten, written) {
+            let by = match turn.input {
+                Input::Command(_, note) => note.by.clone(),
+                _ => String::new(),
+            };
+            let applied = Applied { definition, version: item.version() + 1, by, request: None };
+            // A rollback shows what it made of the manifest; the text that was applied is no longer what is in force.
+            change
+                .with
+                .push(Write::Put(configs::item(turn.to, &applied, None, self.ports.now()), Condition::Version(item.version())));
+        }
+        change
+    }
+}

@@ -1,0 +1,76 @@
+//! A deployment config as the protocol sees it.
+
+use super::message::{Message, address};
+use super::{NAME, codec, keys};
+use crate::item::{Attrs, Item, Key};
+use crate::ports::PortError;
+use crate::protocol::{Letter, Place, Subject};
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::{Config, Order, Record};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::{RecordId, context_of};
+use keelway_domain::names::Context;
+use keelway_domain::time::Timestamp;
+
+/// What a config's state owes beside what all engines owe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Duty {
+    /// Somebody wrote what a deployer said: an evaluation tells what became of it.
+    Evaluate(String),
+    /// Versions below this one are deleted.
+    Prune(u64),
+}
+
+impl Subject for Config {
+    type Send = Order;
+    type Duty = Duty;
+
+    const FORMAT: i64 = codec::FORMAT;
+
+    fn key(&self) -> Key {
+        keys::config(&address(self))
+    }
+    fn decode(item: &Item) -> Result<Self, PortError> {
+        codec::config(item)
+    }
+    /// A config that is over stays: if it is applied again, its versions go on.
+    fn attributes(&self, _: Timestamp) -> Attrs {
+        codec::attributes(self, self.key())
+    }
+    fn place(&self) -> Place {
+        Place { engine: NAME, scope: self.namespace.clone(), since: self.began, name: self.name.clone() }
+    }
+    fn record(&self) -> Option<RecordId> {
+        self.record
+    }
+    fn wake(&self) -> Option<Timestamp> {
+        self.wake.filter(|_| !self.over())
+    }
+    fn armed_by(&self) -> Option<u64> {
+        Some(self.armed_by)
+    }
+    fn over(&self) -> bool {
+        Config::over(self)
+    }
+    fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
+        let name = format!("{}/{}", self.namespace, self.name);
+        Context::new(context_of("deploymentconfig", &name).to_string())
+            .map(|context| record.events(id, &context))
+            .unwrap_or_default()
+    }
+    fn letter(&self, _: &RecordId, _: usize, order: &Order) -> Letter {
+        let Order::Start { n, attempt, at } = order;
+        super::Job::Start { of: address(self), n: *n, attempt: *attempt, at: *at }.letter()
+    }
+    fn wake_up(&self, at: Timestamp) -> Letter {
+        Message::Wake { to: address(self), at }.letter()
+    }
+    fn owed(&self, cause: Cause) -> Vec<Duty> {
+        // Whoever pruned last may have stopped before it did.
+        if cause.again && self.oldest > 1 { vec![Duty::Prune(self.oldest)] } else { vec![] }
+    }
+    fn fresh(&self, old: Option<&Self>) -> Vec<Duty> {
+        let pruned = old.is_some_and(|old| old.oldest < self.oldest);
+        if pruned { vec![Duty::Prune(self.oldest)] } else { vec![] }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the API reads of configs, and what it hands in. Reads are strongly consistent, but for the list of all installations' deployments.
+
+use super::message::{Address, Message};
+use super::{Deployments, Loaded, configs, deployers, images, keys};
+use crate::item::Key;
+use crate::json::member;
+use crate::ports::{Cursor, Index, PortError, Ports, Query};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::registry::Heads;
+use keelway_domain::deployments::{
+    Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Snapshot, decide, target,
+};
+use keelway_domain::promotions::Note;
+use keelway_domain::time::Timestamp;
+
+/// A config as it is now, with everything a decision about it reads.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Its state.
+    pub state: Config,
+    /// What it says.
+    pub applied: Applied,
+    /// The text as it was applied; `None`: a rollback changed it since.
+    pub source: Option<String>,
+    /// What the tags that it watches point to.
+    pub heads: Heads,
+    /// When this was read.
+    pub now: Timestamp,
+}
+
+/// An entry of a config's audit.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// A command that was obeyed.
+    Command(Box<Obeyed>),
+    /// A deployer's report that came too late, or from somebody else.
+    Stray {
+        /// When.
+        at: Timestamp,
+        /// What it said.
+        said: String,
+    },
+}
+
+impl<P: Ports> Deployments<P> {
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        self.ports.now()
+    }
+
+    /// A config as it is now; `None`: none is applied under this name.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn view(&self, of: &Address) -> Result<Option<View>, PortError> {
+        let (definition, state) = (keys::definition(of), keys::config(of));
+        let items = table::read(&self.ports, &[definition.clone(), state.clone()]).await?;
+        let Some((applied, source)) = items.get(&definition).map(configs::read).transpose()?.flatten() else { return Ok(None) };
+        let now = self.ports.now();
+        let loaded = items.get(&state).map(Loaded::read).transpose()?;
+        let state = loaded.map_or_else(|| Config::new(&of.namespace, &of.name, now), |loaded| loaded.x);
+        let heads = images::of(&self.ports, &applied.definition).await?;
+        Ok(Some(View { state, applied, source, heads, now }))
+    }
+
+    /// The states of configs, in the order asked for; `None`: it has none yet.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn states(&self, of: &[Address]) -> Result<Vec<Option<Config>>, PortError> {
+        let wanted: Vec<Key> = of.iter().map(keys::config).collect();
+        let items = table::read(&self.ports, &wanted).await?;
+        let read = |key: &Key| items.get(key).map(Loaded::read).transpose().map(|loaded| loaded.map(|loaded| loaded.x));
+        wanted.iter().map(read).collect()
+    }
+
+    /// What would become of a command if it were decided now: `Ok` if it would be obeyed, or is so already.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn forecast(
+        &self,
+        of: &Address,
+        view: &View,
+        command: &Command,
+        note: &Note,
+    ) -> Result<Result<Option<Config>, Refused>, PortError> {
+        let input = Input::Command(command, note);
+        let target = match target(&view.state, input, Some(&view.applied)) {
+            Some(n) => self.version(of, n).await?,
+            None => None,
+        };
+        let facts = Facts {
+            now: view.now,
+            cause: Cause::default(),
+            applied: Some(&view.applied),
+            heads: &view.heads,
+            target: target.as_ref(),
+        };
+        Ok(match decide(&view.state, input, &facts) {
+            Decision::Refused(refused) => Err(refused),
+            Decision::Commit(transition) => Ok(Some(transition.next)),
+            Decision::Settle => Ok(None),
+        })
+    }
+
+    /// A version that has ended: its last attempt and its snapshot. `None`: it does not exist, or not any more.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn ended(&self, of: &Address, n: u64) -> Result<Option<(Past, Snapshot)>, PortError> {
+        self.version(of, n).await
+    }
+
+    /// A page of the attempts of a config that have ended, newest first, and where the next one begins.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn history(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<(Vec<Past>, Option<String>), PortError> {
+        let partition = keys::partition(of);
+        let cursor =
+            after.map(|sort| Cursor { key: Key::new(partition.clone(), format!("{}{sort}", keys::PAST)), index_sort: None });
+        let query = Query::table(partition.clone(), limit).prefix(keys::PAST).newest_first().after(cursor);
+        let page = self.ports.query(&query).await?;
+        let mut all = vec![];
+        for item in &page.items {
+            all.extend(member::<Option<Past>>(item, "j")?);
+        }
+        Ok((all, page.next.map(|next| next.key.sk.trim_start_matches(keys::PAST).to_owned())))
+    }
+
+    /// A page of a config's audit, newest first, and where the next one begins.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn audit(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<(Vec<Entry>, Option<String>), PortError> {
+        let partition = keys::partition(of);
+        let cursor =
+            after.map(|sort| Cursor { key: Key::new(partition.clone(), format!("{}{sort}", keys::AUDIT)), index_sort: None });
+        let query = Query::table(partition.clone(), limit).prefix(keys::AUDIT).newest_first().after(cursor);
+        let page = self.ports.query(&query).await?;
+        let mut all = vec![];
+        for item in &page.items {
+            all.extend(deployers::command(item)?.map(|obeyed| Entry::Command(Box::new(obeyed))));
+            let at = item.key.sk.trim_start_matches(keys::AUDIT).split('#').next().and_then(|ms| ms.parse().ok()).map(Timestamp);
+            all.extend(deployers::stray(item)?.zip(at).map(|(said, at)| Entry::Stray { at, said }));
+        }
+        Ok((all, page.next.map(|next| next.key.sk.trim_start_matches(keys::AUDIT).to_owned())))
+    }
+
+    /// The attempts that ended on the day of a time, from that time on, in all configs, oldest first; and where the next page begins. The index may lag
+    /// by a moment.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn everywhere(
+        &self,
+        since: Timestamp,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Past)>, Option<Cursor>), PortError> {
+        let mut query = Query::index(Index::ByAge, keys::day(since), limit).after(after);
+        query.from = crate::keys::ms(since);
+        let page = self.ports.query(&query).await?;
+        let wanted: Vec<Key> = page.items.iter().map(|item| item.key.clone()).collect();
+        let items = table::read(&self.ports, &wanted).await?;
+        let mut all = vec![];
+        for item in wanted.iter().filter_map(|key| items.get(key)) {
+            let of = item.text("gs2").map(|sort| sort.split('#').map(str::to_owned).collect::<Vec<_>>());
+            let of =
+                of.filter(|parts| parts.len() == 5).map(|parts| Address { namespace: parts[1].clone(), name: parts[2].clone() });
+            all.extend(of.zip(member::<Option<Past>>(item, "j")?));
+        }
+        Ok((all, page.next))
+    }
+
+    /// Which of these images were deleted at their source, as far as sources of this namespace tell.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn gone(&self, sources: &[(String, String)], digests: &[String]) -> Result<Vec<String>, PortError> {
+        let pairs: Vec<(Key, &String)> = sources
+            .iter()
+            .flat_map(|(namespace, name)| digests.iter().map(move |digest| (keys::deleted(namespace, name, digest), digest)))
+            .collect();
+        if pairs.is_empty() {
+            return Ok(vec![]);
+        }
+        let items = table::read(&self.ports, &pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>()).await?;
+        let mut gone: Vec<String> =
+            pairs.into_iter().filter(|(key, _)| items.contains_key(key)).map(|(_, digest)| digest.clone()).collect();
+        gone.dedup();
+        Ok(gone)
+    }
+
+    /// Hands a command in. It is decided like any other message; [`Config::obeyed`] shows when it was obeyed.
+    ///
+    /// # Errors
+    /// Of the queue.
+    pub async fn hand_in(&self, to: &Address, command: &Command, note: &Note) -> Result<(), PortError> {
+        let message = Message::Command { to: to.clone(), command: command.clone(), note: note.clone() };
+        table::send_all(&self.ports, &[message.letter()]).await
+    }
+}
