@@ -39,17 +39,17 @@ fn step(stand: &mut Stand, dice: u64) {
         3..=4 => stand.set_env(&(arg % 5).to_string()),
         5..=8 => drop(stand.claim()),
         9..=10 => drop(stand.beat()),
-        11..=14 => drop(stand.end(i64::from(arg % 3 == 0))),
+        11..=14 => drop(stand.end(i64::from(arg.is_multiple_of(3)))),
         15 => drop(stand.command(Command::Cancel)),
         16 => drop(stand.command(Command::Retry)),
-        17 => drop(stand.command(if arg % 3 == 0 { Command::Pause } else { Command::Resume })),
-        18 => drop(stand.back((arg % 2 == 0).then_some(arg % 5))),
+        17 => drop(stand.command(if arg.is_multiple_of(3) { Command::Pause } else { Command::Resume })),
+        18 => drop(stand.back((arg.is_multiple_of(2)).then_some(arg % 5))),
         19 => drop(stand.command(Command::Latest(Latest {
-            supersede: arg % 2 == 0,
-            resume_triggers: arg % 3 == 0,
+            supersede: arg.is_multiple_of(2),
+            resume_triggers: arg.is_multiple_of(3),
             ..Latest::default()
         }))),
-        20 => drop(stand.command(if arg % 2 == 0 { Command::SuspendTriggers } else { Command::ResumeTriggers })),
+        20 => drop(stand.command(if arg.is_multiple_of(2) { Command::SuspendTriggers } else { Command::ResumeTriggers })),
         21 => {
             let stale =
                 Call::End { token: "token 101".into(), exit: Some(0), message: String::new(), progress: Default::default() };
@@ -57,7 +57,7 @@ fn step(stand: &mut Stand, dice: u64) {
         }
         22 => stand.pass(Span::seconds(i64::try_from(arg % 700).unwrap_or(0))),
         _ => {
-            stand.give(Input::Alarm("errors", arg % 2 == 0));
+            stand.give(Input::Alarm("errors", arg.is_multiple_of(2)));
         }
     }
 }
