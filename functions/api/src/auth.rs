@@ -10,7 +10,7 @@ use keelway_engine::ports::Ports;
 use sha2::{Digest, Sha256};
 
 /// The header Keptn's clients send.
-const HEADER: &str = "x-token";
+pub const HEADER: &str = "x-token";
 
 /// SHA-256 of the tokens that are accepted.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use crate::problem::{Answer, Refused};
 use crate::strict;
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -36,7 +36,8 @@ pub async fn json_body(request: Request) -> Answer<Vec<u8>> {
         let detail = format!("content-type: {kind:?} is not taken here: send JSON as application/json");
         return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type", detail));
     }
-    body(request).await
+    let (parts, body) = request.into_parts();
+    self::body(&parts.headers, body).await
 }
 
 /// Reads JSON.
@@ -54,7 +55,8 @@ pub struct Text(pub String);
 impl<S: Send + Sync> FromRequest<S> for Text {
     type Rejection = Refused;
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
-        let text = String::from_utf8(body(request).await?).map_err(|error| {
+        let (parts, body) = request.into_parts();
+        let text = String::from_utf8(self::body(&parts.headers, body).await?).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             Refused::new(StatusCode::BAD_REQUEST, "invalid body", format!("the body is not UTF-8 at byte {at}: send it as UTF-8"))
         })?;
@@ -68,13 +70,14 @@ impl<S: Send + Sync> FromRequest<S> for Text {
     }
 }
 
-async fn body(request: Request) -> Answer<Vec<u8>> {
-    let told = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+/// The bytes of a body that is not too large.
+pub async fn body(headers: &HeaderMap, body: Body) -> Answer<Vec<u8>> {
+    let told = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let too_large = || Refused::too_large(format!("the body is larger than {MAX_BODY} bytes (1 MiB): send less at once"));
     if told.is_some_and(|told| told > MAX_BODY) {
         return Err(too_large());
     }
-    to_bytes(request.into_body(), MAX_BODY).await.map(|bytes| bytes.to_vec()).map_err(|_| too_large())
+    to_bytes(body, MAX_BODY).await.map(|bytes| bytes.to_vec()).map_err(|_| too_large())
 }
 
 /// The content type in lower case, without its parameters; empty if there is none.

@@ -23,6 +23,7 @@ mod problem;
 mod projects;
 mod raw;
 mod registry;
+mod repeated;
 mod sequences;
 mod shape;
 mod signed;
@@ -115,7 +116,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/history", get(pipelines::history::<P>))
         .route("/explain", get(pipelines::explain::<P>))
         .route("/pull-requests", get(pipelines::pull_requests::<P>))
-        .route("/commands", post(pipeline_commands::command::<P>));
+        .route("/commands", post(pipeline_commands::command::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)));
     let registered = Router::new()
         .route("/clusters", get(registry::clusters::<P>))
         .route("/clusters/{namespace}/{name}", get(registry::cluster_one::<P>).delete(registry::cluster_delete::<P>))
@@ -141,7 +142,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
     Router::new()
         .nest("/v1", v1)
         .route(auth::WEBHOOK, post(webhooks::wake::<P>))
-        .route(auth::APPROVAL, post(pipeline_commands::approval::<P>))
+        .route(auth::APPROVAL, post(pipeline_commands::approval::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)))
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)
         .layer(from_fn_with_state(api.clone(), auth::check::<P>))

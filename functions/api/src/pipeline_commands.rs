@@ -5,11 +5,11 @@ use crate::auth::Authority;
 use crate::input::{self, Params, Path, given, note};
 use crate::pipelines::{Nothing, address, find};
 use crate::problem::{Answer, Refused};
+use crate::repeated::RequestId;
 use crate::{Api, hand_in, shape, signed};
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use keelway_domain::ids::hash64;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{At, Command, Made, Note, Phase, Promotion, Refused as Conflict};
 use keelway_engine::ports::Ports;
@@ -38,6 +38,7 @@ struct Asked {
 pub async fn approval<P: Ports + Secrets + 'static>(
     State(api): State<Api<P>>,
     path: Result<Path<(String, String, String, String)>, Refused>,
+    Extension(RequestId(id)): Extension<RequestId>,
     request: Request,
 ) -> Answer<Response> {
     let authority = request.extensions().get::<Authority>().copied();
@@ -47,7 +48,7 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     let (parts, body) = request.into_parts();
     let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
     let (key, id, path, body) = match authority {
-        Some(Authority::Token) => (String::new(), random(), path?, body?),
+        Some(Authority::Token) => (String::new(), id, path?, body?),
         Some(Authority::Itself) => {
             // Before the signature is checked, nothing else is told.
             let (Ok(path), Ok(body)) = (path, body) else { return Err(signed::refusal()) };
@@ -102,23 +103,19 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
     serde_json::from_value(body).map_err(|error| wrong(error.to_string()))
 }
 
-/// Identifies a request that a token authorises.
-fn random() -> u64 {
-    hash64(&[b"command", uuid::Uuid::now_v7().as_bytes()]).max(1)
-}
-
 /// `POST /v1/pipelines/{namespace}/{name}/commands`
 pub async fn command<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
+    Extension(RequestId(id)): Extension<RequestId>,
     input::Json(asked): input::Json<CommandRequest>,
 ) -> Answer<Response> {
     let (message, by) = (note("message", asked.message.as_ref(), MESSAGE)?, note("by", asked.by.as_ref(), NAME)?);
     let (to, view) = find(&api, &namespace, &name).await?;
     let command = meant(&asked, &view)?;
     let run = view.state.run.as_ref().map_or(0, |run| run.number);
-    let note = Note { by: by.unwrap_or_default(), at: view.now, message: message.unwrap_or_default(), id: random(), run };
+    let note = Note { by: by.unwrap_or_default(), at: view.now, message: message.unwrap_or_default(), id, run };
     let asked = Asked { to, command, note, environment: given(asked.environment.as_ref()).map(str::to_owned) };
     let (view, done) = carry(&api, &asked, view).await?;
     let status = if done { StatusCode::OK } else { StatusCode::ACCEPTED };
@@ -173,6 +170,9 @@ const COMMANDS: &str = "\"suspend\", \"resume\", \"hold\", \"release\", \"abando
 
 /// Hands a command in, and waits until the state shows it. The view is the last one read; `true`: it shows it.
 async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<(View, bool)> {
+    if view.state.obeyed.contains(&asked.note.id) {
+        return Ok((view, true));
+    }
     match view.forecast(&asked.command, &asked.note) {
         Forecast::Refused(why) => return Err(refused(&view, &asked.command, why)),
         Forecast::AlreadySo => return Ok((view, true)),
@@ -201,8 +201,14 @@ async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<(View, bool)> {
     }
 }
 
+/// The promotion that a command is about; not one of another revision, which may have taken its place.
 fn promotion<'v>(view: &'v View, asked: &Asked) -> Option<&'v Promotion> {
-    view.state.environments.get(asked.environment.as_ref()?)?.promotion.as_ref()
+    let promotion = view.state.environments.get(asked.environment.as_ref()?)?.promotion.as_ref()?;
+    let decided = match &asked.command {
+        Command::Approve(at) | Command::Reject(at) | Command::GiveUp(at) => Some(&at.revision),
+        _ => None,
+    };
+    decided.is_none_or(|revision| *revision == promotion.revision).then_some(promotion)
 }
 
 /// Whether an approval has begun an attempt that will soon have a pull request to point to.

@@ -14,6 +14,7 @@ mod pipelines;
 mod raw;
 mod reads;
 mod registry;
+mod repeated;
 mod stand;
 mod texts;
 mod triggered;

@@ -21,6 +21,8 @@ use std::time::Duration;
 use tower::ServiceExt;
 
 pub const TOKEN: &str = "test-token";
+/// Another token that is accepted.
+pub const OTHER_TOKEN: &str = "other-token";
 
 /// What the API said.
 #[derive(Debug)]
@@ -71,7 +73,8 @@ impl Stand {
 
     pub fn with_secrets(limits: Limits, patience: Duration, secrets: Known) -> Self {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
-        let settings = Settings { tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())), patience, stack: "test-api".into() };
+        let hashes = [TOKEN, OTHER_TOKEN].map(|token| sha256_hex(token.as_bytes()));
+        let settings = Settings { tokens: Tokens::from_hex(&hashes.join(",")), patience, stack: "test-api".into() };
         let app = router(Api::new(AtOnce::with(world.worker(0), secrets), limits.clone(), settings));
         let ports = AtOnce::new(world.worker(1));
         let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());

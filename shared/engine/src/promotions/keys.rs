@@ -42,6 +42,11 @@ pub fn nonce(scope: &str, nonce: &str) -> Key {
     Key::new(format!("N#{}", sha256_hex(format!("{}#{scope}#{nonce}", scope.len()).as_bytes())), MAIN)
 }
 
+/// A request that carries a key of its client's; `id` is a hash.
+pub fn request(id: &str) -> Key {
+    Key::new(format!("I#{id}"), MAIN)
+}
+
 /// The requests that a client sent without a token in a window of time. The address comes from outside, so its hash is the key.
 pub fn requests(client: &str, window: i64) -> Key {
     Key::new(format!("RC#{}#{window}", sha256_hex(client.as_bytes())), MAIN)

@@ -14,6 +14,7 @@ pub mod message;
 pub mod observations;
 pub mod observer;
 pub mod registry;
+pub mod repeated;
 mod subject;
 pub mod views;
 mod watch;
