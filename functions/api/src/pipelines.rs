@@ -18,14 +18,18 @@ use keelway_wire::http::promotions::{Explanation, HistoryPage, OpenPullRequests,
 use serde::Deserialize;
 
 /// So many names are looked through for one that was probably meant.
-const KNOWN: u32 = 100;
+pub const KNOWN: u32 = 100;
 
+/// Which entries of a list are wanted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
-    namespace: Option<String>,
-    page_size: Option<String>,
-    next_page_key: Option<String>,
+    /// Only those of this namespace.
+    pub namespace: Option<String>,
+    /// How many.
+    pub page_size: Option<String>,
+    /// Where the page before ended.
+    pub next_page_key: Option<String>,
 }
 
 /// Paging.

@@ -2,7 +2,7 @@
 
 use crate::Api;
 use crate::input::{Params, Path, given};
-use crate::pipelines::{Nothing, Paging, after, is_name, limit, text};
+use crate::pipelines::{KNOWN, Nothing, Paging, Wanted, after, is_name, limit, text};
 use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -14,19 +14,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::promotions::registry::{Kind, Registered as Entry, cluster};
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
-use serde::Deserialize;
 use serde_json::Value;
-
-/// So many names are looked through for one that was probably meant.
-const KNOWN: u32 = 100;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Wanted {
-    namespace: Option<String>,
-    page_size: Option<String>,
-    next_page_key: Option<String>,
-}
 
 fn shown<T: Kind>(kind: &str, name: &str, entry: &Entry<T>) -> Registered {
     let (namespace, name) = name.split_once('/').map_or((None, name), |(namespace, name)| (Some(namespace.to_owned()), name));
@@ -63,15 +51,6 @@ async fn found<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option
 async fn unknown<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, asked: &str) -> Answer<Refused> {
     let (known, _) = api.promotions().all_registered::<T>("", None, KNOWN).await?;
     Ok(Refusal::unknown(kind, asked, known.iter().map(|(name, _)| name.as_str())).into())
-}
-
-async fn remove<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option<&str>, asked: &str) -> Answer<StatusCode> {
-    if let Some(name) = name
-        && api.promotions().deregister::<T>(name).await?
-    {
-        return Ok(StatusCode::NO_CONTENT);
-    }
-    Err(unknown::<P, T>(api, kind, asked).await?)
 }
 
 /// The name of a cluster's entry, if the path names one.
@@ -139,7 +118,12 @@ pub async fn cluster_delete<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
-    remove::<P, Cluster>(&api, "cluster", cluster_name(&namespace, &name).as_deref(), &asked).await
+    if let Some(name) = cluster_name(&namespace, &name)
+        && api.promotions().deregister_cluster(&name).await?
+    {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(unknown::<P, Cluster>(&api, "cluster", &asked).await?)
 }
 
 /// `GET /v1/githosts`
@@ -176,5 +160,8 @@ pub async fn git_host_delete<P: Ports + 'static>(
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
-    remove::<P, GitHost>(&api, "git host", Some(&*name).filter(|name| is_name(name)), &name).await
+    if is_name(&name) && api.promotions().deregister::<GitHost>(&name).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(unknown::<P, GitHost>(&api, "git host", &name).await?)
 }

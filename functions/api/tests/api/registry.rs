@@ -77,3 +77,26 @@ async fn a_host_has_one_registration() {
     assert_eq!(stand.delete("/v1/githosts/forge").await.status, 204);
     stand.manifests(&other).await;
 }
+
+#[tokio::test]
+async fn what_is_known_of_a_deleted_cluster_expires() {
+    let mut stand = Stand::new();
+    let pipeline = "apiVersion: pipelines.weave.works/v1alpha1\nkind: Pipeline\nmetadata: {name: carts, namespace: shop}\nspec:\n  appRef: \
+                    {apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, name: carts}\n  environments:\n  - name: dev\n    targets:\n    \
+                    - {namespace: dev, clusterRef: {kind: Cluster, name: prod, namespace: shop}}\n";
+    stand.manifests(&format!("{CLUSTER}---\n{pipeline}")).await;
+    let fact = json!({
+        "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "carts", "namespace": "dev", "cluster": "shop/prod",
+        "revision": "v1", "ready": true
+    });
+    assert_eq!(stand.post("/v1/observations", &fact).await.status, 200);
+    let expires = |stand: &Stand| {
+        let core = stand.world.core();
+        let facts: Vec<_> = core.table.items().filter(|item| item.key.pk.starts_with("O#") && item.key.sk == "!").collect();
+        assert_eq!(facts.len(), 1, "{facts:?}");
+        facts[0].number("ttl")
+    };
+    assert_eq!(expires(&stand), None);
+    assert_eq!(stand.delete("/v1/clusters/shop/prod").await.status, 204);
+    assert!(expires(&stand).is_some());
+}

@@ -2,6 +2,7 @@
 
 mod api;
 mod failures;
+mod left;
 mod schedule;
 mod stand;
 mod steady;

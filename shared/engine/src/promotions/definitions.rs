@@ -2,7 +2,7 @@
 
 use super::message::{Address, Message};
 use super::{Promotions, codec, keys, observations, observer};
-use crate::item::{Item, Key, MAX_ITEM_BYTES, Name};
+use crate::item::{Attrs, Item, Key, MAX_ITEM_BYTES, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
 use crate::table;
@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 
 /// The newest format of a definition that this code knows.
 const FORMAT: i64 = 1;
+
+/// The attribute of a definition, or of its tombstone, with the entries of targets that it has ceased to name, until they are deleted.
+const LEAVING: &str = "go";
 
 /// A page of the pipelines of all namespaces looks into so many of them.
 const NAMESPACES_AT_ONCE: u32 = 25;
@@ -60,6 +63,32 @@ fn item(to: &Address, definition: &Definition, source: &str) -> Item {
     Item::new(keys::definition(to)).with("j", serde_json::to_string(definition).unwrap_or_default()).with("src", source)
 }
 
+/// The entries of a definition's targets: the pipeline's with each target, and the target's with its cluster.
+fn entries(to: &Address, definition: &Definition) -> BTreeSet<Key> {
+    let app = &definition.app;
+    let of = |target| [Some(keys::depends(app, target, to)), keys::named(app, target, to)];
+    definition.targets().flat_map(of).flatten().collect()
+}
+
+/// The entries that are to be deleted when `new` takes the place of what an item says: what it names itself, and what it had still to
+/// delete.
+fn leaving(to: &Address, found: Option<&Item>, new: Option<&Definition>) -> Result<Vec<Key>, PortError> {
+    let Some(found) = found else { return Ok(vec![]) };
+    let mut gone = read(found)?.map(|old| entries(to, &old.definition)).unwrap_or_default();
+    let before: Vec<(String, String)> = codec::member(found, LEAVING)?;
+    gone.extend(before.into_iter().map(|(pk, sk)| Key::new(pk, sk)));
+    let kept = new.map(|new| entries(to, new)).unwrap_or_default();
+    Ok(gone.difference(&kept).cloned().collect())
+}
+
+/// Notes the entries that are to be deleted. Without room for them they are left out: then they stay if they cannot be deleted at once.
+fn with_leaving(item: Item, gone: &[Key]) -> Item {
+    let named: Vec<(&str, &str)> = gone.iter().map(|key| (key.pk.as_str(), key.sk.as_str())).collect();
+    let text = serde_json::to_string(&named).unwrap_or_default();
+    let noted = !gone.is_empty() && item.size() + text.len() <= MAX_ITEM_BYTES - 1024;
+    item.with_some(LEAVING, noted.then_some(text))
+}
+
 /// Whether a definition fits into its item.
 pub fn fits(to: &Address, definition: &Definition, source: &str) -> bool {
     item(to, definition, source).size() <= MAX_ITEM_BYTES - 1024
@@ -79,6 +108,7 @@ impl<P: Ports> Promotions<P> {
             let found = self.ports.get(&key).await?;
             let old = found.as_ref().map(read).transpose()?.flatten();
             let version = found.as_ref().map_or(0, Item::version);
+            let gone = leaving(to, found.as_ref(), Some(definition))?;
             let item = item(to, definition, source).with("at", self.ports.now().0).with("v", version + 1).with("f", FORMAT);
             // The namespace comes first: one without pipelines is skipped, but a pipeline in an unlisted one would not be found.
             let listed = Item::new(Key::new(keys::NAMESPACES, to.namespace.as_str()));
@@ -90,14 +120,12 @@ impl<P: Ports> Promotions<P> {
             let unchanged = old.as_ref().is_some_and(|old| old.definition == *definition && old.source == source);
             if !unchanged {
                 let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
+                if self.ports.write(&Write::Put(with_leaving(item, &gone), condition)).await? != Written::Done {
                     continue;
                 }
             }
-            if let Some(old) = &old {
-                self.depend_no_more(to, &old.definition, Some(definition)).await?;
-            }
             let version = if unchanged { version } else { version + 1 };
+            self.depend_no_more(to, version, gone).await?;
             self.wake(to, format!("definition {version}")).await?;
             return Ok(if unchanged { Outcome::Unchanged } else { Outcome::Changed });
         }
@@ -112,15 +140,18 @@ impl<P: Ports> Promotions<P> {
         let key = keys::definition(to);
         for _ in 0..COMMIT_TRIES {
             let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
+            let gone = leaving(to, Some(&found), None)?;
             let Some(old) = read(&found)? else {
+                self.depend_no_more(to, found.version(), gone).await?;
                 self.wake(to, format!("definition {}", found.version())).await?;
                 return Ok(false);
             };
             // A tombstone keeps the version rising: whoever applied the definition last, and was slow, does not bring it back.
             let expires = self.ports.now() + self.limits.retention;
             let tombstone = Item::new(key.clone()).with("v", old.version + 1).with("f", FORMAT).with("ttl", expires.0 / 1000);
+            let tombstone = with_leaving(tombstone, &gone);
             if self.ports.write(&Write::Put(tombstone, Condition::Version(old.version))).await? == Written::Done {
-                self.depend_no_more(to, &old.definition, None).await?;
+                self.depend_no_more(to, old.version + 1, gone).await?;
                 self.wake(to, format!("definition {}", old.version + 1)).await?;
                 return Ok(true);
             }
@@ -206,28 +237,28 @@ impl<P: Ports> Promotions<P> {
         table::record(&self.ports, targets.iter().map(entry).chain(named).collect(), vec![]).await?;
         let wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
         for item in table::read(&self.ports, &wanted).await?.values().filter(|item| item.number("ttl").is_some()) {
-            let keep = Write::Update {
-                key: item.key.clone(),
-                condition: Condition::Version(item.version()),
-                set: [(Name::Borrowed("v"), (item.version() + 1).into())].into(),
-                remove: vec![Name::Borrowed("ttl")],
-                raise: false,
-            };
             // If it changed in between, the newer fact found the entry, and is kept.
-            drop(self.ports.write(&keep).await?);
+            drop(self.ports.write(&observations::lasting(item, None)).await?);
         }
         Ok(())
     }
 
-    async fn depend_no_more(&self, to: &Address, old: &Definition, new: Option<&Definition>) -> Result<(), PortError> {
-        let keys_of = |definition: &Definition| -> BTreeSet<Key> {
-            let app = &definition.app;
-            let of = |target| [Some(keys::depends(app, target, to)), keys::named(app, target, to)];
-            definition.targets().flat_map(of).flatten().collect()
+    /// Deletes entries, and what a definition of this version noted about them.
+    async fn depend_no_more(&self, to: &Address, version: i64, gone: Vec<Key>) -> Result<(), PortError> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        table::record(&self.ports, vec![], gone).await?;
+        let done = Write::Update {
+            key: keys::definition(to),
+            condition: Condition::Version(version),
+            set: Attrs::new(),
+            remove: vec![Name::Borrowed(LEAVING)],
+            raise: false,
         };
-        let kept = new.map(keys_of).unwrap_or_default();
-        let gone: Vec<Key> = keys_of(old).difference(&kept).cloned().collect();
-        table::record(&self.ports, vec![], gone).await
+        // If it changed in between, the newer one has noted them as well.
+        drop(self.ports.write(&done).await?);
+        Ok(())
     }
 
     /// What is known about a pipeline's targets.

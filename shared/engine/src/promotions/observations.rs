@@ -3,7 +3,7 @@
 
 use super::message::{Address, Message};
 use super::{Promotions, codec, keys};
-use crate::item::{Item, Key};
+use crate::item::{Attrs, Item, Key, Name};
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
 use crate::table::{self, Items};
@@ -63,6 +63,14 @@ pub(super) fn among(items: &Items, definition: &Definition) -> Result<Observatio
     Ok(all)
 }
 
+/// The write that has a fact expire, in seconds since 1970, or not.
+pub(super) fn lasting(item: &Item, expires: Option<i64>) -> Write {
+    let mut set: Attrs = [(Name::Borrowed("v"), (item.version() + 1).into())].into();
+    let remove = if expires.is_none() { vec![Name::Borrowed("ttl")] } else { vec![] };
+    set.extend(expires.map(|expires| (Name::Borrowed("ttl"), expires.into())));
+    Write::Update { key: item.key.clone(), condition: Condition::Version(item.version()), set, remove, raise: false }
+}
+
 /// A fact as it is kept, and its version.
 pub(super) fn read(item: &Item) -> Result<Option<(i64, Observed)>, PortError> {
     check_format(item, FORMAT)?;
@@ -120,6 +128,10 @@ impl<P: Ports> Promotions<P> {
                 if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
                     continue;
                 }
+            } else if let Some(known) = known.filter(|known| asked && known.number("ttl").is_some())
+                && self.ports.write(&lasting(&known, None)).await? != Written::Done
+            {
+                continue;
             }
             loop {
                 let concerned = page.items.iter().filter(|item| item.key.sk.starts_with(keys::DEPENDS));
@@ -133,6 +145,16 @@ impl<P: Ports> Promotions<P> {
             }
         }
         Err(contended(key))
+    }
+
+    /// Has facts expire, as those that no pipeline asks for.
+    pub(super) async fn expire(&self, facts: &[Key]) -> Result<(), PortError> {
+        let expires = (self.ports.now() + UNASKED).0 / 1000;
+        for item in table::read(&self.ports, facts).await?.values().filter(|item| item.number("ttl").is_none()) {
+            // If it changed in between, somebody still reports about the target.
+            drop(self.ports.write(&lasting(item, Some(expires))).await?);
+        }
+        Ok(())
     }
 
     /// Facts that were reported over the bus: `data.facts` is what `POST /v1/observations` takes, `data.cluster` its query.

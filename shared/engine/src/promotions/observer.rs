@@ -126,6 +126,24 @@ impl<P: Ports> Promotions<P> {
         }
         Ok(known)
     }
+
+    /// Takes a cluster out. `false`: there is none. What is known about its targets is kept for a day from now, unless it is reported anew.
+    ///
+    /// # Errors
+    /// Of the ports. Taking it out again completes what was begun.
+    pub async fn deregister_cluster(&self, name: &str) -> Result<bool, PortError> {
+        let known = self.deregister::<Cluster>(name).await?;
+        let mut after = None;
+        loop {
+            let (wanted, more) = named(&self.ports, name, after.as_deref()).await?;
+            let facts: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
+            self.expire(&facts).await?;
+            after = wanted.last().map(|wanted| keys::place(&wanted.apps[0], &wanted.target));
+            if !more || after.is_none() {
+                return Ok(known);
+            }
+        }
+    }
 }
 
 impl<P: Ports, C: Clusters> Observer<P, C> {
@@ -193,13 +211,14 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         let seen = if wanted.is_empty() { vec![] } else { self.clusters.read(name, &cluster.value, &wanted).await? };
         let keys: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
         let known = table::read(ports, &keys).await?;
+        let expires = |key: &Key| known.get(key).is_some_and(|item| item.number("ttl").is_some());
         let mut place = None;
         for ((Wanted { target, apps }, observed), key) in wanted.iter().zip(&seen).zip(&keys) {
             let fact = |version, observed| Fact { app: apps[0].clone(), target: target.clone(), version, observed };
             match known.get(key).map(observations::read).transpose()?.flatten() {
                 Some((version, known)) if same(&known, observed) => {
-                    // An earlier delivery may have kept it and then stopped, before it woke everybody.
-                    if cause.again {
+                    // An earlier delivery may have kept it and then stopped, before it woke everybody. One that expires is kept from now on.
+                    if cause.again || expires(key) {
                         self.pipelines.observe(&fact(version, known)).await?;
                     }
                 }
