@@ -51,6 +51,7 @@ fn needed(resource: &str) -> &'static [&'static str] {
             "iam:PutRolePolicy",
             "iam:UpdateAssumeRolePolicy",
         ],
+        "AWS::IAM::Policy" => &["iam:DeleteRolePolicy", "iam:GetRolePolicy", "iam:PutRolePolicy"],
         "AWS::Logs::LogGroup" => {
             &["logs:CreateLogGroup", "logs:DeleteLogGroup", "logs:DescribeLogGroups", "logs:PutRetentionPolicy"]
         }
