@@ -67,7 +67,9 @@ impl Watch {
             }
             return Ok(());
         };
-        if (change.key.sk.starts_with("T#") || change.key.sk.starts_with(keys::HISTORY)) && old.text("j") != new.text("j") {
+        // A promotion is in one attribute, a command in another.
+        let overwritten = ["j", "c"].iter().any(|name| old.text(name) != new.text(name));
+        if (change.key.sk.starts_with("T#") || change.key.sk.starts_with(keys::HISTORY)) && overwritten {
             return Err(format!("{} was overwritten with other content", change.key));
         }
         if is_fact(&change.key) {
