@@ -61,7 +61,7 @@ def parser():
         "--json", action="store_true", help="as JSON")
     verb("outputs", "print the outputs of a deployed stack", stack=True)
     logs = verb("logs", "print what the functions logged", stack=True)
-    logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "observer", "sweep", "dead-letters"])
+    logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "observer", "deployments", "sweep", "dead-letters"])
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     secret = verb("secret", "store a secret of a stack", stack=True)
     secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it")

@@ -56,7 +56,7 @@ def build():
 
 def build_release():
     """The functions as they go to AWS, and the empty one the bench compares them with."""
-    packages = ("api", "sequences", "promotions", "attempts", "observer", "sweep", "dead-letters", "empty")
+    packages = ("api", "sequences", "promotions", "attempts", "observer", "deployments", "sweep", "dead-letters", "empty")
     cargo_build("the functions in release", "--release", *(f"--package=keelway-{name}" for name in packages))
 
 

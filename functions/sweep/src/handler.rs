@@ -2,6 +2,7 @@
 //! so that the next one continues there.
 
 use keelway_aws::Aws;
+use keelway_engine::deployments::Deployments;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
@@ -19,22 +20,34 @@ const PAGE_TIME: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Done {
     letters: usize,
+    configs: Swept,
     pipelines: Swept,
     executions: Swept,
+}
+
+/// All engines.
+pub struct Engines {
+    /// Executions.
+    pub sequences: Sequences<Aws>,
+    /// Pipelines.
+    pub promotions: Promotions<Aws>,
+    /// Deployment configs.
+    pub deployments: Deployments<Aws>,
 }
 
 /// Sweeps until everything is checked or the time is up. Letters get half of the time, so that many letters do not delay open work.
 ///
 /// # Errors
 /// What the engines could not do. The next tick repeats it.
-pub async fn sweep((sequences, promotions): &(Sequences<Aws>, Promotions<Aws>), until: Instant) -> Result<(), PortError> {
+pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, until: Instant) -> Result<(), PortError> {
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
         let letters = letters(sequences.ports(), half_of(until)).await?;
-        // Each engine has its time, and one that fails does not keep the other from its work.
+        // Each engine has its time, and one that fails does not keep the others from their work.
+        let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let executions = pages(sequences, until).await;
-        Ok::<_, PortError>(Done { letters, pipelines: pipelines?, executions: executions? })
+        Ok::<_, PortError>(Done { letters, configs: configs?, pipelines: pipelines?, executions: executions? })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -75,5 +88,6 @@ fn outcome(done: &Done) -> String {
         format!("{seen} open {what} seen, {sent} messages sent, {rest}")
     };
     let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
-    format!("{} dead letters looked at; {executions}; {pipelines}", done.letters)
+    let configs = tell(&done.configs, "deployment configs");
+    format!("{} dead letters looked at; {executions}; {pipelines}; {configs}", done.letters)
 }

@@ -2,6 +2,8 @@
 
 mod handler;
 
+use handler::Engines;
+use keelway_engine::deployments::Deployments;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::sequences::Sequences;
 use keelway_lambda::{aws, batch};
@@ -12,7 +14,8 @@ async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     let promotions = Promotions::new(ports.clone(), config.promotions());
-    let engines = &(Sequences::new(ports, config.limits), promotions);
+    let deployments = Deployments::new(ports.clone(), config.deployments());
+    let engines = &Engines { sequences: Sequences::new(ports, config.limits), promotions, deployments };
     lambda_runtime::run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {
         handler::sweep(engines, batch::until(event.context.deadline)).await.map_err(Error::from)
     }))

@@ -41,6 +41,11 @@ impl Answer {
         if self.status.is_success() { Ok(self) } else { Err(self.error()) }
     }
 
+    /// What was asked for; `None`: it does not exist.
+    pub(crate) fn found(self) -> Result<Option<Self>, HostError> {
+        if self.status == StatusCode::NOT_FOUND { Ok(None) } else { self.ok().map(Some) }
+    }
+
     /// The answer to a write: a JSON object. Anything else with a good status is not from the host's interface, and nothing was written.
     pub(crate) fn accepted(self) -> Result<(), HostError> {
         self.ok()?.json::<serde_json::Map<String, Value>>().map(drop)
@@ -57,6 +62,11 @@ impl Answer {
         // The parser's own message may repeat parts of the body.
         let place = |error: serde_json::Error| format!("see line {}, column {}", error.line(), error.column());
         serde_json::from_slice(&self.body).map_err(|error| self.nonsense(&place(error)))
+    }
+
+    /// The error about a file that the host has, and does not show.
+    pub(crate) fn without_content(&self) -> HostError {
+        HostError::new(Kind::Nonsense, format!("{} answered without a content about {}", self.host, self.what))
     }
 
     fn nonsense(&self, detail: &str) -> HostError {

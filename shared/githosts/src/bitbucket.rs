@@ -143,11 +143,8 @@ impl Bitbucket {
 
     async fn pull(&self, of: &Repository, number: u64) -> Result<Option<Pull>, HostError> {
         let what = format!("pull request {number}");
-        let answer = self.call(Method::GET, of, &format!("/pull-requests/{number}"), &what).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        answer.ok()?.json().map(Some)
+        let answer = self.call(Method::GET, of, &format!("/pull-requests/{number}"), &what).send().await?.found()?;
+        answer.map(|answer| answer.json()).transpose()
     }
 
     async fn test(&self, of: &Repository, number: u64) -> Result<Test, HostError> {
@@ -182,7 +179,7 @@ impl Client for Bitbucket {
         }
         let access: Access = self.call(Method::GET, of, "", "").send().await?.ok()?.json()?;
         if access.archived {
-            return Err(HostError::new(Kind::Refused, format!("{}: {of} is archived: nothing can be changed in it", self.host())));
+            return Err(HostError::archived(self.host(), of));
         }
         Ok(())
     }
@@ -235,10 +232,7 @@ impl Client for Bitbucket {
 
     async fn file(&self, of: &Repository, commit: &str, name: &str) -> Result<Option<File>, HostError> {
         let answer = self.call(Method::GET, of, &format!("/raw/{}", path(name)), name).query(&[("at", commit)]).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        Ok(Some(File { content: answer.ok()?.body, blob: None }))
+        Ok(answer.found()?.map(|answer| File { content: answer.body, blob: None }))
     }
 
     async fn branch(&self, of: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {

@@ -1,5 +1,6 @@
 //! What can go wrong with a git host, as sentences that name the host and the way out.
 
+use crate::repository::Repository;
 use keelway_domain::time::Timestamp;
 
 /// What kind of failure it is; it decides when another try makes sense.
@@ -61,5 +62,11 @@ pub struct HostError {
 impl HostError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+    pub(crate) fn archived(host: &str, of: &Repository) -> Self {
+        Self::new(Kind::Refused, format!("{host}: {of} is archived: nothing can be changed in it"))
+    }
+    pub(crate) fn read_only(host: &str, of: &Repository, remedy: &str) -> Self {
+        Self::new(Kind::Forbidden, format!("{host}: the token may read {of}, but not write: {remedy}"))
     }
 }

@@ -4,7 +4,7 @@
 use crate::archive;
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
-use crate::github::{content, foreign};
+use crate::github::{content, foreign, parents};
 use crate::http::{Call, Http, path, segment};
 use crate::repository::Repository;
 use reqwest::{Method, StatusCode};
@@ -53,6 +53,7 @@ impl Pull {
         };
         // The ref is refs/pull/<number>/head when the branch is gone; the label still has the branch's name.
         let branch = if self.head.reference.starts_with("refs/pull/") { self.head.label } else { self.head.reference };
+        // Gitea also says `false` while it checks that, for about a second after the base has changed; the next look corrects it.
         let mergeable = self.mergeable.filter(|_| state == State::Open);
         Some(Request { number: self.number, url: self.html_url, branch, head: self.head.sha, state, mergeable })
     }
@@ -71,11 +72,8 @@ impl Gitea {
     }
 
     async fn pull(&self, of: &Repository, rest: &str, what: &str) -> Result<Option<Request>, HostError> {
-        let answer = self.call(Method::GET, of, &format!("/pulls/{rest}"), what).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        Ok(answer.ok()?.json::<Pull>()?.request())
+        let answer = self.call(Method::GET, of, &format!("/pulls/{rest}"), what).send().await?.found()?;
+        Ok(answer.map(|answer| answer.json::<Pull>()).transpose()?.and_then(Pull::request))
     }
 }
 
@@ -96,15 +94,12 @@ impl Client for Gitea {
             push: bool,
         }
         let access: Access = self.call(Method::GET, of, "", "").send().await?.ok()?.json()?;
-        let host = self.host();
         if access.archived {
-            return Err(HostError::new(Kind::Refused, format!("{host}: {of} is archived: nothing can be changed in it")));
+            return Err(HostError::archived(self.host(), of));
         }
         if access.permissions.is_some_and(|permissions| !permissions.push) {
-            let message = format!(
-                "{host}: the token may read {of}, but not write: give its user write access, and the token the scopes write:repository and write:issue"
-            );
-            return Err(HostError::new(Kind::Forbidden, message));
+            let remedy = "give its user write access, and the token the scopes write:repository and write:issue";
+            return Err(HostError::read_only(self.host(), of, remedy));
         }
         Ok(())
     }
@@ -126,8 +121,7 @@ impl Client for Gitea {
 
     async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
         let pages = self.0.pages::<Pull>(|page| self.pulls(of, "open", &page), mark).await?;
-        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
-        Ok(Look { requests, mark: pages.mark })
+        Ok(pages.look(Pull::request))
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
@@ -143,24 +137,13 @@ impl Client for Gitea {
         struct Commit {
             id: String,
         }
-        let answer = self.call(Method::GET, of, &format!("/branches/{}", path(branch)), &format!("branch {branch}")).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        Ok(Some(answer.ok()?.json::<Branch>()?.commit.id))
+        let call = self.call(Method::GET, of, &format!("/branches/{}", path(branch)), &format!("branch {branch}"));
+        let branch = call.send().await?.found()?.map(|answer| answer.json::<Branch>()).transpose()?;
+        Ok(branch.map(|branch| branch.commit.id))
     }
 
     async fn parents(&self, of: &Repository, commit: &str) -> Result<Vec<String>, HostError> {
-        #[derive(Deserialize)]
-        struct Commit {
-            parents: Vec<Parent>,
-        }
-        #[derive(Deserialize)]
-        struct Parent {
-            sha: String,
-        }
-        let answer = self.call(Method::GET, of, &format!("/git/commits/{}", segment(commit)), "commits").send().await?.ok()?;
-        Ok(answer.json::<Commit>()?.parents.into_iter().map(|parent| parent.sha).collect())
+        parents(self.call(Method::GET, of, &format!("/git/commits/{}", segment(commit)), "commits").send().await?)
     }
 
     async fn archive(&self, of: &Repository, commit: &str) -> Result<Archive, HostError> {

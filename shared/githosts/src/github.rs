@@ -1,5 +1,6 @@
 //! GitHub: <https://docs.github.com/en/rest>, version 2022-11-28. Files are written through the Git Data API.
 
+use crate::answer::Answer;
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
 use crate::http::{Call, Http, path, segment};
@@ -106,13 +107,10 @@ impl Client for GitHub {
             }
         }
         if access.archived {
-            return Err(HostError::new(Kind::Refused, format!("{host}: {of} is archived: nothing can be changed in it")));
+            return Err(HostError::archived(host, of));
         }
         if access.permissions.is_some_and(|permissions| !permissions.push) {
-            let message = format!(
-                "{host}: the token may read {of}, but not write: give it read and write access to contents and pull requests"
-            );
-            return Err(HostError::new(Kind::Forbidden, message));
+            return Err(HostError::read_only(host, of, "give it read and write access to contents and pull requests"));
         }
         Ok(())
     }
@@ -132,17 +130,13 @@ impl Client for GitHub {
             self.call(Method::GET, of, "/pulls", "").query(&[("state", "open"), ("per_page", "100"), ("page", &page)])
         };
         let pages = self.0.pages::<Pull>(call, mark).await?;
-        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
-        Ok(Look { requests, mark: pages.mark })
+        Ok(pages.look(Pull::request))
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
         let what = format!("pull request {number}");
-        let answer = self.call(Method::GET, of, &format!("/pulls/{number}"), &what).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        Ok(answer.ok()?.json::<Pull>()?.request())
+        let answer = self.call(Method::GET, of, &format!("/pulls/{number}"), &what).send().await?.found()?;
+        Ok(answer.map(|answer| answer.json::<Pull>()).transpose()?.and_then(Pull::request))
     }
 
     async fn tip(&self, of: &Repository, branch: &str) -> Result<Option<String>, HostError> {
@@ -160,12 +154,7 @@ impl Client for GitHub {
     }
 
     async fn parents(&self, of: &Repository, commit: &str) -> Result<Vec<String>, HostError> {
-        #[derive(Deserialize)]
-        struct Commit {
-            parents: Vec<Object>,
-        }
-        let answer = self.call(Method::GET, of, &format!("/git/commits/{}", segment(commit)), "commits").send().await?.ok()?;
-        Ok(answer.json::<Commit>()?.parents.into_iter().map(|parent| parent.sha).collect())
+        parents(self.call(Method::GET, of, &format!("/git/commits/{}", segment(commit)), "commits").send().await?)
     }
 
     async fn archive(&self, of: &Repository, commit: &str) -> Result<Archive, HostError> {
@@ -268,8 +257,17 @@ impl Client for GitHub {
     }
 }
 
+/// A commit's parents as GitHub and Gitea answer them.
+pub(crate) fn parents(answer: Answer) -> Result<Vec<String>, HostError> {
+    #[derive(Deserialize)]
+    struct Commit {
+        parents: Vec<Object>,
+    }
+    Ok(answer.ok()?.json::<Commit>()?.parents.into_iter().map(|parent| parent.sha).collect())
+}
+
 /// A file as GitHub and Gitea answer it.
-pub(crate) fn content(answer: crate::answer::Answer) -> Result<Option<File>, HostError> {
+pub(crate) fn content(answer: Answer) -> Result<Option<File>, HostError> {
     #[derive(Deserialize)]
     struct Content {
         #[serde(rename = "type")]
@@ -278,17 +276,12 @@ pub(crate) fn content(answer: crate::answer::Answer) -> Result<Option<File>, Hos
         content: Option<String>,
         sha: String,
     }
-    if answer.status == StatusCode::NOT_FOUND {
-        return Ok(None);
-    }
-    let answer = answer.ok()?;
+    let Some(answer) = answer.found()? else { return Ok(None) };
     let found: Content = answer.json()?;
     match (found.kind.as_str(), found.content.as_deref().map(unbase64)) {
         ("file", Some(Some(content))) => Ok(Some(File { content, blob: Some(found.sha) })),
         // A link or a submodule is never followed.
-        ("file", _) => {
-            Err(HostError::new(Kind::Nonsense, format!("{} answered without a content about {}", answer.host, answer.what)))
-        }
+        ("file", _) => Err(answer.without_content()),
         _ => Ok(None),
     }
 }

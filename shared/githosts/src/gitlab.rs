@@ -71,8 +71,7 @@ impl GitLab {
             call.query(&[("per_page", "100"), ("page", page.as_str())])
         };
         let pages = self.0.pages::<Pull>(call, mark).await?;
-        let requests = pages.items.map(|pulls| pulls.into_iter().filter_map(Pull::request).collect());
-        Ok(Look { requests, mark: pages.mark })
+        Ok(pages.look(Pull::request))
     }
 }
 
@@ -98,15 +97,13 @@ impl Client for GitLab {
             access_level: u32,
         }
         let access: Access = self.call(Method::GET, of, "", "").send().await?.ok()?.json()?;
-        let host = self.host();
         if access.archived {
-            return Err(HostError::new(Kind::Refused, format!("{host}: {of} is archived: nothing can be changed in it")));
+            return Err(HostError::archived(self.host(), of));
         }
         // Without either, the access comes from elsewhere, and the first write tells.
         let levels = access.permissions.map(|all| [all.project_access, all.group_access]).into_iter().flatten().flatten();
         if levels.map(|level| level.access_level).max().is_some_and(|level| level < DEVELOPER) {
-            let message = format!("{host}: the token may read {of}, but not write: give it the scope api and the role Developer");
-            return Err(HostError::new(Kind::Forbidden, message));
+            return Err(HostError::read_only(self.host(), of, "give it the scope api and the role Developer"));
         }
         Ok(())
     }
@@ -122,11 +119,8 @@ impl Client for GitLab {
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
         let what = format!("merge request {number}");
-        let answer = self.call(Method::GET, of, &format!("/merge_requests/{number}"), &what).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        Ok(answer.ok()?.json::<Pull>()?.request())
+        let answer = self.call(Method::GET, of, &format!("/merge_requests/{number}"), &what).send().await?.found()?;
+        Ok(answer.map(|answer| answer.json::<Pull>()).transpose()?.and_then(Pull::request))
     }
 
     async fn tip(&self, of: &Repository, branch: &str) -> Result<Option<String>, HostError> {
@@ -139,11 +133,8 @@ impl Client for GitLab {
             id: String,
         }
         let rest = format!("/repository/branches/{}", segment(branch));
-        let answer = self.call(Method::GET, of, &rest, &format!("branch {branch}")).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        Ok(Some(answer.ok()?.json::<Branch>()?.commit.id))
+        let answer = self.call(Method::GET, of, &rest, &format!("branch {branch}")).send().await?.found()?;
+        Ok(answer.map(|answer| answer.json::<Branch>()).transpose()?.map(|branch| branch.commit.id))
     }
 
     async fn parents(&self, of: &Repository, commit: &str) -> Result<Vec<String>, HostError> {
@@ -168,16 +159,11 @@ impl Client for GitLab {
         }
         let rest = format!("/repository/files/{}", segment(name));
         let answer = self.call(Method::GET, of, &rest, name).query(&[("ref", commit)]).send().await?;
-        if answer.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        let answer = answer.ok()?;
+        let Some(answer) = answer.found()? else { return Ok(None) };
         let found: Content = answer.json()?;
         match unbase64(&found.content) {
             Some(content) => Ok(Some(File { content, blob: Some(found.blob_id) })),
-            None => {
-                Err(HostError::new(Kind::Nonsense, format!("{} answered without a content about {}", answer.host, answer.what)))
-            }
+            None => Err(answer.without_content()),
         }
     }
 

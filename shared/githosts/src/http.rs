@@ -1,6 +1,7 @@
 //! Requests to one host: credentials, timeouts, limits, pages, and what its refusals mean.
 
 use crate::answer::Answer;
+use crate::client::{Look, Request};
 use crate::credentials::{Credentials, Proof};
 use crate::error::{HostError, Kind};
 use crate::repository::{Api, Form, is_loopback, permitted};
@@ -191,6 +192,13 @@ pub(crate) struct Pages<T> {
     /// `None`: nothing has changed.
     pub(crate) items: Option<Vec<T>>,
     pub(crate) mark: Option<String>,
+}
+
+impl<T> Pages<T> {
+    /// A list of pull requests, without those that are not of the repository itself.
+    pub(crate) fn look(self, request: impl Fn(T) -> Option<Request>) -> Look {
+        Look { requests: self.items.map(|pulls| pulls.into_iter().filter_map(request).collect()), mark: self.mark }
+    }
 }
 
 /// A request that is being prepared.

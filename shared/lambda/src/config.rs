@@ -2,14 +2,14 @@
 //! module understands: `tests/template.rs` compares the two.
 
 use keelway_domain::time::Span;
-use keelway_engine::promotions;
 use keelway_engine::sequences::{self, Limits};
+use keelway_engine::{deployments, promotions};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use tracing::Level;
 
 /// The engines' queues. Every function can send to each of them.
-pub const ENGINES: [&str; 4] = [sequences::NAME, promotions::NAME, promotions::ATTEMPTS, promotions::OBSERVER];
+pub const ENGINES: [&str; 5] = [sequences::NAME, promotions::NAME, promotions::ATTEMPTS, promotions::OBSERVER, deployments::NAME];
 
 /// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,13 @@ impl Config {
     /// The settings of the promotions engine.
     pub fn promotions(&self) -> promotions::Limits {
         promotions::Limits { retention: self.limits.retention }
+    }
+
+    /// The settings of the deployments engine. The queue's ARN tells account and region.
+    pub fn deployments(&self) -> deployments::Limits {
+        let arn = self.queues.get(deployments::NAME).map(|(_, arn)| arn.as_str()).unwrap_or_default();
+        let part = |n: usize| arn.split(':').nth(n).unwrap_or_default().to_owned();
+        deployments::Limits { retention: self.limits.retention, account: part(4), region: part(3) }
     }
 
     /// From any source of variables. An empty variable counts as absent, because templates set empty ones.

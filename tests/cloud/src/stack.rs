@@ -9,9 +9,9 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use keelway_aws::{Aws, Names, QueueName};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Query, Store};
-use keelway_engine::promotions;
 use keelway_engine::sequences;
 use keelway_engine::table;
+use keelway_engine::{deployments, promotions};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -56,6 +56,7 @@ impl Stack {
                 (promotions::NAME, "PromotionsQueueUrl"),
                 (promotions::ATTEMPTS, "AttemptsQueueUrl"),
                 (promotions::OBSERVER, "ObserverQueueUrl"),
+                (deployments::NAME, "DeploymentsQueueUrl"),
             ]
             .into_iter()
             .map(|(engine, queue)| Ok((engine.to_owned(), QueueName { url: output(queue)?, arn: String::new() })))

@@ -35,6 +35,10 @@ async fn what_is_known_of_a_cluster_that_is_taken_out_expires() {
     assert!(!stand.pipelines.deregister_cluster(PROD).await.unwrap());
     assert_eq!(expires(&stand, &cart, "dev"), Some(day.0 / 1000));
 
+    // Nor does applying the pipeline again keep it: that reports nothing.
+    stand.apply("cart", &cart).await;
+    assert_eq!(expires(&stand, &cart, "dev"), Some(day.0 / 1000));
+
     // Registered again, it is read, and what has not changed is kept.
     stand.register(PROD, |_| {}).await;
     stand.minute().await;

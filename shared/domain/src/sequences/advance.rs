@@ -7,7 +7,7 @@ use super::facts::{Decision, Facts, Transition};
 use super::follow::Ended;
 use super::show;
 use super::state::{End, EventRef, Execution, Lane, Outcome};
-use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
+use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
@@ -52,16 +52,16 @@ impl<'a> Step<'a> {
     }
 
     /// The scope of every event about this execution.
-    fn scope(&self) -> Object {
+    pub fn scope(&self) -> Object {
         scope(&self.next)
     }
 
-    fn draft(&mut self, draft: Draft) {
+    pub fn draft(&mut self, draft: Draft) {
         self.recorded = true;
         self.record.events.push(draft);
     }
 
-    fn task_draft(&self, task: &str, kind: Kind) -> Draft {
+    pub fn task_draft(&self, task: &str, kind: Kind) -> Draft {
         Draft {
             id: None,
             ty: EventType::task(task, kind),
@@ -191,62 +191,6 @@ impl<'a> Step<'a> {
         self.record.base = self.facts.base.clone();
         self.end(Outcome { end: End::Normal, result: TaskResult::Fail, status: Status::Errored, at: self.facts.now }, &message);
         true
-    }
-
-    /// Asks a person. The lane is free for other executions while the approval is open.
-    fn ask_for_approval(&mut self, task: &Task, trigger: Draft, result: TaskResult) {
-        self.draft(trigger);
-        self.approval_started(Answers::Own, result, "manual");
-        self.next.view.latest = Some(EventRef { ty: "approval.started".into(), id: String::new(), time: self.facts.now });
-        self.next.open = Some(task.name.clone());
-        self.next.sent = Some(self.facts.now);
-        self.next.lane = Lane::None;
-        arm(&mut self.next, self.facts);
-    }
-
-    fn approval_started(&mut self, answers: Answers, result: TaskResult, strategy: &str) {
-        let mut draft = self.task_draft(APPROVAL, Kind::Started);
-        draft.id = Some(self.approval_id("started"));
-        draft.source = APPROVAL_SOURCE.into();
-        draft.answers = answers;
-        draft.data = self.scope();
-        draft.data.insert("status".into(), json!(Status::Succeeded.as_str()));
-        let message = format!("Approval strategy for result '{}': {strategy}", result.as_str());
-        draft.data.insert("message".into(), json!(message));
-        self.draft(draft);
-    }
-
-    /// An approval decided in the commit that reaches the task; all three of its events are published.
-    fn approve_at_once(&mut self, task: &Task, trigger: Draft, result: TaskResult) -> TaskResult {
-        let id = self.approval_id("triggered");
-        let mut trigger = Draft { id: Some(id.clone()), ..trigger };
-        // The record's payload will contain the decision; the trigger shows the payload before it.
-        for name in ["result", "status", "message"] {
-            match self.record.base.get(name) {
-                Some(value) => drop(trigger.data.insert(name.into(), value.clone())),
-                None => trigger.without.push(name.into()),
-            }
-        }
-        self.draft(trigger);
-        self.approval_started(Answers::Event(id.clone()), result, "automatic");
-        let decided = if result == TaskResult::Fail { TaskResult::Fail } else { TaskResult::Pass };
-        let mut finished = self.task_draft(APPROVAL, Kind::Finished);
-        finished.id = Some(self.approval_id("finished"));
-        finished.source = APPROVAL_SOURCE.into();
-        finished.answers = Answers::Event(id);
-        finished.data = self.scope();
-        finished.data.insert("status".into(), json!(Status::Succeeded.as_str()));
-        finished.data.insert("result".into(), json!(decided.as_str()));
-        finished.data.insert("message".into(), json!(""));
-        self.draft(finished);
-        show::task_done(self, task, decided, None);
-        self.task_done(task, decided, Status::Succeeded);
-        decided
-    }
-
-    /// The id of an event about the present task, an approval.
-    pub fn approval_id(&self, what: &str) -> String {
-        event_id(self.next.id, &format!("approval-{}-{what}", self.next.task)).to_string()
     }
 
     /// A task is complete: its result counts, and the sequences triggered on it follow.

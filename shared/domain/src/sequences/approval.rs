@@ -1,8 +1,14 @@
-//! Who decides an approval: this depends on the payload's result and the task's strategy.
+//! Approvals: who decides them, which depends on the payload's result and the task's strategy, and their events.
 
-use crate::event::{CloudEvent, Object, TaskResult};
-use crate::shipyard::APPROVAL;
-use serde_json::Value;
+use super::advance::Step;
+use super::deadline::arm;
+use super::show;
+use super::state::{EventRef, Lane};
+use crate::event::{APPROVAL_SOURCE, CloudEvent, Kind, Object, Status, TaskResult};
+use crate::ids::event_id;
+use crate::record::{Answers, Draft};
+use crate::shipyard::{APPROVAL, Task};
+use serde_json::{Value, json};
 
 /// How an approval is decided; the result it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +51,67 @@ pub fn check_decision(event: &CloudEvent) -> Result<(), (&'static str, String)> 
     }
 }
 
+impl Step<'_> {
+    /// Asks a person. The lane is free for other executions while the approval is open.
+    pub fn ask_for_approval(&mut self, task: &Task, trigger: Draft, result: TaskResult) {
+        self.draft(trigger);
+        self.approval_started(Answers::Own, result, "manual");
+        self.next.view.latest = Some(EventRef { ty: "approval.started".into(), id: String::new(), time: self.facts.now });
+        self.next.open = Some(task.name.clone());
+        self.next.sent = Some(self.facts.now);
+        self.next.lane = Lane::None;
+        arm(&mut self.next, self.facts);
+    }
+
+    fn approval_started(&mut self, answers: Answers, result: TaskResult, strategy: &str) {
+        let mut draft = self.task_draft(APPROVAL, Kind::Started);
+        draft.id = Some(self.approval_id("started"));
+        draft.source = APPROVAL_SOURCE.into();
+        draft.answers = answers;
+        draft.data = self.scope();
+        draft.data.insert("status".into(), json!(Status::Succeeded.as_str()));
+        let message = format!("Approval strategy for result '{}': {strategy}", result.as_str());
+        draft.data.insert("message".into(), json!(message));
+        self.draft(draft);
+    }
+
+    /// An approval decided in the commit that reaches the task; all three of its events are published.
+    pub fn approve_at_once(&mut self, task: &Task, trigger: Draft, result: TaskResult) -> TaskResult {
+        let id = self.approval_id("triggered");
+        let mut trigger = Draft { id: Some(id.clone()), ..trigger };
+        // The record's payload will contain the decision; the trigger shows the payload before it.
+        for name in ["result", "status", "message"] {
+            match self.record.base.get(name) {
+                Some(value) => drop(trigger.data.insert(name.into(), value.clone())),
+                None => trigger.without.push(name.into()),
+            }
+        }
+        self.draft(trigger);
+        self.approval_started(Answers::Event(id.clone()), result, "automatic");
+        let decided = if result == TaskResult::Fail { TaskResult::Fail } else { TaskResult::Pass };
+        let mut finished = self.task_draft(APPROVAL, Kind::Finished);
+        finished.id = Some(self.approval_id("finished"));
+        finished.source = APPROVAL_SOURCE.into();
+        finished.answers = Answers::Event(id);
+        finished.data = self.scope();
+        finished.data.insert("status".into(), json!(Status::Succeeded.as_str()));
+        finished.data.insert("result".into(), json!(decided.as_str()));
+        finished.data.insert("message".into(), json!(""));
+        self.draft(finished);
+        show::task_done(self, task, decided, None);
+        self.task_done(task, decided, Status::Succeeded);
+        decided
+    }
+
+    /// The id of an event about the present task, an approval.
+    pub fn approval_id(&self, what: &str) -> String {
+        event_id(self.next.id, &format!("approval-{}-{what}", self.next.task)).to_string()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn the_matrix() {

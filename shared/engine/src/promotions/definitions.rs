@@ -236,9 +236,9 @@ impl<P: Ports> Promotions<P> {
         let named = targets.iter().filter_map(|target| observer::entry(&definition.app, target, to));
         table::record(&self.ports, targets.iter().map(entry).chain(named).collect(), vec![]).await?;
         let wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&definition.app, target)).collect();
-        for item in table::read(&self.ports, &wanted).await?.values().filter(|item| item.number("ttl").is_some()) {
+        for item in table::read(&self.ports, &wanted).await?.values().filter(|item| observations::unasked(item)) {
             // If it changed in between, the newer fact found the entry, and is kept.
-            drop(self.ports.write(&observations::lasting(item, None)).await?);
+            drop(self.ports.write(&observations::keep(item)).await?);
         }
         Ok(())
     }

@@ -63,11 +63,21 @@ pub(super) fn among(items: &Items, definition: &Definition) -> Result<Observatio
     Ok(all)
 }
 
-/// The write that has a fact expire, in seconds since 1970, or not.
-pub(super) fn lasting(item: &Item, expires: Option<i64>) -> Write {
-    let mut set: Attrs = [(Name::Borrowed("v"), (item.version() + 1).into())].into();
-    let remove = if expires.is_none() { vec![Name::Borrowed("ttl")] } else { vec![] };
-    set.extend(expires.map(|expires| (Name::Borrowed("ttl"), expires.into())));
+/// The attribute of a fact whose cluster was taken out: only a new report keeps it from expiring.
+const TAKEN_OUT: &str = "to";
+
+/// Whether a fact expires because no pipeline asked for it. The first one that does keeps it.
+pub(super) fn unasked(item: &Item) -> bool {
+    item.number("ttl").is_some() && !item.flag(TAKEN_OUT)
+}
+
+/// The write that keeps a fact from expiring.
+pub(super) fn keep(item: &Item) -> Write {
+    change(item, [].into(), vec![Name::Borrowed("ttl"), Name::Borrowed(TAKEN_OUT)])
+}
+
+fn change(item: &Item, mut set: Attrs, remove: Vec<Name>) -> Write {
+    set.insert(Name::Borrowed("v"), (item.version() + 1).into());
     Write::Update { key: item.key.clone(), condition: Condition::Version(item.version()), set, remove, raise: false }
 }
 
@@ -129,7 +139,7 @@ impl<P: Ports> Promotions<P> {
                     continue;
                 }
             } else if let Some(known) = known.filter(|known| asked && known.number("ttl").is_some())
-                && self.ports.write(&lasting(&known, None)).await? != Written::Done
+                && self.ports.write(&keep(&known)).await? != Written::Done
             {
                 continue;
             }
@@ -147,12 +157,13 @@ impl<P: Ports> Promotions<P> {
         Err(contended(key))
     }
 
-    /// Has facts expire, as those that no pipeline asks for.
+    /// Has facts expire whose cluster was taken out, as soon as those that no pipeline asks for.
     pub(super) async fn expire(&self, facts: &[Key]) -> Result<(), PortError> {
         let expires = (self.ports.now() + UNASKED).0 / 1000;
         for item in table::read(&self.ports, facts).await?.values().filter(|item| item.number("ttl").is_none()) {
             // If it changed in between, somebody still reports about the target.
-            drop(self.ports.write(&lasting(item, Some(expires))).await?);
+            let set = [(Name::Borrowed("ttl"), expires.into()), (Name::Borrowed(TAKEN_OUT), true.into())];
+            drop(self.ports.write(&change(item, set.into(), vec![])).await?);
         }
         Ok(())
     }

@@ -4,135 +4,72 @@ use super::finding::Report;
 use super::names::nearest;
 use super::tree::{Entry, Node};
 
-/// A kind of mapping in a manifest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    Shipyard,
-    Metadata,
-    Spec,
-    Stage,
-    Sequence,
-    Task,
-    Properties,
-    Trigger,
-    Selector,
-    Match,
-    Project,
-    ProjectMetadata,
-    ProjectSpec,
-    Pipeline,
-    ObjectMetadata,
-    PipelineSpec,
-    AppRef,
-    Environment,
-    Target,
-    ClusterRef,
-    Promotion,
-    Strategy,
-    Notification,
-    PullRequest,
-    SequenceRef,
-    SecretRef,
-    Approval,
-    Window,
-    Cluster,
-    ClusterSpec,
-    GitHost,
-    GitHostSpec,
+/// The levels, each with its fields.
+macro_rules! levels {
+    ($($level:ident: [$($field:literal),*],)*) => {
+        /// A kind of mapping in a manifest.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Level {
+            $($level),*
+        }
+
+        use Level::{$($level),*};
+
+        const LEVELS: &[Level] = &[$($level),*];
+
+        impl Level {
+            /// Its fields. Of `properties` and `match`, which are open, those that people put elsewhere.
+            fn fields(self) -> &'static [&'static str] {
+                match self {
+                    $($level => &[$($field),*],)*
+                }
+            }
+        }
+    };
 }
 
-use Level::{
-    AppRef, Approval, Cluster, ClusterRef, ClusterSpec, Environment, GitHost, GitHostSpec, Match, Metadata, Notification,
-    ObjectMetadata, Pipeline, PipelineSpec, Project, ProjectMetadata, ProjectSpec, Promotion, Properties, PullRequest, SecretRef,
-    Selector, Sequence, SequenceRef, Shipyard, Spec, Stage, Strategy, Target, Task, Trigger, Window,
-};
-
-const LEVELS: [Level; 32] = [
-    Shipyard,
-    Metadata,
-    Spec,
-    Stage,
-    Sequence,
-    Task,
-    Properties,
-    Trigger,
-    Selector,
-    Match,
-    Project,
-    ProjectMetadata,
-    ProjectSpec,
-    Pipeline,
-    ObjectMetadata,
-    PipelineSpec,
-    AppRef,
-    Environment,
-    Target,
-    ClusterRef,
-    Promotion,
-    Strategy,
-    Notification,
-    PullRequest,
-    SequenceRef,
-    SecretRef,
-    Approval,
-    Window,
-    Cluster,
-    ClusterSpec,
-    GitHost,
-    GitHostSpec,
-];
+levels! {
+    Shipyard: ["apiVersion", "version", "kind", "metadata", "spec"],
+    Metadata: ["name", "annotations", "labels"],
+    Spec: ["stages"],
+    Stage: ["name", "sequences"],
+    Sequence: ["name", "triggeredOn", "tasks", "timeout"],
+    Task: ["name", "triggeredAfter", "properties", "startDeadline", "timeout"],
+    Properties: ["deploymentstrategy", "teststrategy", "timeframe", "pass", "warning"],
+    Trigger: ["event", "selector"],
+    Selector: ["match"],
+    Match: ["result"],
+    Project: ["apiVersion", "kind", "metadata", "spec"],
+    ProjectMetadata: ["name", "annotations", "labels"],
+    ProjectSpec: ["description", "startDeadline", "taskTimeout"],
+    Pipeline: ["apiVersion", "kind", "metadata", "spec", "status"],
+    ObjectMetadata: [
+        "name", "namespace", "labels", "annotations", "creationTimestamp", "finalizers", "generation", "managedFields",
+        "ownerReferences", "resourceVersion", "uid"
+    ],
+    PipelineSpec: ["appRef", "environments", "promotion", "inFlight", "compare"],
+    AppRef: ["apiVersion", "kind", "name"],
+    Environment: ["name", "targets", "promotion", "soak"],
+    Target: ["namespace", "clusterRef"],
+    ClusterRef: ["apiVersion", "kind", "name", "namespace"],
+    Promotion: ["manual", "strategy", "approval", "windows"],
+    Strategy: ["notification", "pullRequest", "sequence", "secretRef"],
+    Notification: ["url", "secretRef"],
+    PullRequest: ["type", "url", "baseBranch", "secretRef", "merge"],
+    SequenceRef: ["project", "stage", "service", "name"],
+    SecretRef: ["name"],
+    Approval: ["quorum", "approvers", "remind"],
+    Window: ["kind", "schedule", "duration", "zone"],
+    Cluster: ["apiVersion", "kind", "metadata", "spec", "status"],
+    ClusterSpec: ["server", "caData", "secretRef", "interval"],
+    GitHost: ["apiVersion", "kind", "metadata", "spec", "status"],
+    GitHostSpec: ["host", "type", "api", "secretRef", "webhookSecretRef"],
+}
 
 /// What a stage had in version 0.1; these have a message of their own.
 pub const OLD_STAGE_FIELDS: [&str; 4] = ["deployment_strategy", "test_strategy", "approval_strategy", "remediation_strategy"];
 
 impl Level {
-    /// Its fields. Of `properties` and `match`, which are open, those that people put elsewhere.
-    fn fields(self) -> &'static [&'static str] {
-        match self {
-            Shipyard => &["apiVersion", "version", "kind", "metadata", "spec"],
-            Metadata | ProjectMetadata => &["name", "annotations", "labels"],
-            Spec => &["stages"],
-            Stage => &["name", "sequences"],
-            Sequence => &["name", "triggeredOn", "tasks", "timeout"],
-            Task => &["name", "triggeredAfter", "properties", "startDeadline", "timeout"],
-            Properties => &["deploymentstrategy", "teststrategy", "timeframe", "pass", "warning"],
-            Trigger => &["event", "selector"],
-            Selector => &["match"],
-            Match => &["result"],
-            Project => &["apiVersion", "kind", "metadata", "spec"],
-            ProjectSpec => &["description", "startDeadline", "taskTimeout"],
-            Pipeline | Cluster | GitHost => &["apiVersion", "kind", "metadata", "spec", "status"],
-            ClusterSpec => &["server", "caData", "secretRef", "interval"],
-            GitHostSpec => &["host", "type", "api", "secretRef", "webhookSecretRef"],
-            ObjectMetadata => &[
-                "name",
-                "namespace",
-                "labels",
-                "annotations",
-                "creationTimestamp",
-                "finalizers",
-                "generation",
-                "managedFields",
-                "ownerReferences",
-                "resourceVersion",
-                "uid",
-            ],
-            PipelineSpec => &["appRef", "environments", "promotion", "inFlight", "compare"],
-            AppRef => &["apiVersion", "kind", "name"],
-            Environment => &["name", "targets", "promotion", "soak"],
-            Target => &["namespace", "clusterRef"],
-            ClusterRef => &["apiVersion", "kind", "name", "namespace"],
-            Promotion => &["manual", "strategy", "approval", "windows"],
-            Strategy => &["notification", "pullRequest", "sequence", "secretRef"],
-            Notification => &["url", "secretRef"],
-            PullRequest => &["type", "url", "baseBranch", "secretRef", "merge"],
-            SequenceRef => &["project", "stage", "service", "name"],
-            SecretRef => &["name"],
-            Approval => &["quorum", "approvers", "remind"],
-            Window => &["kind", "schedule", "duration", "zone"],
-        }
-    }
-
     /// Whether it has a field of that name.
     pub fn has(self, key: &str) -> bool {
         self.fields().contains(&key)
@@ -305,7 +242,7 @@ fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
 /// The nearest level above or below that has the field.
 fn misplaced(key: &str, level: Level, resembles: bool) -> Option<Level> {
     let key = key.strip_suffix(".result").map_or(key, |task| if task.is_empty() { key } else { "result" });
-    let homes = LEVELS.into_iter().filter_map(|home| {
+    let homes = LEVELS.iter().filter_map(|&home| {
         let known = if resembles {
             home.fields().contains(&key)
         } else {

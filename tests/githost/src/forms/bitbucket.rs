@@ -1,15 +1,10 @@
 //! Bitbucket Server's (Data Center's) REST form: the gate, the table of its paths, its pages and its errors.
 
-use super::{Answered, Call, bitbucket_files, bitbucket_pulls};
+use super::{Answered, Call, Nothing, bitbucket_files, bitbucket_pulls};
 use crate::http::{Answer, Request};
 use crate::model::{Repository, Scope};
 use crate::refused::Refused;
-use serde::Deserialize;
 use serde_json::{Value, json};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
 
 pub(crate) fn answer(call: &mut Call) -> Answered {
     let path = call.path.clone();

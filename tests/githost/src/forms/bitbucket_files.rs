@@ -1,7 +1,7 @@
 //! Bitbucket Server's branches, files, commits and archives.
 
-use super::bitbucket::{Nothing, Window, account};
-use super::{Answered, Call};
+use super::bitbucket::{Window, account};
+use super::{Answered, Call, Nothing};
 use crate::git::Commit;
 use crate::http::{Answer, Request};
 use crate::model::{Repository, Scope};

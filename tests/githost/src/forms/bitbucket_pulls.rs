@@ -1,8 +1,8 @@
 //! Bitbucket Server's pull requests.
 
-use super::bitbucket::{Nothing, Window, account, repository_json};
+use super::bitbucket::{Window, account, repository_json};
 use super::bitbucket_files::{branch_of, read};
-use super::{Answered, Call};
+use super::{Answered, Call, Nothing};
 use crate::http::Answer;
 use crate::model::{Comment, Form, Method, Pull, Repository, Scope, State};
 use crate::pulls::{Merge, NewPull};

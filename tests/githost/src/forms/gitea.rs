@@ -1,6 +1,6 @@
 //! Gitea's and Forgejo's REST form: the table of its paths, and its errors.
 
-use super::{Answered, Call, gitea_files, gitea_pulls};
+use super::{Answered, Call, Nothing, gitea_files, gitea_pulls};
 use crate::http::{Answer, Page, Request};
 use crate::model::{Method, Repository, Scope, written};
 use crate::refused::Refused;
@@ -9,10 +9,6 @@ use serde_json::{Value, json};
 
 /// The version whose API this is.
 const VERSION: &str = "1.24.0";
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
 
 pub(crate) fn answer(call: &mut Call) -> Answered {
     let path = call.path.clone();
@@ -62,6 +58,14 @@ pub(crate) fn repository_json(repository: &Repository, origin: &str) -> Value {
         "allow_merge_commits": allows(Method::Merge), "allow_squash_merge": allows(Method::Squash), "allow_rebase": false,
         "allow_rebase_explicit": false, "allow_fast_forward_only_merge": false, "default_merge_style": "merge",
     })
+}
+
+/// Which page of a list is wanted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paged {
+    pub page: Option<u64>,
+    pub limit: Option<u64>,
 }
 
 /// Lists of Gitea: at most 50 a page, the total in a header. Only what is on the page is shown.

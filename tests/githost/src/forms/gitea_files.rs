@@ -1,7 +1,7 @@
 //! Gitea's branches, Git data, commits, contents and archives.
 
-use super::gitea::{Nothing, account, listed};
-use super::{Answered, Call};
+use super::gitea::{Paged, account, listed};
+use super::{Answered, At, Call, Nothing};
 use crate::content::NewFile;
 use crate::git::{Commit, Entry, Signature, is_sha};
 use crate::http::{Answer, base64, unbase64};
@@ -9,13 +9,6 @@ use crate::model::{Repository, Scope, written};
 use crate::refused::Refused;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Paged {
-    page: Option<u64>,
-    limit: Option<u64>,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,12 +31,6 @@ struct TreeQuery {
     recursive: Option<String>,
     page: Option<u64>,
     per_page: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct At {
-    r#ref: Option<String>,
 }
 
 #[derive(Deserialize)]

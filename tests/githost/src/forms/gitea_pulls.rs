@@ -1,8 +1,8 @@
 //! Gitea's pull requests.
 
-use super::gitea::{Nothing, account, listed, repository_json};
+use super::gitea::{Paged, account, listed, repository_json};
 use super::gitea_files::read;
-use super::{Answered, Call};
+use super::{Answered, Call, Nothing};
 use crate::http::Answer;
 use crate::model::{Comment, Form, Method, Pull, Repository, Scope, State, written};
 use crate::pulls::{Merge, NewPull};
@@ -17,13 +17,6 @@ struct List {
     sort: Option<String>,
     base_branch: Option<String>,
     poster: Option<String>,
-    page: Option<u64>,
-    limit: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Paged {
     page: Option<u64>,
     limit: Option<u64>,
 }

@@ -1,20 +1,14 @@
 //! GitHub's REST form: the gate (headers, errors) and the table of its paths.
 
-use super::{Answered, Call, github_files, github_git, github_pulls};
+use super::{Answered, Call, Nothing, github_files, github_git, github_pulls};
 use crate::http::{Answer, Request};
 use crate::model::{Repository, Scope, written};
 use crate::refused::Refused;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Requests an hour, as GitHub allows a user.
 const LIMIT: u64 = 5000;
 const VERSIONS: [&str; 2] = ["2022-11-28", "2026-03-10"];
-
-/// A request without parameters.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
 
 pub(crate) fn answer(call: &mut Call) -> Answered {
     gate(call.request)?;

@@ -1,8 +1,7 @@
 //! GitHub's branches, commits, contents and archives.
 
-use super::github::Nothing;
 use super::github_git::{Person, addressed, commit_json};
-use super::{Answered, Call};
+use super::{Answered, At, Call, Nothing};
 use crate::git::{Commit, Entry};
 use crate::http::{Answer, Page, Request, base64, unbase64};
 use crate::model::{Repository, Scope};
@@ -36,12 +35,6 @@ struct Paged {
     _page: Option<u64>,
     #[serde(rename = "per_page")]
     _per_page: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct At {
-    r#ref: Option<String>,
 }
 
 #[derive(Deserialize)]

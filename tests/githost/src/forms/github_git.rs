@@ -1,7 +1,7 @@
 //! GitHub's Git database: references, blobs, trees, commits.
 
-use super::github::{Nothing, absolute};
-use super::{Answered, Call};
+use super::github::absolute;
+use super::{Answered, Call, Nothing};
 use crate::git::{Change, Commit, Signature, is_sha};
 use crate::http::{Answer, base64, unbase64};
 use crate::model::{Repository, Scope, written};

@@ -1,9 +1,9 @@
 //! GitHub's pull requests.
 
-use super::github::{Nothing, account, repository_json};
+use super::github::{account, repository_json};
 use super::github_files::{files_json, listed, long};
 use super::github_git::addressed;
-use super::{Answered, Call};
+use super::{Answered, Call, Nothing};
 use crate::http::{Answer, Page};
 use crate::model::{Comment, Form, Method, Pull, Repository, Scope, State, written};
 use crate::pulls::{Merge, NewPull};

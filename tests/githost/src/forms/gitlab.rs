@@ -1,15 +1,10 @@
 //! GitLab's REST form: the table of its paths, branches and files, and its errors.
 
-use super::{Answered, Call, gitlab_files, gitlab_pulls};
+use super::{Answered, Call, Nothing, gitlab_files, gitlab_pulls};
 use crate::http::{Answer, Page, Request};
 use crate::model::{Repository, Scope, written};
 use crate::refused::Refused;
-use serde::Deserialize;
 use serde_json::{Value, json};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
 
 pub(crate) fn answer(call: &mut Call) -> Answered {
     let path = call.path.clone();

@@ -1,7 +1,7 @@
 //! GitLab's branches, trees, files, commits and archives.
 
-use super::gitlab::{Nothing, listed};
-use super::{Answered, Call};
+use super::gitlab::listed;
+use super::{Answered, At, Call, Nothing};
 use crate::content::NewFile;
 use crate::git::Commit;
 use crate::http::{Answer, base64, unbase64};
@@ -33,12 +33,6 @@ struct Tree {
     recursive: Option<bool>,
     page: Option<u64>,
     per_page: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct At {
-    r#ref: Option<String>,
 }
 
 #[derive(Deserialize)]

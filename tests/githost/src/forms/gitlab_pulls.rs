@@ -1,8 +1,8 @@
 //! GitLab's merge requests.
 
-use super::gitlab::{Nothing, account, listed};
+use super::gitlab::{account, listed};
 use super::gitlab_files::read;
-use super::{Answered, Call};
+use super::{Answered, Call, Nothing};
 use crate::http::Answer;
 use crate::model::{Comment, Form, Method, Pull, Repository, Scope, State, written};
 use crate::pulls::{Merge, NewPull};

@@ -18,9 +18,22 @@ use crate::http::{Answer, Request};
 use crate::model::{Form, Pull, Repository, Scope, Token};
 use crate::refused::Refused;
 use crate::store::Store;
+use serde::Deserialize;
 
 /// What a form answers with.
 pub(crate) type Answered = Result<Answer, Refused>;
+
+/// A request without parameters.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+/// Which commit or branch is meant.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct At {
+    pub r#ref: Option<String>,
+}
 
 /// One request to one form.
 pub(crate) struct Call<'a> {

@@ -8,6 +8,7 @@ mod contexts;
 mod environments;
 mod events;
 mod execution;
+mod stages;
 mod work;
 
 pub use contexts::SequenceFilter;
