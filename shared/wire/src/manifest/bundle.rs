@@ -114,9 +114,12 @@ fn is_taken(node: &Node) -> bool {
 
 /// One object, on its own. Objects that others apply are named.
 fn object(node: &Node, given: &mut Given, report: &mut Report) -> Vec<Document> {
-    let (Some(kind), Some(_)) = (kind(node), node.entries()) else {
-        let what = if node.entries().is_none() { node.what() } else { "without a kind" };
-        report.error(node, "kind", format!("is {what}: an object is a mapping with `apiVersion:` and `kind:`"));
+    if node.entries().is_none() {
+        report.error(node, "", format!("is {}, not an object: write a mapping with `apiVersion:` and `kind:`", node.what()));
+        return vec![];
+    }
+    let Some(kind) = kind(node) else {
+        report.error(node.get("kind").unwrap_or(node), "kind", "is missing: write which kind of object this is".into());
         return vec![];
     };
     if is_taken(node) {

@@ -153,7 +153,8 @@ fn variables(container: &Node, path: &str, report: &mut Report) {
 
 /// Whether triggers and images agree: a blank image needs a trigger, and an automatic trigger replaces what is written.
 pub fn check_images(template: &Template, triggers: &[Trigger], report: &mut Report) {
-    for container in &template.containers {
+    let is_text = |container: &&Container| container.image.is_none_or(|image| image.scalar().is_some());
+    for container in template.containers.iter().filter(is_text) {
         let owner = triggers.iter().find_map(|trigger| match trigger {
             Trigger::ImageChange(change) if change.containers.iter().any(|name| name == container.name) => Some(change),
             _ => None,

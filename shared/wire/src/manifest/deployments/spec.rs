@@ -60,7 +60,7 @@ pub fn read(form: Form, report: &mut Report) -> Option<Definition> {
     let resume = additions::resume(spec, path, report);
     let auto_rollback = additions::auto_rollback(spec, path, report);
     let deployer = additions::deployer(spec, path, report);
-    let template = template?;
+    let (template, triggers) = (template?, triggers?);
     containers::check_images(&template, &triggers, report);
     let definition = Definition {
         labels: form.labels,

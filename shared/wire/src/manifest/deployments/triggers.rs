@@ -26,11 +26,12 @@ pub struct Around<'a> {
     pub proposed: bool,
 }
 
-/// The triggers under a node. Absent: when the template changes; an empty list: never.
-pub fn read(node: &Node, path: &str, around: &Around, report: &mut Report) -> Vec<Trigger> {
+/// The triggers under a node, unless one of them is refused. Absent: when the template changes; an empty list: never.
+pub fn read(node: &Node, path: &str, around: &Around, report: &mut Report) -> Option<Vec<Trigger>> {
     if node.get("triggers").is_none_or(Node::is_null) {
-        return vec![Trigger::ConfigChange];
+        return Some(vec![Trigger::ConfigChange]);
     }
+    let before = report.errors();
     let mut owners: HashMap<String, usize> = HashMap::new();
     let mut triggers = vec![];
     for (place, (node, path)) in entries(node, "triggers", Part::Trigger, path, report).into_iter().enumerate() {
@@ -43,7 +44,7 @@ pub fn read(node: &Node, path: &str, around: &Around, report: &mut Report) -> Ve
         }
         triggers.push(trigger);
     }
-    triggers
+    (report.errors() == before).then_some(triggers)
 }
 
 fn image_change(trigger: &Trigger) -> Option<&ImageChange> {
