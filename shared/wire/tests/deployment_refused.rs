@@ -499,3 +499,42 @@ fn artifact_sources() {
         ],
     );
 }
+
+#[test]
+fn what_is_missing_as_a_whole_or_is_something_else() {
+    let first = |text: &str| {
+        let found = findings(text);
+        format!("{}: {}", found[0].path, found[0].message)
+    };
+    let proposed = "id: web\nkind: DeploymentConfig\n";
+    for (text, starts) in [
+        (SOURCE.split_once("spec:").unwrap().0.to_owned(), "spec: is missing: write `spec:` with `ecr`"),
+        (SOURCE.replace("{repository: shop/carts, account: '123456789012', region: eu-west-1}", ""), "spec.ecr: is empty"),
+        (
+            SOURCE.replace("ecr: {repository: shop/carts, account: '123456789012', region: eu-west-1}", "webhook:"),
+            "spec.webhook: is empty",
+        ),
+        (
+            SOURCE.replace("[{name: v1, pattern: 'v1.*'}]", "[v1]"),
+            "spec.tags[0]: is a text, not a mapping: write for example `- name: stable`",
+        ),
+        (FULL.split_once("spec:").unwrap().0.to_owned(), "spec: is missing: write `spec:` with `template`"),
+        (
+            FULL.replace(
+                "[{containerName: web, to: ",
+                "[{containerName: proxy, to: {kind: ImageStreamTag, name: 'web:live'}}, {containerName: web, to: ",
+            ),
+            "spec.strategy.rollingParams.post.tagImages[1].to: shop/web:live is there twice",
+        ),
+        (
+            CANARY.replace("[{name: carts, image: 'carts:1'}]", "{name: carts}"),
+            "spec.template.containers: is a mapping, not a list",
+        ),
+        (format!("{proposed}template: {{strategy: {{}}}}\n"), "template.controllerTemplate: is missing"),
+        (proposed.replace("id: web\n", "rollback: {}\n"), "id: is missing"),
+        (format!("{proposed}namespace: 7shop\nrollback: {{}}\n"), "namespace: project name \"7shop\""),
+    ] {
+        let told = first(&text);
+        assert!(told.starts_with(starts), "{told}\n{text}");
+    }
+}

@@ -304,6 +304,17 @@ fn piece() -> impl Strategy<Value = String> {
         "\u{feff}",
         "é",
         "{{ x }}",
+        "apiVersion: v1\n",
+        "kind: DeploymentConfig\n",
+        "kind: List\n",
+        "kind: Template\n",
+        "items:\n- ",
+        "objects:\n- ",
+        "parameters: [{name: A, value: 1}]\n",
+        "${A}",
+        "${{A}}",
+        "metadata: {name: a}\n",
+        "  template: {containers: [{name: a}]}\n",
     ];
     prop_oneof![6 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,12}"]
 }

@@ -100,6 +100,14 @@ items:
     );
 }
 
+#[test]
+fn a_list_without_anything_for_keelway_is_refused() {
+    for items in ["[]", "[{apiVersion: v1, kind: Service, metadata: {name: web}}]", "[{apiVersion: v1, kind: List, items: []}]"] {
+        let parsed = parse(&format!("{{apiVersion: v1, kind: List, items: {items}}}"), &[]);
+        assert!(errors(&parsed).len() == 1 && errors(&parsed)[0].contains("holds nothing for Keelway"), "{:?}", parsed.findings);
+    }
+}
+
 const TEMPLATE: &str = "\
 apiVersion: template.openshift.io/v1
 kind: Template

@@ -145,6 +145,9 @@ pub fn parse_with(text: &str, file: &str, parameters: &Parameters) -> Parsed {
         }
     }
     given.check(&mut report);
+    if documents.is_empty() && !report.has_errors() {
+        report.error_at(tree::START, "", "holds nothing for Keelway: the objects in it are for other tools".into());
+    }
     Parsed { documents, findings: report.finish() }
 }
 

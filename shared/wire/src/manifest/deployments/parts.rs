@@ -6,88 +6,114 @@ use crate::manifest::outline::items;
 use crate::manifest::project;
 use crate::manifest::tree::Node;
 
-/// A kind of mapping in a manifest of deployments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Config,
-    Metadata,
-    Spec,
-    Proposed,
-    ProposedTemplate,
-    Controller,
-    PodTemplate,
-    PodMetadata,
-    Strategy,
-    Custom,
-    Rolling,
-    Recreate,
-    Canary,
-    Step,
-    Hook,
-    Exec,
-    Env,
-    TagImage,
-    Reference,
-    Trigger,
-    ImageChange,
-    ProposedImageChange,
-    Target,
-    AutoRollback,
-    Deployer,
-    Rollback,
-    List,
-    Template,
-    Parameter,
-    Source,
-    SourceSpec,
-    Ecr,
-    Webhook,
-    SourceTag,
+/// The parts: in which one it stands, what it is called in messages, where its fields are written, and which it has.
+macro_rules! parts {
+    ($($part:ident in $parent:expr, $what:literal, $place:literal: [$($field:literal),*],)*) => {
+        /// A kind of mapping in a manifest of deployments.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Part {
+            $($part),*
+        }
+
+        use Part::{$($part),*};
+
+        /// All of them.
+        pub const ALL: &[Part] = &[$($part),*];
+
+        impl Part {
+            pub fn fields(self) -> &'static [&'static str] {
+                match self {
+                    $($part => &[$($field),*],)*
+                }
+            }
+
+            pub fn parent(self) -> Option<Part> {
+                match self {
+                    $($part => $parent,)*
+                }
+            }
+
+            /// "a hook", for messages.
+            pub fn what(self) -> &'static str {
+                match self {
+                    $($part => $what,)*
+                }
+            }
+
+            /// Where its fields are written.
+            pub fn place(self) -> &'static str {
+                match self {
+                    $($part => $place,)*
+                }
+            }
+        }
+    };
 }
 
-use Part::{
-    AutoRollback, Canary, Config, Controller, Custom, Deployer, Ecr, Env, Exec, Hook, ImageChange, List, Metadata, Parameter,
-    PodMetadata, PodTemplate, Proposed, ProposedImageChange, ProposedTemplate, Recreate, Reference, Rollback, Rolling, Source,
-    SourceSpec, SourceTag, Spec, Step, Strategy, TagImage, Target, Template, Trigger, Webhook,
-};
-
-/// All of them.
-pub const ALL: [Part; 34] = [
-    Config,
-    Metadata,
-    Spec,
-    Proposed,
-    ProposedTemplate,
-    Controller,
-    PodTemplate,
-    PodMetadata,
-    Strategy,
-    Custom,
-    Rolling,
-    Recreate,
-    Canary,
-    Step,
-    Hook,
-    Exec,
-    Env,
-    TagImage,
-    Reference,
-    Trigger,
-    ImageChange,
-    ProposedImageChange,
-    Target,
-    AutoRollback,
-    Deployer,
-    Rollback,
-    List,
-    Template,
-    Parameter,
-    Source,
-    SourceSpec,
-    Ecr,
-    Webhook,
-    SourceTag,
-];
+parts! {
+    Config in None, "a DeploymentConfig", "at the top of the document, beside `kind`":
+        ["apiVersion", "kind", "metadata", "spec", "status"],
+    Metadata in Some(Config), "`metadata`", "under `metadata`": [
+        "name", "namespace", "labels", "annotations", "clusterName", "creationTimestamp", "deletionGracePeriodSeconds",
+        "deletionTimestamp", "finalizers", "generateName", "generation", "initializers", "managedFields", "ownerReferences",
+        "resourceVersion", "selfLink", "uid"
+    ],
+    Spec in Some(Config), "a DeploymentConfig's `spec`", "under `spec`": [
+        "template", "replicas", "selector", "strategy", "triggers", "targets", "paused", "revisionHistoryLimit", "concurrency",
+        "resume", "autoRollback", "deployer", "minReadySeconds", "test"
+    ],
+    Proposed in None, "a DeploymentConfig", "at the top of the document, beside `kind`": [
+        "id", "kind", "apiVersion", "namespace", "metadata", "labels", "annotations", "template", "triggers", "latestVersion",
+        "details", "rollback", "targets", "paused", "revisionHistoryLimit", "concurrency", "resume", "autoRollback", "deployer",
+        "minReadySeconds", "test", "creationTimestamp", "resourceVersion", "selfLink", "uid"
+    ],
+    ProposedTemplate in Some(Proposed), "`template`", "under `template`": ["strategy", "controllerTemplate"],
+    Controller in Some(ProposedTemplate), "`controllerTemplate`", "under `controllerTemplate`":
+        ["replicas", "replicaSelector", "podTemplate"],
+    PodTemplate in Some(Spec), "a pod template", "under the pod template": ["metadata", "spec"],
+    PodMetadata in Some(PodTemplate), "a pod template's `metadata`", "under the pod template's `metadata`": [
+        "name", "namespace", "labels", "annotations", "clusterName", "creationTimestamp", "deletionGracePeriodSeconds",
+        "deletionTimestamp", "finalizers", "generateName", "generation", "initializers", "managedFields", "ownerReferences",
+        "resourceVersion", "selfLink", "uid"
+    ],
+    Strategy in Some(Spec), "`strategy`", "under `strategy`": [
+        "type", "rollingParams", "recreateParams", "canaryParams", "customParams", "activeDeadlineSeconds", "labels",
+        "annotations", "resources"
+    ],
+    Custom in Some(Strategy), "`customParams`", "under `customParams`": ["image", "command", "environment"],
+    Rolling in Some(Strategy), "`rollingParams`", "under `rollingParams`":
+        ["updatePeriodSeconds", "intervalSeconds", "timeoutSeconds", "maxUnavailable", "maxSurge", "pre", "post"],
+    Recreate in Some(Strategy), "`recreateParams`", "under `recreateParams`": ["timeoutSeconds", "pre", "mid", "post"],
+    Canary in Some(Strategy), "`canaryParams`", "under `canaryParams`": ["steps", "timeoutSeconds", "pre", "post"],
+    Step in Some(Canary), "a step", "in an entry of `steps`": ["weight", "bake"],
+    // Of the parameters that have hooks, those whose hooks stand in most manifests.
+    Hook in Some(Rolling), "a hook", "under `pre`, `mid` or `post`": ["failurePolicy", "execNewPod", "tagImages", "invoke"],
+    Exec in Some(Hook), "`execNewPod`", "under `execNewPod`": ["containerName", "command", "env", "volumes"],
+    Env in Some(Exec), "an environment variable", "in an entry of the environment": ["name", "value", "valueFrom"],
+    TagImage in Some(Hook), "an entry of `tagImages`", "in an entry of `tagImages`": ["containerName", "to"],
+    Reference in Some(ImageChange), "a reference to an image tag", "under `from`":
+        ["kind", "name", "namespace", "apiVersion", "uid", "resourceVersion", "fieldPath"],
+    Trigger in Some(Spec), "a trigger", "in an entry of `triggers`": ["type", "imageChangeParams"],
+    ImageChange in Some(Trigger), "`imageChangeParams`", "under `imageChangeParams`":
+        ["automatic", "containerNames", "from", "lastTriggeredImage"],
+    ProposedImageChange in Some(Trigger), "`imageChangeParams`", "under `imageChangeParams`":
+        ["automatic", "containerNames", "repositoryName", "tag", "from", "lastTriggeredImage"],
+    Target in Some(Spec), "a target", "in an entry of `targets`": ["name", "kind", "id", "region", "account"],
+    AutoRollback in Some(Spec), "`autoRollback`", "under `autoRollback`": ["onFailure", "alarms", "bake"],
+    Deployer in Some(Spec), "`deployer`", "under `deployer`": ["ecs", "codeBuild"],
+    Rollback in Some(Proposed), "`rollback`", "under `rollback`": ["release", "config", "application", "strategy", "notes"],
+    List in None, "a List", "at the top of the List": ["apiVersion", "kind", "metadata", "items"],
+    Template in None, "a Template", "at the top of the Template":
+        ["apiVersion", "kind", "metadata", "labels", "message", "objects", "parameters"],
+    Parameter in Some(Template), "a parameter", "in an entry of `parameters`":
+        ["name", "displayName", "description", "value", "generate", "from", "required"],
+    Source in None, "an ArtifactSource", "at the top of the document, beside `kind`":
+        ["apiVersion", "kind", "metadata", "spec", "status"],
+    SourceSpec in Some(Source), "an ArtifactSource's `spec`", "under `spec`": ["ecr", "webhook", "tags"],
+    Ecr in Some(SourceSpec), "`ecr`", "under `ecr`": ["repository", "account", "region"],
+    Webhook in Some(SourceSpec), "`webhook`", "under `webhook`": ["secret"],
+    SourceTag in Some(SourceSpec), "an entry of `tags`", "in an entry of `tags`": ["name", "pattern"],
+}
 
 /// Reports every field that `node` has and `part` has not.
 pub fn check(node: &Node, part: Part, path: &str, report: &mut Report) {
@@ -120,173 +146,6 @@ pub fn mapping<'n>(node: &'n Node, field: &str, part: Part, path: &str, report: 
 }
 
 impl Part {
-    pub fn fields(self) -> &'static [&'static str] {
-        match self {
-            Config => &["apiVersion", "kind", "metadata", "spec", "status"],
-            Metadata | PodMetadata => &[
-                "name",
-                "namespace",
-                "labels",
-                "annotations",
-                "clusterName",
-                "creationTimestamp",
-                "deletionGracePeriodSeconds",
-                "deletionTimestamp",
-                "finalizers",
-                "generateName",
-                "generation",
-                "initializers",
-                "managedFields",
-                "ownerReferences",
-                "resourceVersion",
-                "selfLink",
-                "uid",
-            ],
-            Spec => &[
-                "template",
-                "replicas",
-                "selector",
-                "strategy",
-                "triggers",
-                "targets",
-                "paused",
-                "revisionHistoryLimit",
-                "concurrency",
-                "resume",
-                "autoRollback",
-                "deployer",
-                "minReadySeconds",
-                "test",
-            ],
-            Proposed => &[
-                "id",
-                "kind",
-                "apiVersion",
-                "namespace",
-                "metadata",
-                "labels",
-                "annotations",
-                "template",
-                "triggers",
-                "latestVersion",
-                "details",
-                "rollback",
-                "targets",
-                "paused",
-                "revisionHistoryLimit",
-                "concurrency",
-                "resume",
-                "autoRollback",
-                "deployer",
-                "minReadySeconds",
-                "test",
-                "creationTimestamp",
-                "resourceVersion",
-                "selfLink",
-                "uid",
-            ],
-            ProposedTemplate => &["strategy", "controllerTemplate"],
-            Controller => &["replicas", "replicaSelector", "podTemplate"],
-            PodTemplate => &["metadata", "spec"],
-            Strategy => &[
-                "type",
-                "rollingParams",
-                "recreateParams",
-                "canaryParams",
-                "customParams",
-                "activeDeadlineSeconds",
-                "labels",
-                "annotations",
-                "resources",
-            ],
-            Custom => &["image", "command", "environment"],
-            Rolling => &["updatePeriodSeconds", "intervalSeconds", "timeoutSeconds", "maxUnavailable", "maxSurge", "pre", "post"],
-            Recreate => &["timeoutSeconds", "pre", "mid", "post"],
-            Canary => &["steps", "timeoutSeconds", "pre", "post"],
-            Step => &["weight", "bake"],
-            Hook => &["failurePolicy", "execNewPod", "tagImages", "invoke"],
-            Exec => &["containerName", "command", "env", "volumes"],
-            Env => &["name", "value", "valueFrom"],
-            TagImage => &["containerName", "to"],
-            Reference => &["kind", "name", "namespace", "apiVersion", "uid", "resourceVersion", "fieldPath"],
-            Trigger => &["type", "imageChangeParams"],
-            ImageChange => &["automatic", "containerNames", "from", "lastTriggeredImage"],
-            ProposedImageChange => &["automatic", "containerNames", "repositoryName", "tag", "from", "lastTriggeredImage"],
-            Target => &["name", "kind", "id", "region", "account"],
-            AutoRollback => &["onFailure", "alarms", "bake"],
-            Deployer => &["ecs", "codeBuild"],
-            Rollback => &["release", "config", "application", "strategy", "notes"],
-            List => &["apiVersion", "kind", "metadata", "items"],
-            Template => &["apiVersion", "kind", "metadata", "labels", "message", "objects", "parameters"],
-            Parameter => &["name", "displayName", "description", "value", "generate", "from", "required"],
-            Source => &["apiVersion", "kind", "metadata", "spec", "status"],
-            SourceSpec => &["ecr", "webhook", "tags"],
-            Ecr => &["repository", "account", "region"],
-            Webhook => &["secret"],
-            SourceTag => &["name", "pattern"],
-        }
-    }
-
-    pub fn parent(self) -> Option<Part> {
-        match self {
-            Config | Proposed | List | Template | Source => None,
-            Metadata | Spec => Some(Config),
-            ProposedTemplate | Rollback => Some(Proposed),
-            Controller => Some(ProposedTemplate),
-            PodTemplate | Strategy | Trigger | Target | AutoRollback | Deployer => Some(Spec),
-            PodMetadata => Some(PodTemplate),
-            Custom | Rolling | Recreate | Canary => Some(Strategy),
-            Step => Some(Canary),
-            // Of the parameters that have hooks, those whose hooks stand in most manifests.
-            Hook => Some(Rolling),
-            Exec | TagImage => Some(Hook),
-            Env => Some(Exec),
-            ImageChange | ProposedImageChange => Some(Trigger),
-            Reference => Some(ImageChange),
-            Parameter => Some(Template),
-            SourceSpec => Some(Source),
-            Ecr | Webhook | SourceTag => Some(SourceSpec),
-        }
-    }
-
-    /// "a hook", for messages, and where its fields are written.
-    pub fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Config | Proposed => ("a DeploymentConfig", "at the top of the document, beside `kind`"),
-            Metadata => ("`metadata`", "under `metadata`"),
-            Spec => ("a DeploymentConfig's `spec`", "under `spec`"),
-            ProposedTemplate => ("`template`", "under `template`"),
-            Controller => ("`controllerTemplate`", "under `controllerTemplate`"),
-            PodTemplate => ("a pod template", "under the pod template"),
-            PodMetadata => ("a pod template's `metadata`", "under the pod template's `metadata`"),
-            Strategy => ("`strategy`", "under `strategy`"),
-            Custom => ("`customParams`", "under `customParams`"),
-            Rolling => ("`rollingParams`", "under `rollingParams`"),
-            Recreate => ("`recreateParams`", "under `recreateParams`"),
-            Canary => ("`canaryParams`", "under `canaryParams`"),
-            Step => ("a step", "in an entry of `steps`"),
-            Hook => ("a hook", "under `pre`, `mid` or `post`"),
-            Exec => ("`execNewPod`", "under `execNewPod`"),
-            Env => ("an environment variable", "in an entry of the environment"),
-            TagImage => ("an entry of `tagImages`", "in an entry of `tagImages`"),
-            Reference => ("a reference to an image tag", "under `from`"),
-            Trigger => ("a trigger", "in an entry of `triggers`"),
-            ImageChange | ProposedImageChange => ("`imageChangeParams`", "under `imageChangeParams`"),
-            Target => ("a target", "in an entry of `targets`"),
-            AutoRollback => ("`autoRollback`", "under `autoRollback`"),
-            Deployer => ("`deployer`", "under `deployer`"),
-            Rollback => ("`rollback`", "under `rollback`"),
-            List => ("a List", "at the top of the List"),
-            Template => ("a Template", "at the top of the Template"),
-            Parameter => ("a parameter", "in an entry of `parameters`"),
-            Source => ("an ArtifactSource", "at the top of the document, beside `kind`"),
-            SourceSpec => ("an ArtifactSource's `spec`", "under `spec`"),
-            Ecr => ("`ecr`", "under `ecr`"),
-            Webhook => ("`webhook`", "under `webhook`"),
-            SourceTag => ("an entry of `tags`", "in an entry of `tags`"),
-        }
-    }
-
     /// The beginning of an entry, for parts that stand in lists.
     pub fn example(self) -> &'static str {
         match self {
