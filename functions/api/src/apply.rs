@@ -106,6 +106,13 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
             }
             Document::Cluster(manifest) => Planned::Cluster(manifest),
             Document::GitHost(manifest) => Planned::GitHost(manifest),
+            // Replaced by the deployments engine as soon as the API serves it.
+            Document::DeploymentConfig(_) | Document::ArtifactSource(_) => {
+                return Err(Refused::field(
+                    "body",
+                    "has a DeploymentConfig or an ArtifactSource, which this API does not apply yet",
+                ));
+            }
         });
     }
     Ok(planned)

@@ -22,7 +22,7 @@ fn every_example_is_accepted() {
     let mut files = vec![];
     manifests(&folder, &mut files);
     files.sort();
-    let (mut projects, mut shipyards, mut told) = (vec![], vec![], vec![]);
+    let (mut projects, mut shipyards, mut deployments, mut told) = (vec![], vec![], vec![], vec![]);
     for file in files {
         let name = file.strip_prefix(&folder).unwrap().display().to_string();
         let parsed = manifest::parse(&std::fs::read_to_string(&file).unwrap(), &name);
@@ -37,12 +37,16 @@ fn every_example_is_accepted() {
                     let named = shipyard.metadata_name.as_deref().map(|name| name.trim_start_matches("shipyard-").to_owned());
                     shipyards.push(shipyard.project_annotation.or(named).unwrap_or_default());
                 }
+                Document::DeploymentConfig(_) | Document::ArtifactSource(_) => deployments.push(document.named()),
                 Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
             }
         }
     }
     assert_eq!(projects, ["my-first-keptn-project", "kep06-hardening", "kep06-three-stages", "synopsis", "shop"]);
     assert_eq!(shipyards, projects, "each shipyard finds its project");
+    let configs = ["deployment config shop/carts", "deployment config shop/frontend"];
+    let sources = ["artifact source shop/carts", "artifact source shop/frontend"];
+    assert_eq!(deployments, [configs, sources].concat());
     insta::assert_snapshot!(told.join("\n"), @r"
     keptn/kep06-hardening.yaml:25 spec.stages[0].sequences[0].triggeredOn[0]
     keptn/kep06-hardening.yaml:33 spec.stages[0].sequences[0].tasks[2]

@@ -238,7 +238,7 @@ fn a_finding_travels_in_problem_details() {
         serde_json::to_value(finding).unwrap(),
         json!({
             "severity": "error", "file": "shipyard.yaml", "line": 1, "column": 7, "path": "kind",
-            "message": "\"Deployment\" is not a kind this version takes: those are `Shipyard`, `Project`, `Pipeline`, `Cluster`, `GitHost`",
+            "message": "\"Deployment\" is not a kind this version takes: those are `Shipyard`, `Project`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `List`, `Template`",
             "snippet": "1 | kind: Deployment\n  |       ^"
         })
     );
@@ -304,6 +304,17 @@ fn piece() -> impl Strategy<Value = String> {
         "\u{feff}",
         "é",
         "{{ x }}",
+        "apiVersion: v1\n",
+        "kind: DeploymentConfig\n",
+        "kind: List\n",
+        "kind: Template\n",
+        "items:\n- ",
+        "objects:\n- ",
+        "parameters: [{name: A, value: 1}]\n",
+        "${A}",
+        "${{A}}",
+        "metadata: {name: a}\n",
+        "  template: {containers: [{name: a}]}\n",
     ];
     prop_oneof![6 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,12}"]
 }

@@ -1,5 +1,6 @@
 //! Which fields a manifest has at which level, and what an unknown one may have meant.
 
+use super::deployments::{self, Part};
 use super::finding::Report;
 use super::names::nearest;
 use super::tree::{Entry, Node};
@@ -10,7 +11,9 @@ macro_rules! levels {
         /// A kind of mapping in a manifest.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Level {
-            $($level),*
+            $($level,)*
+            /// Of the manifests of deployments.
+            Deployment(Part),
         }
 
         use Level::{$($level),*};
@@ -22,6 +25,7 @@ macro_rules! levels {
             fn fields(self) -> &'static [&'static str] {
                 match self {
                     $($level => &[$($field),*],)*
+                    Level::Deployment(part) => part.fields(),
                 }
             }
         }
@@ -84,6 +88,7 @@ impl Level {
             Environment => "name: staging",
             Target => "namespace: shop-staging",
             Window => "kind: allow",
+            Level::Deployment(part) => part.example(),
             _ => "name: deployment",
         }
     }
@@ -107,6 +112,7 @@ impl Level {
             Selector => Some(Trigger),
             Match => Some(Selector),
             ProjectMetadata | ProjectSpec => Some(Project),
+            Level::Deployment(part) => part.parent().map(Level::Deployment),
         }
     }
 
@@ -149,6 +155,7 @@ impl Level {
             ClusterSpec => "a Cluster's `spec`",
             GitHost => "a GitHost",
             GitHostSpec => "a GitHost's `spec`",
+            Level::Deployment(part) => part.what(),
         }
     }
 
@@ -177,6 +184,7 @@ impl Level {
             Trigger => "in an entry of `triggeredOn`",
             Selector => "under `selector`",
             Match => "under `match`, which stands under `selector`",
+            Level::Deployment(part) => part.place(),
         }
     }
 
@@ -195,12 +203,14 @@ impl Level {
             (Trigger, "name" | "on" | "type" | "sequence") => Some("event"),
             (Trigger, "matches" | "condition" | "when" | "if") => Some("selector"),
             (ProjectSpec, "timeout") => Some("taskTimeout"),
+            (Level::Deployment(part), key) => part.alias(key),
             _ => None,
         }
     }
 }
 
-/// Reports every field `level` does not have: resembling or misplaced ones as errors with the remedy, others as warnings.
+/// Reports every field `level` does not have: resembling or misplaced ones as errors with the remedy. Others are warnings; in the
+/// manifests of deployments they are errors, too: what a deployer is not handed should not look as if it were.
 pub fn check(node: &Node, level: Level, path: &str, report: &mut Report) {
     for entry in node.entries().unwrap_or_default() {
         let key = entry.key.as_str();
@@ -225,6 +235,9 @@ fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
     let message = match (meant, elsewhere) {
         (_, Some(home)) => format!("is not a field of {}: it belongs {}", level.what(), home.place()),
         (Some(field), None) => format!("is not a field of {}: write `{field}`", level.what()),
+        (None, None) if matches!(level, Level::Deployment(_)) => {
+            format!("is not a field of {}: leave it out; it has `{}`", level.what(), level.fields().join("`, `"))
+        }
         (None, None) => {
             let fields = level.fields().join("`, `");
             let hint = if level == Task { "; a task's own settings go under `properties`" } else { "" };
@@ -242,7 +255,8 @@ fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
 /// The nearest level above or below that has the field.
 fn misplaced(key: &str, level: Level, resembles: bool) -> Option<Level> {
     let key = key.strip_suffix(".result").map_or(key, |task| if task.is_empty() { key } else { "result" });
-    let homes = LEVELS.iter().filter_map(|&home| {
+    let all = LEVELS.iter().copied().chain(deployments::PARTS.iter().copied().map(Level::Deployment));
+    let homes = all.filter_map(|home| {
         let known = if resembles {
             home.fields().contains(&key)
         } else {

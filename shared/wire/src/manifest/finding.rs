@@ -64,11 +64,22 @@ pub struct Report<'a> {
     findings: Vec<Finding>,
     errors: usize,
     untold: usize,
+    /// Where the object at hand stands in a document that holds several: `items[2]`.
+    within: String,
 }
 
 impl<'a> Report<'a> {
     pub fn new(file: &'a str, text: &'a str) -> Self {
-        Self { file, lines: lines(text), findings: vec![], errors: 0, untold: 0 }
+        Self { file, lines: lines(text), findings: vec![], errors: 0, untold: 0, within: String::new() }
+    }
+
+    /// What `read` finds has paths below `place`.
+    pub fn within<T>(&mut self, place: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.within.clone();
+        self.within = joined(&outer, place);
+        let result = read(self);
+        self.within = outer;
+        result
     }
 
     /// How many errors so far.
@@ -130,7 +141,7 @@ impl<'a> Report<'a> {
             self.untold += 1;
             return;
         }
-        let (path, message) = (shortened(path), shortened(message));
+        let (path, message) = (shortened(joined(&self.within, &path)), shortened(message));
         let file = self.file.to_owned();
         let snippet = self.snippet(at);
         self.findings.push(Finding { severity, file, line: at.line, column: at.column, path, message, snippet });
@@ -162,6 +173,13 @@ impl<'a> Report<'a> {
         }
         self.findings
     }
+}
+
+/// A path below another one; either may be empty. Fields of the document itself come as `.name`, too.
+fn joined(outer: &str, path: &str) -> String {
+    let path = path.strip_prefix('.').unwrap_or(path);
+    let dot = if outer.is_empty() || path.is_empty() { "" } else { "." };
+    format!("{outer}{dot}{path}")
 }
 
 /// Names come from the text and may be as long as it.

@@ -1,9 +1,12 @@
-//! Manifests: `Project`, `Shipyard`, `Pipeline`, `Cluster` and `GitHost`, several documents in one text, YAML or JSON.
+//! Manifests: `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` and `ArtifactSource`, several documents in one
+//! text, YAML or JSON, each by itself or in a `List` or a `Template`.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.
 
+mod bundle;
 mod chains;
+mod deployments;
 mod fields;
 mod finding;
 mod mark;
@@ -22,17 +25,23 @@ mod triggers;
 mod twice;
 mod values;
 
+pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render};
 pub use finding::{Finding, Severity};
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
 pub use shipyard::ShipyardManifest;
 
+use bundle::Given;
 use finding::Report;
+use std::collections::BTreeMap;
 use tree::Node;
 
 /// A text longer than this is refused unread: 1 MiB.
 pub const MAX_BYTES: usize = 1 << 20;
+
+/// Values for the parameters of Templates, by name.
+pub type Parameters = BTreeMap<String, String>;
 
 /// What a text holds, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +72,10 @@ pub enum Document {
     Cluster(ClusterManifest),
     /// `kind: GitHost`
     GitHost(GitHostManifest),
+    /// `kind: DeploymentConfig`
+    DeploymentConfig(Box<DeploymentConfigManifest>),
+    /// `kind: ArtifactSource`
+    ArtifactSource(ArtifactSourceManifest),
 }
 
 impl Document {
@@ -74,6 +87,8 @@ impl Document {
             Self::Pipeline(_) => "Pipeline",
             Self::Cluster(_) => "Cluster",
             Self::GitHost(_) => "GitHost",
+            Self::DeploymentConfig(_) => "DeploymentConfig",
+            Self::ArtifactSource(_) => "ArtifactSource",
         }
     }
 
@@ -85,17 +100,26 @@ impl Document {
             Self::Pipeline(pipeline) => format!("pipeline {}/{}", pipeline.namespace, pipeline.name),
             Self::Cluster(cluster) => format!("cluster {}/{}", cluster.namespace, cluster.name),
             Self::GitHost(host) => format!("git host {}", host.name),
+            Self::DeploymentConfig(config) => format!("deployment config {}/{}", config.namespace, config.name),
+            Self::ArtifactSource(artifacts) => format!("artifact source {}/{}", artifacts.namespace, artifacts.name),
         }
     }
 }
 
 /// The kinds that are taken.
-const KINDS: [&str; 5] = ["Shipyard", "Project", "Pipeline", "Cluster", "GitHost"];
+const KINDS: [&str; 9] =
+    ["Shipyard", "Project", "Pipeline", "Cluster", "GitHost", "DeploymentConfig", "ArtifactSource", "List", "Template"];
 
 /// Reads every document of `text`. `file` is how findings call it: a path, or `-`.
 ///
 /// Never fails and never panics: what cannot be read is a finding, too. Empty documents are passed over.
 pub fn parse(text: &str, file: &str) -> Parsed {
+    parse_with(text, file, &Parameters::new())
+}
+
+/// As [`parse`]; `parameters` win over the values that Templates give their own. One that no Template of the text declares is an
+/// error, unless there is no Template at all.
+pub fn parse_with(text: &str, file: &str, parameters: &Parameters) -> Parsed {
     let mut report = Report::new(file, text);
     let mut documents = vec![];
     if text.len() > MAX_BYTES {
@@ -106,34 +130,57 @@ pub fn parse(text: &str, file: &str) -> Parsed {
     if trees.is_empty() && !report.has_errors() {
         report.error_at(tree::START, "", format!("holds no document: write one of {}", kinds()));
     }
+    let mut given = Given { values: parameters, declared: None };
     for tree in &trees {
         let before = report.errors();
         let source = &text[tree.range.clone()];
-        let document = document(&tree.root, source, &mut report);
+        let found = self::documents(&tree.root, source, &mut given, &mut report);
         for other in twice::alternatives(&tree.root) {
             let mut more = Report::new(file, text);
-            self::document(&other, source, &mut more);
+            self::documents(&other, source, &mut given, &mut more);
             report.add_errors(more);
         }
         if report.errors() == before && !tree.faulty {
-            documents.extend(document);
+            documents.extend(found);
         }
+    }
+    given.check(&mut report);
+    if documents.is_empty() && !report.has_errors() {
+        report.error_at(tree::START, "", "holds nothing for Keelway: the objects in it are for other tools".into());
     }
     Parsed { documents, findings: report.finish() }
 }
 
-fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> {
+/// What a document holds: one object, or those of a List or Template.
+fn documents(root: &Node, source: &str, given: &mut Given, report: &mut Report) -> Vec<Document> {
+    let told = root.get("kind").and_then(Node::scalar).map(str::trim).filter(|kind| !kind.is_empty());
+    let kind = told.or_else(|| {
+        let kind = kind_by_content(root)?;
+        report.error(root.get("kind").unwrap_or(root), "kind", format!("is missing: write `kind: {kind}`"));
+        Some(kind)
+    });
+    match kind {
+        Some("List") => bundle::list(root, given, report),
+        Some("Template") => bundle::template(root, given, report),
+        kind => document(root, kind, source, report).into_iter().collect(),
+    }
+}
+
+fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) -> Option<Document> {
     if root.entries().is_none() {
         report.error(root, "", format!("is {}: a manifest is a mapping that starts with `apiVersion:` and `kind:`", root.what()));
         return None;
     }
-    let kind = root.get("kind").and_then(Node::scalar).map(str::trim).filter(|kind| !kind.is_empty());
     match kind {
         Some("Project") => project::read(root, report).map(Document::Project),
         Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
         Some("Pipeline") => pipeline::read(root, source, report).map(Box::new).map(Document::Pipeline),
         Some("Cluster") => registry::cluster(root, source, report).map(Document::Cluster),
         Some("GitHost") => registry::git_host(root, source, report).map(Document::GitHost),
+        Some("DeploymentConfig") => {
+            deployments::deployment_config(root, source, report).map(Box::new).map(Document::DeploymentConfig)
+        }
+        Some("ArtifactSource") => deployments::artifact_source(root, source, report).map(Document::ArtifactSource),
         Some(kind) => other_kind(kind, root, source, report),
         None if ["spec", "stages"].iter().any(|field| root.get(field).is_some()) => {
             let at = root.get("kind").unwrap_or(root);
@@ -147,6 +194,20 @@ fn document(root: &Node, source: &str, report: &mut Report) -> Option<Document> 
             report.error(at, "kind", format!("is missing: write one of {}", kinds()));
             None
         }
+    }
+}
+
+/// The kind of what names none, where its other fields leave no doubt.
+fn kind_by_content(root: &Node) -> Option<&'static str> {
+    let has = |field: &str| root.get(field).is_some();
+    let version = root.get("apiVersion").and_then(Node::scalar).unwrap_or_default();
+    match version {
+        _ if has("items") => Some("List"),
+        _ if has("objects") => Some("Template"),
+        _ if version.starts_with("apps.openshift.io/") || has("id") && (has("template") || has("rollback")) => {
+            Some("DeploymentConfig")
+        }
+        _ => None,
     }
 }
 

@@ -67,7 +67,7 @@ impl Node {
         Self { at, value, others: vec![], depth, size }
     }
 
-    fn leaf(at: Mark, value: Yaml) -> Self {
+    pub fn leaf(at: Mark, value: Yaml) -> Self {
         Self::new(at, value, 1, 1)
     }
 

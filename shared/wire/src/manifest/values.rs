@@ -5,6 +5,7 @@ use super::finding::Report;
 use super::project::{mapping, text, with_example};
 use super::tree::{Node, Yaml};
 use keelway_domain::names::ProjectName;
+use std::collections::BTreeMap;
 
 /// The longest name, as for labels in Kubernetes.
 const LONGEST_NAME: usize = 63;
@@ -63,7 +64,8 @@ pub fn name(node: &Node, path: &str, report: &mut Report) -> Option<String> {
     None
 }
 
-fn is_name(text: &str, longest: usize) -> bool {
+/// Whether a text is a name as Kubernetes allows it.
+pub fn is_name(text: &str, longest: usize) -> bool {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= longest
         && text.chars().all(|c| inside(c) || "-.".contains(c))
@@ -189,4 +191,60 @@ pub fn word(node: &Node, field: &str, path: &str, words: &[&str], report: &mut R
         report.error(at, format!("{path}.{field}"), format!("{given:?} is not known: write `{}`", words.join("` or `")));
     }
     found
+}
+
+/// Seconds above this are refused: 365 days.
+const MOST_SECONDS: i64 = 365 * 24 * 3600;
+
+/// The whole number under `field`, between `least` and the largest of 32 bits; a text that is one counts as one.
+pub fn whole(node: &Node, field: &str, path: &str, least: i64, report: &mut Report) -> Option<i64> {
+    let written = text(node, field, path, report)?;
+    let number = written.trim().parse::<i64>().ok().filter(|number| (least..=i64::from(i32::MAX)).contains(number));
+    if number.is_none() {
+        let at = node.get(field).unwrap_or(node);
+        report.error(at, format!("{path}.{field}"), format!("{written:?} is not a whole number of at least {least}: write one"));
+    }
+    number
+}
+
+/// The number of seconds under `field`.
+pub fn seconds(node: &Node, field: &str, path: &str, report: &mut Report) -> Option<i64> {
+    let seconds = whole(node, field, path, 1, report)?;
+    if seconds > MOST_SECONDS {
+        let at = node.get(field).unwrap_or(node);
+        report.error(at, format!("{path}.{field}"), format!("is {seconds}: at most {MOST_SECONDS} seconds (365 days) are taken"));
+    }
+    Some(seconds.min(MOST_SECONDS))
+}
+
+/// Names and values under `field`, labels for example; values as written.
+pub fn texts(node: &Node, field: &str, path: &str, report: &mut Report) -> BTreeMap<String, String> {
+    let path = format!("{path}.{field}");
+    let Some(node) = mapping(node, field, &path, report) else { return BTreeMap::new() };
+    let mut all = BTreeMap::new();
+    for entry in node.entries().unwrap_or_default() {
+        if entry.value.scalar().is_none() && !entry.value.is_null() {
+            let message = format!("is {}, not a text: write one value behind `{}:`", entry.value.what(), entry.key);
+            report.error(&entry.value, format!("{path}.{}", entry.key), message);
+        }
+        all.insert(entry.key.clone(), entry.value.scalar().unwrap_or_default().to_owned());
+    }
+    all
+}
+
+/// The list of texts under `field`, none of them empty.
+pub fn words(node: &Node, field: &str, path: &str, report: &mut Report) -> Vec<String> {
+    let path = format!("{path}.{field}");
+    let Some(list) = node.get(field).filter(|list| !list.is_null()) else { return vec![] };
+    if list.list().is_none() {
+        report.error(list, path.clone(), format!("is {}, not a list: put `- ` before each entry", list.what()));
+    }
+    let mut all = vec![];
+    for (place, entry) in list.list().unwrap_or_default().iter().enumerate() {
+        match entry.scalar() {
+            Some(text) if !text.is_empty() => all.push(text.to_owned()),
+            _ => report.error(entry, format!("{path}[{place}]"), format!("is {}: write a text, or leave it out", entry.what())),
+        }
+    }
+    all
 }
