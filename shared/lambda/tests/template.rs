@@ -218,7 +218,7 @@ fn lambda_is_told_who_sends_messages_to_itself_by_design() {
         assert!(!may.is_empty(), "{name} may do nothing");
         let queues: Vec<&Value> = members(&properties["Events"]).map(|(_, event)| &event["Properties"]["Queue"]).collect();
         let to_itself = may.into_iter().any(|(action, on)| action == "sqs:SendMessage" && queues.contains(&on));
-        let engines = ["SequencesFunction", "PromotionsFunction", "AttemptsFunction", "ObserverFunction"];
+        let engines = ["SequencesFunction", "PromotionsFunction", "AttemptsFunction", "ObserverFunction", "DeploymentsFunction"];
         assert_eq!(to_itself, engines.contains(&name), "{name}");
         let allowed = properties["RecursiveLoop"].as_str();
         assert_eq!(allowed, to_itself.then_some("Allow"), "{name}: Lambda stops a chain of its invocations after about 16");
