@@ -3,7 +3,8 @@
 //! and how long things take. Promotions are counted in memory, against a git host. Aims are printed beside the values; only a malfunction
 //! is a failure.
 //!
-//! `keelway-bench promotions` counts promotions and nothing else: it needs neither a stack nor release builds.
+//! `keelway-bench promotions` counts promotions and nothing else: it needs neither a stack nor release builds. `keelway-bench latency` only
+//! measures how long things take on a stack.
 
 mod bed;
 mod cost;
@@ -29,7 +30,8 @@ fn main() -> ExitCode {
     let done = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => bench(),
         ["promotions"] => promotions(),
-        _ => Err("usage: keelway-bench [promotions]".into()),
+        ["latency"] => latency(),
+        _ => Err("usage: keelway-bench [promotions | latency]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,6 +52,28 @@ fn promotions() -> Result<(), Problem> {
     let say = teller(Instant::now());
     promotions::count(&mut report, &say)?;
     say("done");
+    report.write(&results()?)?;
+    report.print();
+    Ok(())
+}
+
+fn latencies(bed: &Bed, report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
+    say("latency from task to task");
+    latency::tasks(bed, report)?;
+    say("latency from execution to execution on one lane");
+    latency::lane(bed, report)?;
+    say("latency from observation to attempt");
+    promotions::attempts(bed, report)?;
+    latency::idle(bed, report)
+}
+
+fn latency() -> Result<(), Problem> {
+    let mut report = Report::default();
+    let say = teller(Instant::now());
+    say("a stack of its own");
+    let bed = Bed::make()?;
+    latencies(&bed, &mut report, &say)?;
+    bed.cloud.stop();
     report.write(&results()?)?;
     report.print();
     Ok(())
@@ -79,13 +103,7 @@ fn bench() -> Result<(), Problem> {
     price::tell(&mut report, &few)?;
     say("CPU time and memory of the functions under load");
     load::measure(&bed, &mut report)?;
-    say("latency from task to task");
-    latency::tasks(&bed, &mut report)?;
-    say("latency from execution to execution on one lane");
-    latency::lane(&bed, &mut report)?;
-    say("latency from observation to attempt");
-    promotions::attempts(&bed, &mut report)?;
-    latency::idle(&bed, &mut report)?;
+    latencies(&bed, &mut report, &say)?;
     promotions::count(&mut report, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();

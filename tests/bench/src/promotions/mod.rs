@@ -21,8 +21,8 @@ pub fn count(report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
     let runtime = runtime.map_err(|error| Problem::of("a runtime", error))?;
     say("counting promotions by notification and by pull request");
     runtime.block_on(cost::measure(report))?;
-    say("a day of pipelines with open pull requests on a strict git host");
+    say("eight hours of pipelines with open pull requests on a strict git host");
     runtime.block_on(rest::small(report))?;
-    say("the same day for 10, 100 and 1,000 pipelines");
+    say("the same eight hours for 10, 100 and 1,000 pipelines");
     runtime.block_on(rest::many(report))
 }

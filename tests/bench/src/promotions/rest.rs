@@ -1,4 +1,4 @@
-//! Pipelines with three open pull requests each, for a day in which nobody does anything.
+//! Pipelines with three open pull requests each, for eight hours in which nobody does anything.
 
 use super::hosts::{FORMS, Memory, SHARING, Strict, by_request};
 use super::stand::{Stand, environments, number};
@@ -13,13 +13,14 @@ use keelway_world::at_once::AtOnce;
 
 /// Open pull requests of a pipeline.
 const OPEN: usize = 3;
-/// Pipelines behind the real client.
-const SMALL: usize = 30;
+/// Pipelines behind the real client: those of one repository.
+const SMALL: usize = SHARING;
 /// Pipelines in memory.
 const SIZES: [usize; 3] = [10, 100, 1000];
 /// Then every pause between looks is the longest one.
 const OLD: Span = Span::minutes(120);
-const DAY: f64 = 24.0;
+/// So long nobody does anything. After the first two hours, every hour is like the one before.
+const HOURS: i64 = 8;
 
 /// A stand with the real carrier of promotions.
 pub async fn carried(form: &str, api: &str) -> Result<Stand<Carrier<AtOnce>>, Problem> {
@@ -46,15 +47,14 @@ async fn pass<O: Outside>(stand: &mut Stand<O>, time: Span) -> Result<Stretch, P
     Ok(Stretch { looks: stand.looks - looks, requests: (stand.used() - used).requests - swept.requests, swept })
 }
 
-/// A day: its first two hours and the rest of it.
-async fn day<O: Outside>(stand: &mut Stand<O>) -> Result<(Stretch, Stretch), Problem> {
-    Ok((pass(stand, OLD).await?, pass(stand, Span(Span::minutes(24 * 60).0 - OLD.0)).await?))
+/// What comes after the first two hours.
+fn rest() -> Span {
+    Span(Span::minutes(HOURS * 60).0 - OLD.0)
 }
 
-/// Hours of the second part of a day.
-#[expect(clippy::cast_precision_loss, reason = "two hours")]
-fn later() -> f64 {
-    DAY - OLD.0 as f64 / 3_600_000.0
+#[expect(clippy::cast_precision_loss, reason = "some hours")]
+fn hours(span: Span) -> f64 {
+    span.0 as f64 / 3_600_000.0
 }
 
 /// The real client against the strict host.
@@ -76,12 +76,12 @@ pub async fn small(report: &mut Report) -> Result<(), Problem> {
         report.row(&group, "of them, that change something", opened_writes / requests, "", Aim::None);
         let early = pass(&mut stand, OLD).await?;
         let (early_calls, early_writes) = host.calls()?;
-        let late = pass(&mut stand, Span(Span::minutes(24 * 60).0 - OLD.0)).await?;
+        let late = pass(&mut stand, rest()).await?;
         let (late_calls, late_writes) = host.calls()?;
         report.row(&group, "host calls, one look at a repository, later", late_calls / late.looks, "", Aim::None);
         report.row(&group, "host calls an hour and pipeline, first two hours", early_calls / 2.0 / pipelines, "", Aim::None);
-        report.row(&group, "host calls an hour and pipeline, later", late_calls / later() / pipelines, "", Aim::None);
-        report.row(&group, "host calls that change something, in a day", early_writes + late_writes, "", Aim::AtMost(0.0));
+        report.row(&group, "host calls an hour and pipeline, later", late_calls / hours(rest()) / pipelines, "", Aim::None);
+        report.row(&group, "host calls that change something, in eight hours", early_writes + late_writes, "", Aim::AtMost(0.0));
         tell(report, &group, pipelines, (early, late));
     }
     Ok(())
@@ -89,12 +89,12 @@ pub async fn small(report: &mut Report) -> Result<(), Problem> {
 
 fn tell(report: &mut Report, group: &str, pipelines: f64, (early, late): (Stretch, Stretch)) {
     report.row(group, "looks an hour and pipeline, first two hours", early.looks / 2.0 / pipelines, "", Aim::None);
-    report.row(group, "looks an hour and pipeline, later", late.looks / later() / pipelines, "", Aim::None);
+    report.row(group, "looks an hour and pipeline, later", late.looks / hours(rest()) / pipelines, "", Aim::None);
     // By then no timers are left of when the pull requests were opened.
     report.row(group, "AWS requests, one look at a repository, later", late.requests / late.looks, "", Aim::None);
-    let swept = early.swept + late.swept;
-    report.row(group, "AWS requests an hour and pipeline, sweeps", swept.requests / DAY / pipelines, "", Aim::None);
-    report.row(group, "read units an hour and pipeline, sweeps", swept.reads / DAY / pipelines, "RRU", Aim::None);
+    let (swept, all) = (early.swept + late.swept, hours(OLD) + hours(rest()));
+    report.row(group, "AWS requests an hour and pipeline, sweeps", swept.requests / all / pipelines, "", Aim::None);
+    report.row(group, "read units an hour and pipeline, sweeps", swept.reads / all / pipelines, "RRU", Aim::None);
 }
 
 /// The same in memory, for more and more pipelines.
@@ -110,8 +110,14 @@ pub async fn many(report: &mut Report) -> Result<(), Problem> {
         let (opened, pipelines) = (host.writes(), number(size as u64));
         let group =
             format!("promotions, {OPEN} open pull requests in each of {size} pipelines, {SHARING} to a repository: host in memory");
-        let stretches = day(&mut stand).await?;
-        report.row(&group, "operations at the host that change something, in a day", host.writes() - opened, "", Aim::AtMost(0.0));
+        let stretches = (pass(&mut stand, OLD).await?, pass(&mut stand, rest()).await?);
+        report.row(
+            &group,
+            "operations at the host that change something, in eight hours",
+            host.writes() - opened,
+            "",
+            Aim::AtMost(0.0),
+        );
         tell(report, &group, pipelines, stretches);
         observations(report, &group, &mut stand, size).await?;
     }
