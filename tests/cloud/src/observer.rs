@@ -279,8 +279,8 @@ async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> R
         let Ok(json) = serde_json::from_str::<Value>(message) else { continue };
         if json["message"] == "handled" {
             let place = books.lines.len();
-            let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
-            let (context, project) = (text("context"), text("project"));
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (context, project) = (text(&json["context"]), text(&json["span"]["project"]));
             books.by_context.entry(context).or_default().push(place);
             books.by_project.entry(project).or_default().push(place);
             books.lines.push(Arc::new(Line::new(json)));
