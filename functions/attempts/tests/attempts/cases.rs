@@ -17,7 +17,7 @@ use keelway_engine::promotions::{Limits, Promotions};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{self, Sequences};
 use keelway_githost::Form;
-use keelway_githost::cases::{Act, CaseHost, Of, word};
+use keelway_githost::cases::{Act, CaseHost, Of, REPOSITORY, word};
 use keelway_world::at_once::AtOnce;
 use keelway_world::case::{Only, project, run};
 use keelway_world::exec::block_on;
@@ -79,7 +79,12 @@ impl Clients {
         if self.host.has_credentials() { &self.carrier } else { &self.penniless }
     }
 
-    fn during<T>(&self, verbs: &[Verb], task: Option<&Task>, run: impl Future<Output = Result<T, PortError>>) -> Result<T, PortError> {
+    fn during<T>(
+        &self,
+        verbs: &[Verb],
+        task: Option<&Task>,
+        run: impl Future<Output = Result<T, PortError>>,
+    ) -> Result<T, PortError> {
         let act = Act { verbs, of: task.map(of), now: self.ports.now() };
         match self.host.during(&act, || runtime().block_on(run)) {
             (_, true) => Err(stopped()),
@@ -159,9 +164,8 @@ fn tell(form: Form, case: &Case) -> Result<(), String> {
     let namespace = project(&case.id, "p", "");
     let host = CaseHost::start(form, NAME, TOKEN, (&namespace, &case.given.names()))?;
     let (clients_host, receiver, clients_namespace) = (host.clone(), Receiver::start(), namespace.clone());
-    let clients = move |worker: &Worker| {
-        Arc::new(Clients::new(worker, &clients_host, &receiver, &clients_namespace)) as Arc<dyn Real>
-    };
+    let clients =
+        move |worker: &Worker| Arc::new(Clients::new(worker, &clients_host, &receiver, &clients_namespace)) as Arc<dyn Real>;
     // A host's Retry-After counts from the time of day.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let mut world = PromotionsWorld::real(host.clone(), Timestamp(i64::try_from(now).unwrap()), clients);
@@ -237,4 +241,29 @@ fn every_case_of_notifications() {
     let mut cases = wanted();
     cases.retain(|case| !has_host(case) && !has_sequences(case) && case.only.is_none());
     all_on(Form::Gitea, &cases);
+}
+
+/// The cases see what Keelway should not have done.
+#[test]
+fn what_no_call_explains_is_told() {
+    let mut host = CaseHost::start(Form::Gitea, NAME, TOKEN, ("x-p", &["app"])).unwrap();
+    let file: &[u8] = b"more\n";
+    host.host().people().commit(REPOSITORY, "promotion/staging/1", "more", &[("more.txt", Some(file))]).unwrap();
+    let mut post = |path: &str, body: serde_json::Value| {
+        let url = format!("{}/repos/{REPOSITORY}/{path}", host.api());
+        let request = reqwest::Client::new().post(url).header("authorization", format!("token {TOKEN}")).json(&body);
+        let act = Act { verbs: &[], of: None, now: Timestamp(0) };
+        let (status, _) = host.during(&act, || runtime().block_on(async { request.send().await.unwrap().status().as_u16() }));
+        assert_eq!(status, 201, "{path}");
+        host.broken().join("\n")
+    };
+    let open = |body: &str| json!({"title": "t", "head": "promotion/staging/1", "base": "main", "body": body});
+    let told = post("pulls", open("Pipeline `x-p/app` promotes `v2` into `staging`.\n\n(run 2)"));
+    assert!(told.contains("changes [\"more.txt\"]"), "{told}");
+    let told = post("issues/1/comments", json!({"body": "one"}));
+    assert!(told.contains("a comment on 1, which is not being closed"), "{told}");
+    let told = post("issues/1/comments", json!({"body": "two"}));
+    assert!(told.contains("1 has 2 comments"), "{told}");
+    let (calls, _) = host.fresh();
+    assert_eq!(calls.iter().map(Call::line).collect::<Vec<_>>(), ["open staging v2"]);
 }

@@ -20,9 +20,9 @@ use keelway_engine::promotions::{Address, Message, keys};
 use keelway_engine::protocol::{Handled, Loaded};
 use keelway_githost::Form;
 use keelway_githost::cases::{CaseHost, word};
-use keelway_world::case::{Answer, Entrance, Stand, project};
+use keelway_world::case::{Answer, Entrance, Stand, Step, project};
 use keelway_world::promotions::host::{End, GitHost};
-use keelway_world::promotions::{Case, NEEDED, PREFIX, PromotionsStand, view};
+use keelway_world::promotions::{Case, NEEDED, PREFIX, Promotes, PromotionsStand, view};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -43,15 +43,17 @@ spec:
     - {name: canary, sequences: [{name: rollout, tasks: [{name: deploy}]}]}
 ";
 
-/// Why a case cannot be told in real time, which the case itself says; `None`: it can.
-pub fn needs_a_clock_of_its_own(case: &Case) -> Option<&'static str> {
-    let any = |is: fn(&keelway_world::case::Step<keelway_world::promotions::Promotes>) -> bool| case.steps.iter().any(is);
+/// Why a case cannot be told on the local cloud, in real time: the case itself says it. `None`: it can.
+pub fn why_not(case: &Case) -> Option<&'static str> {
+    let any = |is: fn(&Step<Promotes>) -> bool| case.steps.iter().any(is);
     if any(|step| step.wait.is_some()) {
         Some("time passes in it, minutes at least")
     } else if any(|step| !step.own.fails.is_empty()) {
         Some("requests go wrong in it, and are repeated later")
     } else if any(|step| step.own.unheard) {
         Some("a message is lost in it")
+    } else if any(|step| step.own.approve.iter().chain(&step.own.reject).any(|at| at.contains('/'))) {
+        Some("the emulator decodes paths, which function URLs do not: a slash in a revision divides its path")
     } else {
         None
     }
@@ -174,7 +176,7 @@ impl<'a> PromotionsCloud<'a> {
 
     fn post(&self, event: &Value) -> Result<Answer, Problem> {
         let before = self.known("evaluate");
-        let reply = self.stack.wait(self.stack.api().post("/v1/observations", &event["data"]))?;
+        let reply = self.stack.wait(self.stack.api().post("/v1/observations", &event["data"]["facts"]))?;
         if reply.status >= 300 {
             return Ok(Answer::status(reply.status, reply.problem()));
         }
@@ -227,7 +229,8 @@ impl Stand for PromotionsCloud<'_> {
         Timestamp(now_millis())
     }
     fn step(&mut self) {
-        if self.host.has_credentials() && !self.has_secret
+        if self.host.has_credentials()
+            && !self.has_secret
             && let Err(problem) = self.give_secret()
         {
             self.trouble.push(problem.0);
@@ -244,7 +247,7 @@ impl Stand for PromotionsCloud<'_> {
         self.end_of_step(step)
     }
     fn wait(&mut self, _: Span) {
-        self.trouble.push("nobody waits here: see `needs_a_clock_of_its_own`".into());
+        self.trouble.push("nobody waits here: see `why_not`".into());
     }
     fn outgoing(&mut self) -> Vec<Value> {
         let is_one = |event: &Value| event["type"].as_str().is_some_and(|ty| ty.starts_with(PREFIX) && ty != NEEDED);

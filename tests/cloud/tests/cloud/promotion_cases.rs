@@ -4,7 +4,7 @@
 use crate::bed::Bed;
 use crate::cases::listed_in;
 use keelway_cloud_tests::problem::ensure;
-use keelway_cloud_tests::promotions::{PromotionsCloud, needs_a_clock_of_its_own};
+use keelway_cloud_tests::promotions::{PromotionsCloud, why_not};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
 use keelway_githost::Form;
@@ -17,13 +17,14 @@ const FORMS: [Form; 4] = [Form::Gitea, Form::GitHub, Form::GitLab, Form::Bitbuck
 const TIMES: usize = 4;
 
 pub fn tests() -> Vec<Test<Bed>> {
-    let others = Test::new("index of promotion cases::every case is listed, and those that are not run here are named", |_: &Bed| {
-        let cases = all()?;
-        listed_in("tests/cases/promotions/INDEX.md", cases.iter().map(|case| case.id.as_str()))?;
-        not_run(&cases)
-    });
+    let others =
+        Test::new("index of promotion cases::every case is listed, and those that are not run here are named", |_: &Bed| {
+            let cases = all()?;
+            listed_in("tests/cases/promotions/INDEX.md", cases.iter().map(|case| case.id.as_str()))?;
+            not_run(&cases)
+        });
     let told = all().map(|mut cases| {
-        cases.retain(|case| case.only != Some(Only::World) && needs_a_clock_of_its_own(case).is_none());
+        cases.retain(|case| case.only != Some(Only::World) && why_not(case).is_none());
         cases
     });
     match told {
@@ -42,7 +43,7 @@ fn not_run(cases: &[Case]) -> Outcome {
     for case in cases {
         let why = match case.only {
             Some(Only::World) => case.because.as_deref(),
-            _ => needs_a_clock_of_its_own(case),
+            _ => why_not(case),
         };
         if let Some(why) = why {
             count += 1;

@@ -55,9 +55,7 @@ pub(super) fn fault(form: Form, verb: Verb, trouble: &Trouble, seconds: impl Fn(
         // How Bitbucket Server says that it cannot merge now.
         Trouble::Status(405) if (verb, form) == (Verb::Merge, Form::Bitbucket) => status(409),
         Trouble::Status(code) => status(*code),
-        Trouble::Limited { .. } => {
-            Action::RateLimit { retry_after: seconds(trouble.after().unwrap_or(Span(0))), secondary: true }
-        }
+        Trouble::Limited { .. } => Action::RateLimit { retry_after: seconds(trouble.after().unwrap_or(Span(0))), secondary: true },
         Trouble::Word(Word::Lost) => Action::Lose,
         Trouble::Word(Word::Nonsense) => Action::Html,
         Trouble::Word(Word::Refused | Word::Killed | Word::Unexpected) => return None,

@@ -100,7 +100,9 @@ impl CaseHost {
     }
 
     fn create(&self) -> Result<(), crate::Refused> {
-        let of = |alias: &String| ENVIRONMENTS.map(|environment| (path(alias, environment), self.text(alias, environment, ("v1", true))));
+        let of = |alias: &String| {
+            ENVIRONMENTS.map(|environment| (path(alias, environment), self.text(alias, environment, ("v1", true))))
+        };
         let (owner, name) = REPOSITORY.split_once('/').unwrap_or_default();
         let new = NewRepository {
             owner: owner.into(),
@@ -229,9 +231,7 @@ impl CaseHost {
             },
             Deed::Close => people.close(REPOSITORY, number),
             Deed::Reopen => people.reopen(REPOSITORY, number),
-            Deed::Push => {
-                people.force_push(REPOSITORY, number, "By hand", &[(&file, Some(&text("by-hand")))]).map(drop)
-            }
+            Deed::Push => people.force_push(REPOSITORY, number, "By hand", &[(&file, Some(&text("by-hand")))]).map(drop),
             Deed::Conflict => people.commit(REPOSITORY, &pull.base, "By hand", &[(&file, Some(&text("v1-by-hand")))]).map(drop),
             Deed::Edit => people.edit(REPOSITORY, number, Some("something else"), Some("something else")),
         };

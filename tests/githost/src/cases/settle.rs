@@ -118,9 +118,8 @@ impl CaseHost {
 
     /// What changed, and no call explains.
     fn compare(&self, calls: &[Made], commented: &BTreeSet<u64>, pulls: &[Pull]) {
-        let explained = |verb: Verb, number: u64| {
-            calls.iter().any(|made| made.verb == verb && made.number == Some(number) && made.happened)
-        };
+        let explained =
+            |verb: Verb, number: u64| calls.iter().any(|made| made.verb == verb && made.number == Some(number) && made.happened);
         let mut broken = vec![];
         for pull in pulls {
             let known = self.books().known.get(&pull.number).cloned();
@@ -165,9 +164,8 @@ impl CaseHost {
         let files = |revision: &str| people.files(REPOSITORY, revision).unwrap_or_default();
         let (before, after) = (files(&pull.base_sha), files(&pull.head));
         let changed: Vec<&str> = after.iter().filter(|file| !before.contains(file)).map(|(path, _)| path.as_str()).collect();
-        let text = |revision: &str| {
-            String::from_utf8(people.file(REPOSITORY, revision, &wanted).unwrap_or_default()).unwrap_or_default()
-        };
+        let text =
+            |revision: &str| String::from_utf8(people.file(REPOSITORY, revision, &wanted).unwrap_or_default()).unwrap_or_default();
         let (old, new) = (text(&pull.base_sha), text(&pull.head));
         let others = |text: &str| text.lines().filter(|line| !line.starts_with(TAG)).map(str::to_owned).collect::<Vec<_>>();
         let marker = |text: &str| text.split_once(" # ").map(|(_, rest)| rest.to_owned());

@@ -52,7 +52,11 @@ fn same_ids(calls: &[Call]) -> Result<(), String> {
         }
         let other = calls.iter().find(|other| {
             let what = (other.pipeline.as_str(), other.environment.as_str(), other.revision.as_str(), other.run);
-            other.verb == Verb::Tell && what == of && !other.id.is_empty() && other.id != call.id && call.details["again"] == other.details["again"]
+            other.verb == Verb::Tell
+                && what == of
+                && !other.id.is_empty()
+                && other.id != call.id
+                && call.details["again"] == other.details["again"]
         });
         if let Some(other) = other {
             return Err(format!("one promotion has two ids: {call:?} {other:?}"));
