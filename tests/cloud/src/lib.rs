@@ -13,6 +13,7 @@ pub mod observer;
 pub mod patience;
 pub mod problem;
 pub mod processes;
+pub mod promotions;
 pub mod raw;
 pub mod runner;
 pub mod stack;

@@ -40,9 +40,16 @@ struct Books {
     by_key: HashMap<String, Vec<usize>>,
     lines: Vec<Arc<Line>>,
     by_context: HashMap<String, Vec<usize>>,
+    by_project: HashMap<String, Vec<usize>>,
     read: HashSet<String>,
     log_reads: usize,
     trouble: Option<String>,
+}
+
+impl Books {
+    fn at(&self, places: impl Fn(&Self) -> Option<&Vec<usize>>) -> Vec<Arc<Line>> {
+        places(self).into_iter().flatten().map(|place| self.lines[*place].clone()).collect()
+    }
 }
 
 /// Watches one stack from its making to its end.
@@ -71,9 +78,15 @@ impl Observer {
                 }
             }
         }));
-        let (books, over, raw) = (observer.books.clone(), observer.over.clone(), raw.clone());
-        let group = format!("/aws/lambda/{}", stack.output("SequencesFunctionName"));
-        drop(stack.handle().spawn(async move {
+        observer.read("SequencesFunctionName", raw);
+        Ok(observer)
+    }
+
+    /// Reads what a function logs, named by an output of the stack.
+    pub fn read(&self, function: &str, raw: &Raw) {
+        let (books, over, raw) = (self.books.clone(), self.over.clone(), raw.clone());
+        let group = format!("/aws/lambda/{}", self.stack.output(function));
+        drop(self.stack.handle().spawn(async move {
             let mut newest = now_millis();
             for n in 0u32.. {
                 if over.load(Ordering::Relaxed) {
@@ -88,7 +101,6 @@ impl Observer {
                 tokio::time::sleep(LOGS_EVERY.max(began.elapsed() * 4)).await;
             }
         }));
-        Ok(observer)
     }
 
     /// Takes rule and queue away again, for endpoints that outlive the stack.
@@ -115,11 +127,14 @@ impl Observer {
         places.into_iter().map(|place| books.events[place].clone()).collect()
     }
 
-    /// What the sequences function said about messages of this context.
+    /// What the functions whose logs are read said about messages of this context; from the start, this is the sequences function.
     pub fn lines(&self, context: &str) -> Vec<Arc<Line>> {
-        let books = lock(&self.books);
-        let places = books.by_context.get(context).map(Vec::as_slice).unwrap_or_default();
-        places.iter().map(|place| books.lines[*place].clone()).collect()
+        lock(&self.books).at(|books| books.by_context.get(context))
+    }
+
+    /// The same about messages of this project, which is a pipeline's namespace.
+    pub fn lines_of_project(&self, project: &str) -> Vec<Arc<Line>> {
+        lock(&self.books).at(|books| books.by_project.get(project))
     }
 
     /// The lines of a context's inputs of one kind that are done with, each message once.
@@ -264,8 +279,10 @@ async fn read_logs(raw: &Raw, group: &str, from: i64, books: &Mutex<Books>) -> R
         let Ok(json) = serde_json::from_str::<Value>(message) else { continue };
         if json["message"] == "handled" {
             let place = books.lines.len();
-            let context = json["context"].as_str().unwrap_or_default().to_owned();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (context, project) = (text(&json["context"]), text(&json["span"]["project"]));
             books.by_context.entry(context).or_default().push(place);
+            books.by_project.entry(project).or_default().push(place);
             books.lines.push(Arc::new(Line::new(json)));
         }
     }

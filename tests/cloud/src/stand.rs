@@ -90,17 +90,7 @@ impl<'a> CloudStand<'a> {
 
     /// Waits until nothing is under way any more.
     fn settle(&self) -> Result<(), Problem> {
-        let left = || -> Vec<Sent> { under_way(self.lines().iter().map(Arc::as_ref), self.horizon).into_iter().cloned().collect() };
-        let so_far = || format!("not handled: {:?}\n    {}", left(), self.story());
-        until("the handling of all messages", || Ok(left().is_empty().then_some(())), so_far)?;
-        self.mark()
-    }
-
-    /// Puts a mark on the bus and waits for it: whatever was published before has arrived then.
-    fn mark(&self) -> Result<(), Problem> {
-        let mark = mark();
-        self.stack.put_event(&mark)?;
-        self.observer.wait("the mark on the bus", |observer| (observer.arrivals(&mark) > 0).then_some(()))
+        rest((self.stack, self.observer), self.horizon, || self.lines(), || self.story())
     }
 
     /// Waits until one more message of a kind than those known before has been handled.
@@ -155,7 +145,7 @@ impl<'a> CloudStand<'a> {
         let reply = self.stack.wait(self.stack.api().post("/v1/event", event))?;
         if reply.status < 300 {
             // An event that was taken before is not put on the bus again.
-            self.mark()?;
+            marked(self.stack, self.observer)?;
             if event["id"].is_null() || self.observer.arrivals(event) > arrived {
                 self.handled(context, Root::Outside, &before)?;
             }
@@ -194,11 +184,31 @@ impl<'a> CloudStand<'a> {
     }
 }
 
+/// Waits until nothing is under way any more of what these lines tell of.
+pub(crate) fn rest(
+    (stack, observer): (&Stack, &Observer),
+    horizon: i64,
+    lines: impl Fn() -> Vec<Arc<Line>>,
+    story: impl Fn() -> String,
+) -> Result<(), Problem> {
+    let left = || -> Vec<Sent> { under_way(lines().iter().map(Arc::as_ref), horizon).into_iter().cloned().collect() };
+    let so_far = || format!("not handled: {:?}\n    {}", left(), story());
+    until("the handling of all messages", || Ok(left().is_empty().then_some(())), so_far)?;
+    marked(stack, observer)
+}
+
+/// Puts a mark on the bus and waits for it: whatever was published before has arrived then.
+fn marked(stack: &Stack, observer: &Observer) -> Result<(), Problem> {
+    let mark = mark();
+    stack.put_event(&mark)?;
+    observer.wait("the mark on the bus", |observer| (observer.arrivals(&mark) > 0).then_some(()))
+}
+
 fn answer(reply: Reply) -> Answer {
     Answer::status(reply.status, reply.problem())
 }
 
-fn said(line: &Line) -> Option<Said> {
+pub(crate) fn said(line: &Line) -> Option<Said> {
     let outcome = line.text("outcome").to_lowercase();
     let words = [
         ("committed", Handled::Committed),
@@ -210,7 +220,7 @@ fn said(line: &Line) -> Option<Said> {
     words.into_iter().find(|(word, _)| outcome == *word).map(|(_, handled)| Said::Handled(handled))
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 

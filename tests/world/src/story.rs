@@ -56,6 +56,8 @@ pub enum Mode {
     Repeated(u64),
 }
 
+/// When stories begin: a Wednesday, 2026-11-18, at 11:06:40.
+pub const BEGINNING: Timestamp = Timestamp(1_795_000_000_000);
 /// A message is handled at most so often without success before the story gives up.
 const TRIES: u32 = 30;
 const HANDLER: usize = 1;
@@ -90,7 +92,12 @@ impl<E: Tested<Ports = Worker>> Story<E> {
 impl<E: Tested> Story<E> {
     /// In an empty world, of an engine that needs more than its ports.
     pub fn of(mode: Mode, make: impl Fn(Worker) -> E + Send + Sync + 'static) -> Self {
-        let world = World::new(Timestamp(1_795_000_000_000));
+        Self::at(BEGINNING, mode, make)
+    }
+
+    /// The same at another time.
+    pub fn at(beginning: Timestamp, mode: Mode, make: impl Fn(Worker) -> E + Send + Sync + 'static) -> Self {
+        let world = World::new(beginning);
         world.core().queue.max_receives = TRIES;
         let engine = Arc::new(make(world.worker(HANDLER)));
         let story = Self {

@@ -1,6 +1,8 @@
 //! Promotions that are carried out for real: by sequences of the other engine, by requests to servers, by pull requests on a git host.
 
+mod cases;
 mod notifications;
+mod receiver;
 mod requests;
 mod sequences;
 mod stand;

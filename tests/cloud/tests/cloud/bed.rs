@@ -31,6 +31,9 @@ impl Bed {
         let cloud = Cloud::start()?;
         let (stack, _) = cloud.deploy(&name("one"), &[])?;
         let observer = Observer::start(&stack, cloud.raw())?;
+        for function in ["PromotionsFunctionName", "AttemptsFunctionName"] {
+            observer.read(function, cloud.raw());
+        }
         let functions = answers(&stack);
         if !functions && cloud.can(Ability::Records) {
             return Err(format!("the API of the local cloud's stack does not answer at {}: see its log", stack.api().url).into());

@@ -54,13 +54,15 @@ fn outcome(case: &Case, stand: &CloudStand<'_>, told: Result<(), Failure>) -> Ou
 
 fn listed(_: &Bed) -> Outcome {
     let cases = cases().map_err(|error| Problem(error.to_string()))?;
-    let path = repository().join("tests/cases/sequences/INDEX.md");
-    let index = std::fs::read_to_string(&path).map_err(|error| Problem::of("tests/cases/sequences/INDEX.md", error))?;
+    listed_in("tests/cases/sequences/INDEX.md", cases.iter().map(|case| case.id.as_str()))
+}
+
+/// Whether an index has a row for each of these cases.
+pub fn listed_in<'c>(file: &str, ids: impl Iterator<Item = &'c str>) -> Outcome {
+    let index = std::fs::read_to_string(repository().join(file)).map_err(|error| Problem::of(file, error))?;
     // The first cell of a row: `| KC-01 | …`.
     let listed: BTreeSet<&str> =
         index.lines().filter_map(|line| line.strip_prefix('|')?.split('|').next()).map(str::trim).collect();
-    let missing: Vec<&str> = cases.iter().map(|case| case.id.as_str()).filter(|id| !listed.contains(id)).collect();
-    ensure(missing.is_empty(), || {
-        format!("tests/cases/sequences/INDEX.md does not list {}: add a row for each", missing.join(", "))
-    })
+    let missing: Vec<&str> = ids.filter(|id| !listed.contains(id)).collect();
+    ensure(missing.is_empty(), || format!("{file} does not list {}: add a row for each", missing.join(", ")))
 }

@@ -11,6 +11,7 @@ mod examples;
 mod failures;
 mod lanes;
 mod permissions;
+mod promotion_cases;
 mod promotions;
 mod shell;
 mod stacks;
@@ -38,6 +39,7 @@ fn tests() -> Vec<Test<Bed>> {
         surface::tests,
         store::tests,
         cases::tests,
+        promotion_cases::tests,
         permissions::tests,
     ];
     groups.into_iter().flat_map(|group| group()).collect()

@@ -1,11 +1,12 @@
-//! A git host and a receiver of notifications, as far as promotions see them. What happens there is the world's own log: the invariants
-//! are read from it, not from the engine's state.
+//! A git host, a receiver of notifications and sequences, as far as promotions see them. What happens there is the world's own log: the
+//! invariants are read from it, not from the engine's state.
 
+use super::sequences::Run;
 use keelway_domain::promotions::definition::PullRequest;
 use keelway_domain::promotions::{Made, Outcome};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::attempts::Task;
-use keelway_world::promotions::host::{Call, Deed, GitHost, Repository, Trouble, Troubles, Verb};
+use keelway_world::promotions::host::{Call, Deed, End, GitHost, Repository, Trouble, Troubles, Verb};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -98,6 +99,8 @@ pub struct Host {
     pub requests: Vec<Request>,
     /// The notifications, in the order they arrived.
     pub told: Vec<Told>,
+    /// The sequences of promotions, in the order they were triggered.
+    pub sequences: Vec<Run>,
     /// Every call that changed something, or was meant to.
     pub calls: Vec<Call>,
     /// Requests that changed something.
@@ -177,7 +180,7 @@ impl Host {
     }
 
     /// Notes a call, and what goes wrong with it.
-    fn call(&mut self, verb: Verb, of: &Of, number: Option<u64>, details: Value) -> Option<Trouble> {
+    pub(super) fn call(&mut self, verb: Verb, of: &Of, number: Option<u64>, details: Value) -> Option<Trouble> {
         let trouble = self.troubles.get_mut(&verb).and_then(Troubles::take);
         let outcome = trouble.as_ref().map(Trouble::word).unwrap_or_default();
         self.calls.push(Call {
@@ -199,9 +202,9 @@ impl Host {
         self.reads += 1;
         let markers = self.repository.markers.as_ref();
         match self.of(branch) {
-            _ if self.repository.credentials == Some(false) => Found::Stop("CredentialsMissing"),
+            _ if self.repository.credentials == Some(false) => Found::Stop("SecretMissing"),
             Some(place) => Found::Request(self.made(place)),
-            None if self.repository.base == Some(false) => Found::Stop("BranchNotFound"),
+            None if self.repository.base == Some(false) => Found::Stop("BaseBranchMissing"),
             None if markers.is_some_and(|markers| !markers.contains(&of.environment)) => Found::Stop("NoMarkerFound"),
             None if self.carries(of) == Some(&of.revision) => Found::Stop("NothingToPromote"),
             None => Found::Ready,
@@ -341,6 +344,9 @@ impl GitHost for Shared {
             Deed::Edit => request.title = "something else".into(),
         }
         Ok(())
+    }
+    fn finish(&mut self, of: (&str, &str), environment: &str, end: End) -> Result<Value, String> {
+        Shared::finish(self, of, environment, end)
     }
     fn calls(&self) -> Vec<Call> {
         self.lock().calls.clone()

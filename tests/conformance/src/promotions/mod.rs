@@ -7,10 +7,13 @@ pub mod reach;
 mod rest;
 pub mod riders;
 mod scenario;
+mod sequences;
+mod servers;
 mod world;
 
 pub use planted::{Plant, Planted};
 pub use scenario::{Promoting, simulate};
+pub use servers::{Real, Servers};
 pub use world::{PromotionsWorld, Rider};
 
 use host::{REPOSITORY, Shared};
@@ -38,7 +41,7 @@ use serde::{Deserialize, Serialize};
 pub struct Both {
     /// Decides.
     pub pipelines: Promotions<Planted>,
-    attempts: Attempts<Planted, Reach>,
+    attempts: Attempts<Planted, Servers>,
 }
 
 /// The messages of both halves.
@@ -52,12 +55,16 @@ pub enum Either {
 }
 
 impl Both {
-    /// On a worker, with the host in reach.
+    /// On a worker, with the twins in reach.
     pub fn new(worker: &Worker, host: &Shared, plant: Option<Plant>) -> Self {
+        Self::with(worker, Servers::Twin(Reach { worker: worker.clone(), host: host.clone(), plant }), plant)
+    }
+
+    /// On a worker, with these servers in reach.
+    pub fn with(worker: &Worker, servers: Servers, plant: Option<Plant>) -> Self {
         let ports = Planted::new(worker.clone(), plant);
         let pipelines = || Promotions::new(ports.clone(), Limits::default());
-        let reach = Reach { worker: worker.clone(), host: host.clone(), plant };
-        Self { pipelines: pipelines(), attempts: Attempts::new(pipelines(), reach) }
+        Self { pipelines: pipelines(), attempts: Attempts::new(pipelines(), servers) }
     }
 }
 
@@ -77,7 +84,7 @@ impl Engine for Both {
     fn is_wake_up(message: &Either) -> bool {
         match message {
             Either::Pipeline(message) => Promotions::<Planted>::is_wake_up(message),
-            Either::Attempt(job) => Attempts::<Planted, Reach>::is_wake_up(job),
+            Either::Attempt(job) => Attempts::<Planted, Servers>::is_wake_up(job),
         }
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {

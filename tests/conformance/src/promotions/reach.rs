@@ -25,8 +25,19 @@ fn failed(reason: &str, message: impl Into<String>, retry: Retry) -> Outcome {
     Outcome::Failed { why: Condition::new(reason, message), retry }
 }
 
-fn unreachable(error: &PortError) -> Outcome {
+pub(super) fn unreachable(error: &PortError) -> Outcome {
     failed("HostUnavailable", error.to_string(), Retry::Backoff)
+}
+
+/// What an attempt to tell somebody makes of what went wrong.
+fn told(trouble: &Trouble, now: Timestamp) -> Result<Outcome, PortError> {
+    Ok(match outcome(trouble, now)? {
+        Outcome::Failed { why, retry } if *trouble == Trouble::Word(Word::Lost) => {
+            failed("ReceiverUnreachable", why.message, retry)
+        }
+        Outcome::Failed { why, retry } => failed("ReceiverRefused", why.message, retry),
+        other => other,
+    })
 }
 
 /// What an attempt makes of what went wrong.
@@ -38,13 +49,13 @@ fn outcome(trouble: &Trouble, now: Timestamp) -> Result<Outcome, PortError> {
         }
         Trouble::Status(status) => failed("HostUnavailable", format!("the host answered {status}"), Retry::Backoff),
         Trouble::Word(Word::Lost) => failed("HostUnavailable", "the host did not answer", Retry::Backoff),
-        Trouble::Word(Word::Nonsense) => failed("HostAnswer", "the host's answer means nothing", Retry::Backoff),
+        Trouble::Word(Word::Nonsense) => failed("HostAnswersNonsense", "the host's answer means nothing", Retry::Backoff),
         Trouble::Word(Word::Refused) => failed("HostRefused", "the host does not do this", Retry::Patience),
         Trouble::Word(Word::Killed | Word::Unexpected) => return Err(stopped()),
     })
 }
 
-fn stopped() -> PortError {
+pub(super) fn stopped() -> PortError {
     PortError::Retry { request: "attempt", reason: "stopped".into() }
 }
 
@@ -56,8 +67,8 @@ fn stop(reason: &'static str, of: &Of) -> Outcome {
             let marker = format!("{{\"$promotion\": \"{}:{}\"}}", of.pipeline.replace('/', ":"), of.environment);
             failed(reason, format!("no file has the marker {marker}"), Retry::Patience)
         }
-        "BranchNotFound" => failed(reason, "the target branch does not exist", Retry::Patience),
-        _ => failed(reason, "the secret has no token", Retry::Patience),
+        "BaseBranchMissing" => failed(reason, "the repository has no branch of this name", Retry::Patience),
+        _ => failed(reason, "there is no such secret", Retry::Backoff),
     }
 }
 
@@ -139,10 +150,14 @@ impl Outside for Reach {
             Strategy::Notification(_) => {
                 let of = Of::task(task);
                 let tell = |now| self.host.lock().tell(&of, task.attempt.attempt, now);
-                self.answered(self.worker.outside(|| format!("tell {of:?}"), tell).await)
+                match self.worker.outside(|| format!("tell {of:?}"), tell).await {
+                    Ok((Some(trouble), _)) => told(&trouble, self.worker.now()),
+                    Err(error) => Ok(failed("ReceiverUnreachable", error.to_string(), Retry::Backoff)),
+                    reply => self.answered(reply),
+                }
             }
             Strategy::PullRequest(request) => self.open(task, request).await,
-            Strategy::Sequence(_) => Ok(failed("Unknown", "not here", Retry::Never)),
+            Strategy::Sequence(sequence) => self.trigger(task, sequence).await,
         }?;
         Ok(match done {
             Outcome::Failed { why, .. } if self.has(Plant::FailureFinal) => Outcome::Failed { why, retry: Retry::Never },
@@ -155,6 +170,9 @@ impl Outside for Reach {
             return Ok(Closed::Closed);
         }
         let given_up = if self.has(Plant::ClosingGivenUp) { Closed::Closed } else { Closed::Failed(None) };
+        if matches!(task.strategy, Strategy::Sequence(_)) {
+            return self.abort(task).await;
+        }
         let branch = self.branch(task);
         let state = self.worker.outside(|| format!("find {branch}"), |_| self.host.lock().state(&branch)).await;
         let place = match state {
@@ -206,8 +224,8 @@ impl Outside for Reach {
         })
     }
 
-    async fn follow(&self, _: &Task) -> Result<Option<Seen>, PortError> {
-        Ok(None)
+    async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
+        self.ending(task).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The world as a stand for the cases of promotions: both halves of the engine, an API beside them, and a host to play with.
 
 use super::host::Shared;
-use super::{Both, Plant};
+use super::{Both, Plant, Real, Servers};
 use keelway_domain::promotions::report::{self, Observation};
 use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Past, Phase, Pipeline, Refused, decide};
 use keelway_domain::time::{Span, Timestamp};
@@ -10,17 +10,20 @@ use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::promotions::definitions::Outcome;
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{Address, Message, NAME, keys};
-use keelway_engine::protocol::{Handled, Loaded};
+use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_wire::manifest::{self, Document};
 use keelway_world::case::{Answer, Entrance, Stand};
 use keelway_world::exec::block_on;
-use keelway_world::promotions::{PromotionsStand, view};
+use keelway_world::promotions::host::{End, GitHost};
+use keelway_world::promotions::{NEEDED, PromotionsStand, view};
 use keelway_world::queue::Parcel;
 use keelway_world::rng::Rng;
-use keelway_world::story::{Mode, Story};
+use keelway_world::story::{BEGINNING, Mode, Story};
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The world's worker that plays the API.
 const API: usize = 0;
@@ -41,12 +44,13 @@ pub enum Rider {
 }
 
 /// A story of promotions.
-pub struct PromotionsWorld {
+pub struct PromotionsWorld<H = Shared> {
     /// The story.
     pub story: Story<Both>,
     /// The host.
-    pub host: Shared,
-    api: Both,
+    pub host: H,
+    /// What the API works with.
+    pub api: Both,
     rider: Rider,
     pipelines: BTreeSet<Address>,
     evaluations: u32,
@@ -60,16 +64,33 @@ impl PromotionsWorld {
     pub fn new(mode: Mode, rider: Rider, plant: Option<Plant>) -> Self {
         let host = Shared::default();
         let shared = host.clone();
-        let mut story = Story::of(mode, move |worker| {
-            let both = Both::new(&worker, &shared, plant);
-            keelway_engine::protocol::Engine::ports(&both).begin(None);
+        Self::with(host, (BEGINNING, mode, rider), move |worker| Both::new(worker, &shared, plant))
+    }
+}
+
+impl<H: GitHost> PromotionsWorld<H> {
+    /// With a real host, which clients of this make reach from a worker. The world begins at this time.
+    pub fn real(host: H, beginning: Timestamp, clients: impl Fn(&Worker) -> Arc<dyn Real> + Clone + Send + Sync + 'static) -> Self {
+        let make = move |worker: &Worker| Both::with(worker, Servers::Real(clients(worker)), None);
+        Self::with(host, (beginning, Mode::Clean, Rider::None), make)
+    }
+
+    fn with(
+        host: H,
+        (beginning, mode, rider): (Timestamp, Mode, Rider),
+        make: impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static,
+    ) -> Self {
+        let handler = make.clone();
+        let mut story = Story::at(beginning, mode, move |worker| {
+            let both = handler(&worker);
+            Engine::ports(&both).begin(None);
             both
         });
         let mut rng = Rng::new(0);
         if let Rider::Shuffled(seed) = rider {
             (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
         }
-        let api = Both::new(&story.world.worker(API), &host, plant);
+        let api = make(&story.world.worker(API));
         Self { story, host, api, rider, pipelines: BTreeSet::new(), evaluations: 0, copy: None, sent: vec![], rng }
     }
 
@@ -95,7 +116,7 @@ impl PromotionsWorld {
     /// What a command would be refused for, if it would.
     fn refusal(&self, to: &Address, command: &Command, note: &Note) -> Option<String> {
         let definition = block_on(self.api.pipelines.definition(to)).ok()?.map(|applied| applied.definition);
-        let Some(definition) = definition else { return Some(format!("there is no pipeline {to}")) };
+        let Some(definition) = definition else { return Some(format!("pipeline {:?} does not exist", to.name)) };
         let observations = block_on(self.api.pipelines.observations(&definition)).ok()?;
         let now = self.story.world.now();
         let facts = Facts { now, cause: Default::default(), definition: Some(&definition), observations: &observations };
@@ -132,7 +153,7 @@ impl PromotionsWorld {
         while self.is_mending() && self.story.next_timer(end) {}
     }
 
-    fn finish(&mut self) {
+    fn end_step(&mut self) {
         match self.rider {
             Rider::Evaluated => self.evaluate_all(),
             Rider::Disturbed => self.mend(),
@@ -151,7 +172,7 @@ impl PromotionsWorld {
     }
 }
 
-impl Stand for PromotionsWorld {
+impl<H: GitHost> Stand for PromotionsWorld<H> {
     fn salt(&self) -> String {
         String::new()
     }
@@ -165,7 +186,7 @@ impl Stand for PromotionsWorld {
         self.rider == Rider::Disturbed
     }
     fn step(&mut self) {
-        self.finish();
+        self.end_step();
         self.story.step();
     }
     fn send(&mut self, event: &Value, at: Entrance) -> Answer {
@@ -194,15 +215,17 @@ impl Stand for PromotionsWorld {
         self.story.wait(span);
     }
     fn outgoing(&mut self) -> Vec<Value> {
-        self.finish();
-        self.story.outgoing()
+        self.end_step();
+        let mut events = self.story.outgoing();
+        events.retain(|event| event["type"] != NEEDED);
+        events
     }
 }
 
-impl PromotionsStand for PromotionsWorld {
-    type Host = Shared;
+impl<H: GitHost> PromotionsStand for PromotionsWorld<H> {
+    type Host = H;
 
-    fn host(&mut self) -> &mut Shared {
+    fn host(&mut self) -> &mut H {
         &mut self.host
     }
     fn apply(&mut self, text: &str) -> Answer {
@@ -268,6 +291,13 @@ impl PromotionsStand for PromotionsWorld {
             drop(block_on(self.story.world.worker(API).write(&Write::Put(item, Condition::Always))));
             self.evaluate(namespace, name, 1);
         }
+    }
+    fn finish(&mut self, of: (&str, &str), environment: &str, end: End, heard: bool) -> Result<(), String> {
+        let event = self.host.finish(of, environment, end)?;
+        if heard {
+            self.send(&event, Entrance::Bus);
+        }
+        Ok(())
     }
     fn webhook(&mut self, repository: &str) {
         drop(block_on(self.api.pipelines.look_at(repository)));

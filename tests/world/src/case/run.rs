@@ -48,8 +48,7 @@ pub struct Telling<'a, D: Dialect> {
 impl<D: Dialect> Telling<'_, D> {
     /// A name that is this run's own.
     pub fn project(&self, alias: &str) -> String {
-        let id: String = self.case.id.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
-        format!("{id}-{alias}{}", self.salt)
+        project(&self.case.id, alias, &self.salt)
     }
     /// The real context behind an alias; new ones follow from the alias and the run.
     pub fn context(&self, alias: &str) -> String {
@@ -92,6 +91,12 @@ impl<D: Dialect> Telling<'_, D> {
             }
         })
     }
+}
+
+/// The name of a case's project in a run with this salt.
+pub fn project(case: &str, alias: &str, salt: &str) -> String {
+    let id: String = case.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("{id}-{alias}{salt}")
 }
 
 /// Runs a case.

@@ -16,6 +16,10 @@ pub(super) fn after(
     let own = &step.own;
     same_ids(&stand.host().calls())?;
     let (mut fresh, reads) = stand.host().fresh();
+    let broken = stand.host().broken();
+    if !broken.is_empty() {
+        return Err(broken.join("\n  "));
+    }
     let mut expected: Vec<_> = own.calls.iter().map(super::Expected::parts).collect();
     if !stand.ordered() {
         fresh.sort_by_key(Call::line);
@@ -40,14 +44,19 @@ pub(super) fn after(
 /// The receiver knows a promotion again by its id, however often it is told.
 fn same_ids(calls: &[Call]) -> Result<(), String> {
     let mut ids: HashMap<&str, (&str, &str, &str, u64)> = HashMap::new();
-    for call in calls.iter().filter(|call| call.verb == Verb::Tell) {
+    // A call that nobody got has no id.
+    for call in calls.iter().filter(|call| call.verb == Verb::Tell && !call.id.is_empty()) {
         let of = (call.pipeline.as_str(), call.environment.as_str(), call.revision.as_str(), call.run);
         if *ids.entry(&call.id).or_insert(of) != of {
             return Err(format!("two promotions have one id: {call:?}"));
         }
         let other = calls.iter().find(|other| {
             let what = (other.pipeline.as_str(), other.environment.as_str(), other.revision.as_str(), other.run);
-            other.verb == Verb::Tell && what == of && other.id != call.id && call.details["again"] == other.details["again"]
+            other.verb == Verb::Tell
+                && what == of
+                && !other.id.is_empty()
+                && other.id != call.id
+                && call.details["again"] == other.details["again"]
         });
         if let Some(other) = other {
             return Err(format!("one promotion has two ids: {call:?} {other:?}"));

@@ -1,7 +1,8 @@
 //! What the cases of promotions have that others' have not.
 
+use super::Promotes;
 use super::host::{Repository, Troubles, Verb};
-use crate::case::{CaseError, Entrance, folder, read};
+use crate::case::{CaseError, Dialect, Entrance, folder, read};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -12,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 pub struct Given {
     /// Applied as `app`.
     pub pipeline: Option<String>,
+    /// Hosts by their type that do not tell what this needs, and what that is: the case is not run over HTTP on these.
+    #[serde(default)]
+    pub without: BTreeMap<String, String>,
     /// Applied under their names.
     #[serde(default)]
     pub pipelines: BTreeMap<String, String>,
@@ -27,6 +31,13 @@ pub struct Given {
     /// What is in the repository.
     #[serde(default)]
     pub repository: Repository,
+}
+
+impl Given {
+    /// The names of the pipelines.
+    pub fn names(&self) -> Vec<&str> {
+        self.pipeline.iter().map(|_| Promotes::ABOUT).chain(self.pipelines.keys().map(String::as_str)).collect()
+    }
 }
 
 /// A pipeline as a step applies it.
@@ -81,6 +92,8 @@ pub struct Own {
     pub webhook: Option<bool>,
     /// The repository is changed.
     pub repository: Option<Repository>,
+    /// A sequence ends: `<environment> <pass|warning|fail|timed-out|aborted>`.
+    pub finish: Option<String>,
     /// A person merges a pull request.
     pub merge: Option<u64>,
     /// A person closes it.
@@ -102,6 +115,8 @@ pub struct Own {
     pub request: Option<String>,
     /// The version of the facts; by default they are the newest.
     pub version: Option<i64>,
+    /// Nobody tells the engine that the sequence has ended.
+    pub unheard: bool,
     /// Where facts come in.
     pub at: Entrance,
     /// What goes wrong with the next calls, by kind.

@@ -1,4 +1,5 @@
-//! The git host and the receiver of notifications, as cases see them: what goes wrong there, what people do there, and what Keelway did.
+//! The git host, the receiver of notifications and the sequences, as cases see them: what goes wrong there, what people do there, and what
+//! Keelway did.
 
 use keelway_domain::time::Span;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,10 @@ pub enum Verb {
     Look,
     /// To take a notification.
     Tell,
+    /// To begin a sequence.
+    Trigger,
+    /// To abort a sequence.
+    Abort,
 }
 
 impl Verb {
@@ -30,6 +35,8 @@ impl Verb {
             Self::Merge => "merge",
             Self::Look => "look",
             Self::Tell => "tell",
+            Self::Trigger => "trigger",
+            Self::Abort => "abort",
         }
     }
 }
@@ -101,6 +108,13 @@ pub enum Troubles {
 }
 
 impl Troubles {
+    /// What would go wrong with the next call.
+    pub fn next(&self) -> Option<&Trouble> {
+        match self {
+            Self::Next(list) => list.first(),
+            Self::Always { always } => Some(always),
+        }
+    }
     /// What goes wrong with the call at hand.
     pub fn take(&mut self) -> Option<Trouble> {
         match self {
@@ -143,6 +157,22 @@ pub enum Deed {
     Edit,
 }
 
+/// How a sequence ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// Its tasks have passed.
+    Pass,
+    /// They have passed, one of them with a warning.
+    Warning,
+    /// One of them has failed.
+    Fail,
+    /// It took too long.
+    TimedOut,
+    /// A person has aborted it.
+    Aborted,
+}
+
 /// A call that changes something, or was meant to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -183,6 +213,10 @@ impl Call {
 pub trait GitHost {
     /// The URL of the repository.
     fn url(&self) -> String;
+    /// What a pipeline calls this kind of host: its `strategy.pullRequest.type`.
+    fn form(&self) -> &str {
+        "gitea"
+    }
     /// Changes what is in the repository.
     fn change(&mut self, repository: &Repository);
     /// Has the next calls of a kind go wrong.
@@ -192,10 +226,21 @@ pub trait GitHost {
     /// # Errors
     /// There is none, or it cannot be done.
     fn person(&mut self, deed: Deed, number: u64) -> Result<(), String>;
+    /// The sequence that carries out the promotion of a pipeline into an environment ends: the event that says so.
+    ///
+    /// # Errors
+    /// There is none that goes on, or there are none here.
+    fn finish(&mut self, _of: (&str, &str), _environment: &str, _end: End) -> Result<Value, String> {
+        Err("there are no sequences here".into())
+    }
     /// All calls so far that changed something or were meant to, in order.
     fn calls(&self) -> Vec<Call>;
     /// The calls since this was asked last, and how many requests have only read since then.
     fn fresh(&mut self) -> (Vec<Call>, u64);
+    /// What is there and must not be, since this was asked last.
+    fn broken(&mut self) -> Vec<String> {
+        vec![]
+    }
     /// A pull request: `state` (`open`, `merged`, `closed`), `environment`, `revision`, `branch`, `base`, `comments`, `title`.
     fn request(&self, number: u64) -> Option<Value>;
 }

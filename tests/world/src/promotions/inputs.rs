@@ -1,7 +1,7 @@
 //! What a case puts in: manifests, facts, commands, and what people do at the host.
 
 use super::format::{Apply, Own, pipeline};
-use super::host::Deed;
+use super::host::{Deed, End};
 use super::{Promotes, namespace};
 use crate::case::{Expected, Step, Telling, merge};
 use keelway_domain::event::SPEC_VERSION;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The manifest of a pipeline as the case has it now, or as a step applies it.
-pub(super) fn manifest(telling: &Telling<'_, Promotes>, alias: &str, apply: &Apply, url: &str) -> Result<Value, String> {
+pub(super) fn manifest(telling: &Telling<'_, Promotes>, alias: &str, apply: &Apply, host: (&str, &str)) -> Result<Value, String> {
     let given = &telling.case.given;
     let own = given.pipelines.get(alias).or(given.pipeline.as_ref());
     let name = apply.pipeline.as_ref().or(own).ok_or_else(|| format!("the case has no pipeline {alias:?}"))?;
@@ -30,7 +30,8 @@ pub(super) fn manifest(telling: &Telling<'_, Promotes>, alias: &str, apply: &App
         }
     }
     document["metadata"] = json!({"name": alias, "namespace": namespace(telling)});
-    let text = document.to_string().replace("$namespace", &namespace(telling)).replace("$repository", url);
+    let text = document.to_string().replace("$namespace", &namespace(telling));
+    let text = text.replace("$host", host.0).replace("$repository", host.1);
     serde_json::from_str(&text).map_err(|e| e.to_string())
 }
 
@@ -39,7 +40,7 @@ fn in_force(telling: &Telling<'_, Promotes>, alias: &str) -> Result<Value, Strin
     let before = telling.case.steps.iter().take(telling.step.saturating_sub(1));
     let refused = |step: &&Step<Promotes>| matches!(step.answer, Some(Expected::Status(400..)));
     let mut applied = before.filter(|step| step.about() == alias && !refused(step)).filter_map(|step| step.own.apply.as_ref());
-    manifest(telling, alias, applied.next_back().unwrap_or(&Apply::default()), "https://git.test/o/r")
+    manifest(telling, alias, applied.next_back().unwrap_or(&Apply::default()), ("gitea", "https://git.test/o/r"))
 }
 
 /// The targets of a pipeline, by environment, and what runs there.
@@ -138,9 +139,16 @@ pub(super) fn deed(own: &Own) -> Option<(Deed, u64)> {
     deeds.into_iter().find_map(|(deed, number)| Some((deed, number?)))
 }
 
+/// Which sequence ends, and how.
+pub(super) fn ending(text: &str) -> Result<(&str, End), String> {
+    let (environment, how) = text.split_once(' ').ok_or_else(|| format!("{text:?} is not <environment> <end>"))?;
+    let end = serde_json::from_value(how.into()).map_err(|error| format!("{how:?}: {error}"))?;
+    Ok((environment, end))
+}
+
 /// How many inputs of its own a step has.
 pub(super) fn count(own: &Own) -> usize {
-    let texts = [&own.approve, &own.reject, &own.hold, &own.release, &own.abandon, &own.retry, &own.abort];
+    let texts = [&own.approve, &own.reject, &own.hold, &own.release, &own.abandon, &own.retry, &own.abort, &own.finish];
     let flags = [own.delete, own.suspend, own.resume, own.replay, own.backup, own.restore, own.webhook];
     let numbers = [own.merge, own.close, own.reopen, own.push, own.conflict, own.edit];
     let others = [own.observe.is_some(), own.apply.is_some(), own.evaluate.is_some(), own.repository.is_some()];

@@ -22,6 +22,8 @@ use serde_json::Value;
 
 /// What the types of the engine's events begin with.
 pub const PREFIX: &str = "dev.keelway.promotion.";
+/// The event that asks for a promotion. Cases state it as a call.
+pub const NEEDED: &str = "dev.keelway.promotion.needed";
 /// Facts of different steps have versions this far apart.
 const VERSIONS: i64 = 100;
 
@@ -82,9 +84,8 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
     fn set_up(telling: &mut Telling<'_, Self>, stand: &mut S) -> Result<(), String> {
         let given = &telling.case.given;
         stand.host().change(&given.repository);
-        let url = stand.host().url();
-        let aliases = given.pipeline.iter().map(|_| Self::ABOUT).chain(given.pipelines.keys().map(String::as_str));
-        for alias in aliases {
+        let (form, url) = (stand.host().form().to_owned(), stand.host().url());
+        for alias in given.names() {
             let context = context_of("pipeline", &format!("{}/{alias}", namespace(telling)));
             telling.contexts.insert(alias.to_owned(), context.to_string());
             let everywhere = inputs::targets(telling, alias)?.1.into_keys().map(|name| (name, "v1/R".to_owned())).collect();
@@ -93,7 +94,7 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
                     stand.send(&event, Entrance::Bus);
                 }
             }
-            let manifest = inputs::manifest(telling, alias, &Apply::default(), &url)?;
+            let manifest = inputs::manifest(telling, alias, &Apply::default(), (&form, &url))?;
             let answer = stand.apply(&manifest.to_string());
             if answer.said.is_some_and(|said| !matches!(said, Said::Status(200..=299))) {
                 return Err(format!("pipeline {alias} was refused: {}", answer.problem));
@@ -114,7 +115,8 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
             return Ok(answer);
         }
         if let Some(apply) = &own.apply {
-            let manifest = inputs::manifest(telling, name, apply, &stand.host().url())?;
+            let (form, url) = (stand.host().form().to_owned(), stand.host().url());
+            let manifest = inputs::manifest(telling, name, apply, (&form, &url))?;
             return Ok(stand.apply(&manifest.to_string()));
         }
         if let Some(command) = inputs::command(step)? {
@@ -136,6 +138,10 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
         }
         if let Some((deed, number)) = inputs::deed(own) {
             return stand.host().person(deed, number).map(|()| Answer::unknown());
+        }
+        if let Some(text) = &own.finish {
+            let (environment, end) = inputs::ending(text)?;
+            return stand.finish((&namespace, name), environment, end, !own.unheard).map(|()| Answer::unknown());
         }
         if let Some(repository) = &own.repository {
             stand.host().change(repository);

@@ -1,6 +1,6 @@
 //! What the cases of promotions ask of a stand besides what all cases do.
 
-use super::host::GitHost;
+use super::host::{End, GitHost};
 use crate::case::{Answer, Stand};
 use keelway_domain::promotions::{Command, Note};
 use serde_json::Value;
@@ -26,6 +26,11 @@ pub trait PromotionsStand: Stand {
     fn backup(&mut self, namespace: &str, name: &str) -> bool;
     /// Puts the copy back, and has the pipeline evaluated.
     fn restore(&mut self, namespace: &str, name: &str);
+    /// The sequence that carries out the promotion of a pipeline into an environment ends. Unless it is heard, nothing says so to the engine.
+    ///
+    /// # Errors
+    /// There is none, or this stand has no sequences.
+    fn finish(&mut self, of: (&str, &str), environment: &str, end: End, heard: bool) -> Result<(), String>;
     /// The host says that something has changed in a repository.
     fn webhook(&mut self, repository: &str);
     /// A pipeline as it is shown, see [`super::view`]; `None`: this stand cannot say, `Some(None)`: there is none.
