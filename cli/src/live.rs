@@ -3,7 +3,7 @@
 
 use crate::error::CliError;
 use crate::output::say;
-use crate::terminal::{Look, columns};
+use crate::terminal::{Look, columns, look};
 use std::io::Write;
 
 /// The lines that can be drawn again.
@@ -43,6 +43,19 @@ impl Live {
         }
         let below: String = self.drawn.iter().map(|(line, _)| format!("{line}\u{1b}[K\n")).collect();
         self.write(&format!("{}\u{1b}[J{line}\n{below}", self.up(look)))
+    }
+
+    /// Prints a warning: above them on a terminal, because standard error may be the same one, and otherwise on standard error.
+    ///
+    /// # Errors
+    /// As [`Live::draw`].
+    pub fn warn(&mut self, text: &str) -> Result<(), CliError> {
+        let look = look();
+        if look.live {
+            return self.say(&look.cut(text, look.width.unwrap_or(80)), &look);
+        }
+        eprintln!("{text}");
+        Ok(())
     }
 
     /// Leaves them where they are: what comes next is printed below.

@@ -3,13 +3,10 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::io::Write;
 use std::process::Stdio;
 use support::{Api, Ran, keelway, trigger, write};
 
 const CONTEXT: &str = "0b9e7a44-1f7e-5abc-8123-5d2a5ef11ecf";
-const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata:\n  name: shipyard-shop\nspec:\n  stages:\n    - name: dev\n      sequences:\n        - name: delivery\n          tasks:\n            - name: deployment\n";
-const PROJECT: &str = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata:\n  name: shop\n";
 
 fn run(words: &[&str]) -> Ran {
     Ran::of(keelway(words).output().unwrap())
@@ -47,95 +44,6 @@ fn arguments_that_make_no_sense() {
         assert_eq!(ran.code, 2, "{words:?}: {}", ran.err);
         assert!(ran.out.is_empty() && ran.err.contains("error: ") || ran.err.contains("Usage"), "{words:?}: {}", ran.err);
     }
-}
-
-#[test]
-fn validate_tells_everything_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().display().to_string();
-    let file = |name: &str, text: &str| {
-        write(&dir.path().join(name), text);
-        format!("{place}/{name}")
-    };
-    let good = file("good.yaml", &format!("{PROJECT}---\n{SHIPYARD}"));
-    let bad = file("bad.yaml", &SHIPYARD.replace("name: dev", "name: Dev").replace("tasks:", "triggers: []\n          tasks:"));
-    let fine = run(&["shipyard", "validate", &good]);
-    assert_eq!((fine.code, fine.err.as_str()), (0, ""));
-    let refused = run(&["shipyard", "validate", &good, &bad]);
-    assert_eq!(refused.code, 1);
-    insta::assert_snapshot!(refused.shown(&[(&place, "<DIR>")]));
-    let unreadable = run(&["shipyard", "validate", "/nowhere.yaml", &bad]);
-    assert_eq!(unreadable.code, 2);
-    assert!(unreadable.err.contains("cannot read /nowhere.yaml: No such file"), "{}", unreadable.err);
-    let json = run(&["shipyard", "validate", "-o", "json", &good, &bad]);
-    let told: Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!(json.code, 1);
-    assert_eq!((&told["files"][0]["refused"], &told["files"][1]["refused"]), (&json!(false), &json!(true)));
-    assert_eq!(told["findings"][0]["line"], 7);
-}
-
-#[test]
-fn apply_checks_everything_then_sends_projects_first() {
-    let api = Api::start();
-    let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().display().to_string();
-    write(&dir.path().join("a-shipyard.yaml"), SHIPYARD);
-    write(&dir.path().join("b-project.yaml"), PROJECT);
-    write(&dir.path().join("notes.txt"), "not a manifest");
-    let applied = json!({"applied": [{"kind": "Shipyard", "name": "shipyard-shop", "project": "shop", "revision": "5", "changed": true}], "warnings": []});
-    api.can("POST /v1/apply", applied);
-    let dry = run(&["apply", "--dry-run", "-f", &place]);
-    assert_eq!(dry.code, 0, "{}", dry.err);
-    assert!(api.lines().is_empty());
-    let ran = api.run(&["apply", "-f", &place, "--project", "shop"]);
-    assert_eq!((ran.code, ran.out.lines().next()), (0, Some("shipyard of project shop: applied revision 5")));
-    let sent: Vec<(String, String)> = api.world().asked.iter().map(|asked| (asked.line.clone(), asked.body.clone())).collect();
-    let line = "POST /v1/apply?project=shop".to_owned();
-    assert_eq!(sent, [(line.clone(), PROJECT.into()), (line, SHIPYARD.into())]);
-
-    write(&dir.path().join("c.yaml"), "kind: Shipyard\nspec: {}\n");
-    let refused = api.run(&["apply", "-f", &place]);
-    assert_eq!((refused.code, api.world().asked.len()), (1, 2));
-    assert!(refused.err.contains("nothing was sent"), "{}", refused.err);
-}
-
-#[test]
-fn apply_replaces_the_revision_that_was_seen() {
-    let api = Api::start();
-    let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().display().to_string();
-    write(&dir.path().join("project.yaml"), PROJECT);
-    write(&dir.path().join("shipyard.yaml"), SHIPYARD);
-    api.can("POST /v1/apply", json!({"applied": [], "warnings": []}));
-    let revision = "ce013625030ba8dba906f756967f9e9ca394464a";
-    let ran = api.run(&["apply", "-f", &place, "--if-match", revision]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let sent: Vec<Option<String>> = api.world().asked.iter().map(|asked| asked.if_match.clone()).collect();
-    assert_eq!(sent, [None, Some(format!("\"{revision}\""))], "the project's file replaces nothing");
-    let problem = json!({"title": "precondition failed", "status": 412, "detail": "project shop has revision 7f3a in force"});
-    api.world().canned.insert("POST /v1/apply".into(), (412, problem));
-    let refused = api.run(&["apply", "-f", &format!("{place}/shipyard.yaml"), "--if-match", revision]);
-    assert_eq!((refused.code, refused.err.contains("revision 7f3a in force")), (1, true), "{}", refused.err);
-    write(&dir.path().join("other.yaml"), SHIPYARD);
-    for (words, says) in [
-        (&["apply", "-f", &place, "--if-match", revision][..], "the files have 2: apply one at a time"),
-        (&["apply", "-f", &place, "--if-match", "7f3a"], "is no revision: give the 40 hexadecimal digits"),
-    ] {
-        let ran = api.run(words);
-        assert_eq!((ran.code, ran.err.contains(says)), (2, true), "{words:?}: {}", ran.err);
-    }
-}
-
-#[test]
-fn apply_from_standard_input_shows_the_apis_findings() {
-    let api = Api::start();
-    let finding = json!({"severity": "error", "file": "-", "line": 4, "column": 9, "path": "metadata.name", "message": "no such project: shop"});
-    let problem = json!({"title": "unknown project", "status": 404, "detail": "the project is not known", "findings": [finding]});
-    api.world().canned.insert("POST /v1/apply".into(), (404, problem));
-    let mut child = api.keelway(&["apply", "-f", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(SHIPYARD.as_bytes()).unwrap();
-    let ran = Ran::of(child.wait_with_output().unwrap());
-    insta::assert_snapshot!(ran.shown(&[]));
 }
 
 #[test]

@@ -214,7 +214,7 @@ impl<'a> Watcher<'a> {
                     }
                 }
                 Err(CliError::Api(error)) if error.is_transient() && answered.elapsed() < SILENT => {
-                    self.warn(&format!("warning: {error}; trying again"))?;
+                    self.live.warn(&format!("warning: {error}; trying again"))?;
                     pause = IDLE;
                 }
                 Err(error) => return Err(error),
@@ -246,16 +246,6 @@ impl<'a> Watcher<'a> {
                 self.show()?;
             }
         }
-        Ok(())
-    }
-
-    /// Standard error may be the same terminal.
-    fn warn(&mut self, text: &str) -> Result<(), CliError> {
-        let look = look();
-        if look.live {
-            return self.live.say(&look.cut(text, look.width.unwrap_or(80)), &look);
-        }
-        eprintln!("{text}");
         Ok(())
     }
 

@@ -74,7 +74,7 @@ impl Follower<'_> {
                     self.show()?;
                 }
                 Err(CliError::Api(error)) if error.is_transient() && answered.elapsed() < SILENT => {
-                    self.warn(&format!("warning: {error}; trying again"))?;
+                    self.live.warn(&format!("warning: {error}; trying again"))?;
                     pause = IDLE;
                 }
                 Err(error) => return Err(error),
@@ -145,16 +145,6 @@ impl Follower<'_> {
                 self.show()?;
             }
         }
-        Ok(())
-    }
-
-    /// Standard error may be the same terminal.
-    fn warn(&mut self, text: &str) -> Result<(), CliError> {
-        let look = look();
-        if look.live {
-            return self.live.say(&look.cut(text, look.width.unwrap_or(80)), &look);
-        }
-        eprintln!("{text}");
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::stand::{Answer, OTHER_TOKEN, Stand, TOKEN};
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
+use keelway_domain::time::Span;
 use keelway_engine::sequences::Limits;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -75,6 +76,7 @@ async fn a_command_without_an_outcome_is_obeyed_once() {
         assert_eq!(stand.request(request(TOKEN, &commands(), "k-1", SUSPEND)).await.status, 202);
     }
     stand.work().await;
+    stand.world.pass(Span::seconds(1));
     assert_eq!(stand.post(&commands(), &json!({"command": "resume"})).await.status, 202);
     stand.work().await;
     // Its outcome was never told, and it is known from the state.
