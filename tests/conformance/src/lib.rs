@@ -3,6 +3,7 @@
 pub mod contracts;
 pub mod counter;
 mod definitions;
+pub mod deployments;
 pub mod planted;
 pub mod promotions;
 pub mod sequences;

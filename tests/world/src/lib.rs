@@ -9,6 +9,7 @@ pub mod bus;
 pub mod case;
 pub mod contract;
 pub mod core;
+pub mod deployments;
 pub mod exec;
 pub mod promotions;
 pub mod queue;

@@ -173,17 +173,48 @@ impl<E: Tested> Story<E> {
                 if matches!(self.mode, Mode::Crash { late: true, .. }) {
                     self.late.insert(id);
                 }
-                // A new process: nothing is remembered.
-                self.engine = Arc::new((self.make)(self.world.worker(HANDLER)));
+                self.restart();
                 self.world.core().queue.give_back(id, now);
             }
         }
     }
 
+    /// A new process: nothing is remembered.
+    fn restart(&mut self) {
+        self.engine = Arc::new((self.make)(self.world.worker(HANDLER)));
+    }
+
+    /// A client's request, made again until it is answered, and twice if every message is delivered twice. The first answer.
+    ///
+    /// # Errors
+    /// It can never be answered.
+    pub fn request<R>(&mut self, make: impl Fn(Arc<E>) -> Task<Result<R, PortError>>) -> Result<R, PortError> {
+        let mut failed = PortError::Retry { request: "request", reason: "it is never answered".into() };
+        for _ in 0..TRIES {
+            match self.drive(make(self.engine.clone())) {
+                Some(Ok(answer)) => {
+                    if self.mode == Mode::Twice
+                        && let Some(Err(e)) = self.drive(make(self.engine.clone()))
+                    {
+                        self.broken.push(format!("the second time: {e}"));
+                    }
+                    return Ok(answer);
+                }
+                Some(Err(e)) if e.passes() => failed = e,
+                Some(Err(e)) => return Err(e),
+                None => self.restart(),
+            }
+        }
+        Err(failed)
+    }
+
     /// `None`: the worker stopped on the way.
     fn handle(&mut self, received: &Received) -> Option<Result<Handled, PortError>> {
         let (engine, received) = (self.engine.clone(), received.clone());
-        let mut task: Task<_> = Box::pin(async move { handle(&*engine, &received).await });
+        self.drive(Box::pin(async move { handle(&*engine, &received).await }))
+    }
+
+    fn drive<R>(&mut self, mut task: Task<R>) -> Option<R> {
         loop {
             let before = self.world.core().request_count();
             let polled = step(&mut task);
@@ -251,6 +282,11 @@ impl<E: Tested> Story<E> {
             (Mode::Clean, Some(handled)) => Answer::handled(*handled),
             _ => Answer::unknown(),
         }
+    }
+
+    /// Whether nothing goes wrong, and what is answered may be compared.
+    pub fn is_clean(&self) -> bool {
+        self.mode == Mode::Clean
     }
 
     /// Whether events have one order.

@@ -124,7 +124,9 @@ impl<'a> Step<'a> {
     fn delete(&mut self) {
         self.next.deleted = true;
         self.next.settling = None;
-        self.next.paused = None;
+        // Whoever applies it again begins anew, but for the numbers of its versions.
+        (self.next.paused, self.next.spec_paused, self.next.suspended) = (None, false, None);
+        self.next.alarms.clear();
         self.next.condition = Condition::new("Deleted", "the deployment config was deleted");
         if let Some(pending) = self.next.pending.take() {
             self.answer_task(&pending, "aborted", "the deployment config was deleted");
@@ -301,7 +303,7 @@ impl<'a> Step<'a> {
     }
 
     /// Publishes each status once.
-    fn tell(&mut self) {
+    pub fn tell(&mut self) {
         let Some(mut last) = self.next.last.take() else { return };
         let now = self.facts.now;
         let reached = |status: Status, last: &Deployment| match status {

@@ -56,8 +56,8 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
                 _ if next.paused.is_some() => Desired::Pause,
                 _ => Desired::Run,
             };
-            // Somebody must look when the lease ends.
-            let lease = next.last.as_ref().and_then(|d| d.claim.as_ref()).map(|claim| claim.lease);
+            // Somebody must look when the lease ends, unless the attempt has ended already.
+            let lease = next.in_flight().and_then(|d| d.claim.as_ref()).map(|claim| claim.lease);
             next.wake = next.wake.or(lease);
             Answer { reply: Reply::Desired(desired), next: (next != *x).then(|| Box::new(next)) }
         }

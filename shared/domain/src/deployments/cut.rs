@@ -13,12 +13,11 @@ impl Step<'_> {
     pub fn cut(&mut self, stated: &Definition, resolved: Resolved, causes: Vec<Why>) -> Deployment {
         let now = self.facts.now;
         let Resolved { definition, content, .. } = resolved;
-        // What triggers resolved stays, unless the manifest says something else, or the tag is followed.
-        let says = images(&stated.template);
-        let owned = stated.image_changes().flat_map(|change| &change.containers);
-        let pins = owned.filter_map(|name| {
-            let (was, image) = (says.get(name)?.clone(), content.images.get(name)?.clone());
-            Some((name.clone(), Pin { was, image }))
+        // What triggers resolved or somebody named stays, unless the manifest says something else, or the tag is followed.
+        let owned = |name: &String| stated.image_changes().any(|change| change.containers.contains(name));
+        let pins = images(&stated.template).into_iter().filter_map(|(name, was)| {
+            let image = content.images.get(&name)?.clone();
+            (was != image || owned(&name)).then_some((name, Pin { was, image }))
         });
         self.next.pins = pins.collect();
         let limits = TimeLimits { start: definition.strategy.timeout, run: definition.strategy.deadline };
@@ -56,6 +55,8 @@ impl Step<'_> {
 
     /// Starts a version; nothing else runs.
     pub fn start(&mut self, mut deployment: Deployment) {
+        // What follows takes the place of what has ended, which must have been told by then.
+        self.tell();
         let now = self.facts.now;
         deployment.since = now;
         deployment.due = (deployment.limits.start.0 > 0).then(|| now + deployment.limits.start);

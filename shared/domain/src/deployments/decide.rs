@@ -26,7 +26,13 @@ pub fn target(x: &Config, input: Input<'_>, applied: Option<&Applied>) -> Option
     let complete = || x.active.as_ref().filter(|active| active.n < x.latest).or(x.previous.as_ref()).map(|version| version.n);
     match input {
         Input::Command(Command::Rollback(back), _) => back.release.or_else(complete),
-        _ if applied.is_some() && x.last.as_ref().is_some_and(|last| !last.undo.is_empty()) => complete(),
-        _ => None,
+        _ => {
+            // It may turn out that the version has failed, and is to be rolled back.
+            applied?.definition.auto_rollback.as_ref()?;
+            let last = x.last.as_ref()?;
+            let may_fail = last.claim.is_some() && !last.status.is_final();
+            let undoes = may_fail || !last.undo.is_empty() || matches!(input, Input::Alarm(_, true));
+            undoes.then(complete)?
+        }
     }
 }

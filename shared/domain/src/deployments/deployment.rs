@@ -85,6 +85,16 @@ pub struct Deployment {
     pub task: Option<Task>,
 }
 
+impl Deployment {
+    /// Whether a deployer has said something that no evaluation has told yet.
+    pub fn is_untold(&self) -> bool {
+        let untold = |status: Status| self.told & status.bit() == 0;
+        let running = self.claim.as_ref().is_some_and(|claim| claim.running.is_some());
+        let ended = self.report.is_some() && !self.status.is_final();
+        ended || self.claim.is_some() && untold(Status::Pending) || running && untold(Status::Running)
+    }
+}
+
 /// What a version deploys, as far as it decides about the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {

@@ -217,8 +217,12 @@ impl Step<'_> {
         let now = self.facts.now;
         let message = format!("alarm {name} went off");
         self.tell_config("deployment.alarm", Object::from_iter([("alarm".into(), name.into())]));
-        if self.next.in_flight().is_some() {
-            return self.cancel("Alarm", &message);
+        if let Some(running) = self.next.in_flight() {
+            // A rollback is what helps against the alarm.
+            if running.rollback.is_none() {
+                self.cancel("Alarm", &message);
+            }
+            return;
         }
         let baking = |last: &&mut Deployment| {
             let ended = last.ended.is_some_and(|ended| now < ended + auto.bake);

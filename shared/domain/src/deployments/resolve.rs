@@ -37,6 +37,12 @@ const REVISION_OF: &str = "keelway.dev/revision-container";
 pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images) -> Resolved {
     let stated = template::images(&definition.template);
     let mut images = stated.clone();
+    // An image that somebody named stays, until the manifest says something else.
+    for (name, image) in &mut images {
+        if let Some(pin) = x.pins.get(name).filter(|pin| pin.was == *image) {
+            image.clone_from(&pin.image);
+        }
+    }
     let mut unresolved = vec![];
     for change in definition.image_changes() {
         for container in &change.containers {

@@ -78,6 +78,8 @@ impl Step<'_> {
     /// Changes the definition, suspends the triggers, and cuts the version. `automatic`: the version that failed, and why.
     pub fn go_back(&mut self, applied: &Applied, back: &Back, note: &Note, automatic: Option<(u64, String)>) {
         let Some((past, snapshot)) = self.facts.target else { return };
+        // How the present version ended comes first.
+        self.tell();
         let release = past.deployment.n;
         // What is deployed now, not what its tags point to by now.
         let present = resolve(&self.next, &applied.definition, self.facts.heads, Images::Same).definition;
@@ -94,6 +96,11 @@ impl Step<'_> {
         let mut deployment = self.cut(&definition, resolved, vec![why]);
         deployment.rollback = Some(Rollback { release, automatic: automatic.is_some(), group: back.group.clone() });
         deployment.task = back.task.clone();
+        // What it takes back is no news: only a change that comes later is told as suppressed.
+        let back = resolve(&self.next, &definition, self.facts.heads, Images::Unattended).content.template;
+        if let Some(suspended) = &mut self.next.suspended {
+            suspended.suppressed = back;
+        }
         self.rewritten = Some(definition);
         let data = Object::from_iter([("release".into(), release.into()), ("version".into(), n.into())]);
         self.tell_config("rollback.applied", data);

@@ -7,7 +7,7 @@ use crate::item::Item;
 use crate::json::json;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::{COMMIT_TRIES, Change, Effect, commit, contended};
-use keelway_domain::deployments::{Answer, Call, Config, Refused, Reply, Snapshot, answer};
+use keelway_domain::deployments::{Answer, Call, Config, Deployment, Refused, Reply, Snapshot, answer};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
 
@@ -39,14 +39,17 @@ impl<P: Ports> Deployments<P> {
             };
             let Answer { reply, next } = answer(&found.x, n, call, now);
             let Some(next) = next else {
-                if let Reply::Refused(Refused::Conflict(_)) = reply {
-                    self.note_stray(of, n, call, now).await?;
+                match &reply {
+                    Reply::Refused(Refused::Conflict(_)) => self.note_stray(of, n, call, now).await?,
+                    // It was said before, and whoever wrote it may have stopped there.
+                    Reply::Desired(_) if untold(&found.x) => self.wake(of, because(n, now)).await?,
+                    _ => {}
                 }
                 return Ok(Told { reply, config: Some(found.x), now });
             };
             let mut change = Change::new(Some(&found.x), (*next).clone(), None);
-            if announces(&found.x, &next) {
-                change.effects.push(Effect::Duty(Duty::Evaluate(format!("deployer {n} {}", now.0))));
+            if untold(&next) {
+                change.effects.push(Effect::Duty(Duty::Evaluate(because(n, now))));
             }
             if commit(self, Some(&found), &change).await? {
                 return Ok(Told { reply, config: Some(*next), now });
@@ -77,10 +80,14 @@ impl<P: Ports> Deployments<P> {
     }
 }
 
-/// Whether what a deployer said is told to anybody: not a heartbeat that says nothing new.
-fn announces(old: &Config, new: &Config) -> bool {
-    let of = |x: &Config| x.last.as_ref().map(|d| (d.status, d.claim.as_ref().map(|claim| claim.id), d.report.is_some()));
-    of(old) != of(new)
+/// Whether an evaluation has something to tell of what a deployer said: not of a heartbeat that says nothing new.
+fn untold(x: &Config) -> bool {
+    x.last.as_ref().is_some_and(Deployment::is_untold)
+}
+
+/// Tells apart the evaluations that deployers cause.
+fn because(n: u64, now: Timestamp) -> String {
+    format!("deployer {n} {}", now.0)
 }
 
 /// The attributes that decide whether an entry of the audit is a command or a stray report.

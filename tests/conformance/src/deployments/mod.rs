@@ -1,0 +1,196 @@
+//! Deployments in the tests: configs, whoever is started to carry them out, and the simulation.
+
+mod check;
+mod crew;
+mod plan;
+mod planted;
+mod rest;
+mod scenario;
+mod world;
+
+pub use planted::{Plant, Planted};
+pub use scenario::{Deploying, simulate};
+pub use world::{DeploymentsWorld, Rider};
+
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::{Call, Config};
+use keelway_domain::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::time::Span;
+use keelway_engine::item::Key;
+use keelway_engine::keys::MAIN;
+use keelway_engine::ports::PortError;
+use keelway_engine::deployments::deployers::Told;
+use keelway_engine::deployments::{Address, Deployments, Job, Limits, Message, NAME, keys};
+use keelway_engine::protocol::sweep::Tick;
+use keelway_engine::protocol::{Engine, Handled, Letter, Loaded, Subject};
+use keelway_world::Tested;
+use keelway_world::worker::Worker;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The account and the region of the tests' installation.
+pub const HERE: (&str, &str) = ("111122223333", "eu-central-1");
+
+/// The service that starts deployers, as far as a request to it can be seen.
+#[derive(Debug, Clone, Default)]
+pub struct Starter(Arc<Mutex<Vec<String>>>);
+
+impl Starter {
+    /// Every deployer that was started: `<config>-<version>-<attempt>`, once, however often it was asked for.
+    pub fn started(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The engine, and what starts its deployers, on one worker.
+pub struct Both {
+    /// Decides.
+    pub configs: Deployments<Planted>,
+    worker: Worker,
+    starter: Starter,
+}
+
+/// The messages of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Either {
+    /// To a config.
+    Config(Message),
+    /// To whoever starts deployers.
+    Deployer(Job),
+}
+
+impl Both {
+    /// On a worker, with the starter in reach.
+    pub fn new(worker: &Worker, starter: &Starter, plant: Option<Plant>) -> Self {
+        let limits = Limits { account: HERE.0.into(), region: HERE.1.into(), ..Limits::default() };
+        let ports = Planted::new(worker.clone(), plant);
+        Self { configs: Deployments::new(ports, limits), worker: worker.clone(), starter: starter.clone() }
+    }
+
+    /// Takes what a deployer says of version `n`, as whoever serves deployers does.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn say(&self, of: &Address, n: u64, call: &Call) -> Result<Told, PortError> {
+        let mut call = call.clone();
+        if self.configs.ports().plant == Some(Plant::ReportOfAnyAttempt)
+            && let Call::End { token, .. } = &mut call
+            && let Some(item) = self.worker.core().table.peek(&keys::config(of))
+            && let Ok(loaded) = Loaded::<Config>::read(item)
+            && let Some(claim) = loaded.x.last.and_then(|last| last.claim)
+        {
+            *token = claim.token;
+        }
+        self.configs.say(of, n, &call).await
+    }
+
+    async fn start(&self, job: &Job) -> Result<Handled, PortError> {
+        let Job::Start { of, n, attempt, .. } = job;
+        // The id that the service knows the request again by.
+        let token = format!("{}-{n}-{attempt}", of.name);
+        let start = |_| {
+            let mut started = self.starter.started();
+            if !started.contains(&token) {
+                started.push(token.clone());
+            }
+        };
+        self.worker.outside(|| format!("start {token}"), start).await.map(|()| Handled::Recorded)
+    }
+}
+
+impl Engine for Both {
+    type Ports = Planted;
+    type State = Config;
+    type Message = Either;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &Planted {
+        Engine::ports(&self.configs)
+    }
+    fn retention(&self) -> Span {
+        self.configs.retention()
+    }
+    fn is_wake_up(message: &Either) -> bool {
+        match message {
+            Either::Config(message) => Deployments::<Planted>::is_wake_up(message),
+            Either::Deployer(_) => false,
+        }
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        self.configs.event(event, cause).await
+    }
+    async fn message(&self, message: &Either, cause: Cause) -> Result<Handled, PortError> {
+        match message {
+            Either::Config(message) => self.configs.message(message, cause).await,
+            Either::Deployer(job) => self.start(job).await,
+        }
+    }
+    async fn perform(&self, x: &Config, duty: &<Config as Subject>::Duty) -> Result<(), PortError> {
+        self.configs.perform(x, duty).await
+    }
+    async fn look(&self, open: &[Loaded<Config>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        self.configs.look(open, tick).await
+    }
+}
+
+impl Tested for Both {
+    fn on(ports: Planted) -> Self {
+        Self::new(&ports.inner, &Starter::default(), None)
+    }
+    fn takes(source: &str, ty: &str) -> bool {
+        keelway_world::deployments::takes(source, ty)
+    }
+    /// Configs, their definitions, snapshots and attempts that have ended, and what tags point to.
+    fn is_state(key: &Key) -> bool {
+        let config = key.pk.starts_with("D#") && (key.sk == MAIN || key.sk.starts_with("D#") || key.sk.starts_with("F#"));
+        config || key.pk.starts_with("DD#") || key.pk.starts_with("DH#")
+    }
+}
+
+/// A tag of the tests' artifact source.
+pub fn tag(tag: &str) -> ImageTag {
+    ImageTag { namespace: "shop".into(), name: "images".into(), tag: tag.into() }
+}
+
+/// A trigger on a tag.
+pub fn on_image(of: &str, containers: &[&str], automatic: bool) -> Trigger {
+    let containers = containers.iter().map(|name| (*name).to_owned()).collect();
+    Trigger::ImageChange(ImageChange { automatic, from: tag(of), containers })
+}
+
+/// A config of two containers with these triggers. Both run what the manifest says, unless a trigger says otherwise.
+pub fn definition(triggers: Vec<Trigger>) -> Definition {
+    let strategy = Strategy {
+        kind: StrategyKind::Rolling,
+        timeout: Span::seconds(600),
+        deadline: Span::seconds(1800),
+        custom: None,
+        params: Default::default(),
+        steps: vec![],
+        hooks: Default::default(),
+        labels: Default::default(),
+        annotations: Default::default(),
+        resources: Default::default(),
+    };
+    Definition {
+        labels: Default::default(),
+        annotations: Default::default(),
+        template: json!({"spec": {"containers": [{"name": "web", "image": "web:1", "env": "a"}, {"name": "log", "image": "log:1"}]}}),
+        replicas: Some(2),
+        selector: Default::default(),
+        targets: vec![],
+        strategy,
+        triggers,
+        paused: false,
+        history: None,
+        concurrency: Default::default(),
+        resume: Default::default(),
+        auto_rollback: None,
+        deployer: None,
+        other: Default::default(),
+    }
+}

@@ -1,0 +1,314 @@
+//! The world as a stand for the cases of deployments: the engine, an API beside it, and whoever starts deployers.
+
+use super::{Both, HERE, Plant, Starter};
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::deployments::registry::ArtifactSource;
+use keelway_domain::deployments::{Call, Command, Config, Past, Refused, Reply, Request, Snapshot};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::names::Context;
+use keelway_domain::promotions::Note;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::configs::{Outcome, Wanted};
+use keelway_engine::deployments::images::Push;
+use keelway_engine::deployments::{Address, Message, NAME, keys};
+use keelway_engine::ports::PortError;
+use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_wire::cloudevent::from_bus_envelope;
+use keelway_world::case::{Answer, Entrance, Stand};
+use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE, view};
+use keelway_world::exec::block_on;
+use keelway_world::queue::Parcel;
+use keelway_world::rng::Rng;
+use keelway_world::story::{Mode, Story};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What is done besides to every case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rider {
+    /// Nothing.
+    None,
+    /// After each step, every config is evaluated again.
+    Evaluated,
+    /// Everything that a step sends is delivered in an order that this number draws, together with pushes that are no longer new.
+    Shuffled(u64),
+}
+
+/// A story of deployments.
+pub struct DeploymentsWorld {
+    /// The story.
+    pub story: Story<Both>,
+    /// Who starts deployers.
+    pub starter: Starter,
+    api: Both,
+    rider: Rider,
+    configs: BTreeSet<Address>,
+    events: u64,
+    evaluations: u32,
+    pushes: Vec<CloudEvent>,
+    rng: Rng,
+}
+
+fn to(namespace: &str, name: &str) -> Address {
+    Address { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+fn reason(refused: &Refused) -> String {
+    let (Refused::Unknown(reason) | Refused::Conflict(reason) | Refused::Nothing(reason)) = refused;
+    reason.clone()
+}
+
+fn failed(error: &PortError) -> Answer {
+    Answer::status(503, error.to_string())
+}
+
+impl DeploymentsWorld {
+    /// In an empty world.
+    pub fn new(mode: Mode, rider: Rider, plant: Option<Plant>) -> Self {
+        let starter = Starter::default();
+        let shared = starter.clone();
+        let mut story = Story::of(mode, move |worker| {
+            let both = Both::new(&worker, &shared, plant);
+            Engine::ports(&both).begin(None);
+            both
+        });
+        let mut rng = Rng::new(0);
+        if let Rider::Shuffled(seed) = rider {
+            (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
+        }
+        let api = Both::new(&story.world.worker(0), &starter, plant);
+        let (configs, pushes) = (BTreeSet::new(), vec![]);
+        Self { story, starter, api, rider, configs, events: 0, evaluations: 0, pushes, rng }
+    }
+
+    fn state(&self, of: &Address) -> Option<Config> {
+        let core = self.story.world.core();
+        Some(Loaded::<Config>::read(core.table.peek(&keys::config(of))?).ok()?.x)
+    }
+
+    /// All configs of the case, as they are shown.
+    pub fn views(&self) -> Vec<Value> {
+        self.configs.iter().filter_map(|of| self.shown(of)).collect()
+    }
+
+    fn shown(&self, of: &Address) -> Option<Value> {
+        let x = self.state(of)?;
+        let core = self.story.world.core();
+        let partition = keys::partition(of);
+        let past = core.table.partition(&partition).filter(|item| item.key.sk.starts_with(keys::PAST));
+        let past: Vec<Past> = past.filter_map(|item| serde_json::from_str(item.text("j")?).ok()).collect();
+        let snapshot = x.last.as_ref().and_then(|last| core.table.peek(&keys::snapshot(of, last.n, last.snapshot)));
+        let snapshot = snapshot.and_then(|item| serde_json::from_str::<Snapshot>(item.text("j")?).ok());
+        Some(view(&x, &past, snapshot.as_ref()))
+    }
+
+    /// What a command would be refused for, if it would.
+    fn refusal(&self, of: &Address, command: &Command, note: &Note) -> Option<String> {
+        let Some(view) = block_on(self.api.configs.view(of)).ok()? else {
+            return Some(format!("there is no deployment config {}", of.name));
+        };
+        block_on(self.api.configs.forecast(of, &view, command, note)).ok()?.err().as_ref().map(reason)
+    }
+
+    fn finish(&mut self) {
+        match self.rider {
+            Rider::Evaluated => {
+                for of in self.configs.clone() {
+                    self.evaluate(&of.namespace, &of.name, 1);
+                }
+            }
+            Rider::Shuffled(_) => self.story.deliver_all(),
+            Rider::None => {}
+        }
+    }
+
+    /// A client's request, and everything that comes of it at once.
+    fn request<R, F>(&mut self, make: impl Fn(Arc<Both>) -> F) -> Result<R, PortError>
+    where
+        F: Future<Output = Result<R, PortError>> + Send + 'static,
+    {
+        let answer = self.story.request(|both| {
+            Engine::ports(&*both).begin(None);
+            Box::pin(make(both))
+        });
+        if !matches!(self.rider, Rider::Shuffled(_)) {
+            self.story.deliver_all();
+        }
+        answer
+    }
+
+    /// An event of AWS, as its reader hands it to the engine.
+    fn event(&mut self, source: &str, ty: &str, data: &Value, at: Timestamp) -> CloudEvent {
+        self.events += 1;
+        let id = format!("event-{}", self.events);
+        CloudEvent {
+            context: Context::of(&id),
+            id,
+            source: source.into(),
+            ty: ty.into(),
+            time: at,
+            triggered_id: None,
+            git_commit_id: None,
+            data: data.as_object().cloned().unwrap_or_default(),
+        }
+    }
+
+    fn pushed(&mut self, event: CloudEvent) -> Answer {
+        if !matches!(self.rider, Rider::Shuffled(_)) || self.configs.is_empty() {
+            return self.story.put_in(Parcel::Event(event));
+        }
+        self.story.world.enqueue(NAME, Parcel::Event(event.clone()));
+        if !self.pushes.is_empty() {
+            let old = self.rng.pick(&self.pushes).clone();
+            self.story.world.enqueue(NAME, Parcel::Event(old));
+        }
+        self.pushes.push(event);
+        Answer::unknown()
+    }
+
+    fn may_say(&self) -> bool {
+        self.story.is_clean()
+    }
+}
+
+impl Stand for DeploymentsWorld {
+    fn salt(&self) -> String {
+        String::new()
+    }
+    fn ordered(&self) -> bool {
+        self.story.ordered() && !matches!(self.rider, Rider::Shuffled(_))
+    }
+    fn now(&self) -> Timestamp {
+        self.story.world.now()
+    }
+    fn step(&mut self) {
+        self.finish();
+        self.story.step();
+    }
+    fn send(&mut self, event: &Value, _: Entrance) -> Answer {
+        let envelope = json!({"source": event["source"], "detail-type": event["type"], "detail": event});
+        let parcel = match from_bus_envelope(&envelope, self.story.world.now()) {
+            Ok(event) => Parcel::Event(event),
+            Err(e) => Parcel::Invalid { reason: e.to_string(), text: envelope.to_string() },
+        };
+        self.story.put_in(parcel)
+    }
+    fn wait(&mut self, span: Span) {
+        self.story.wait(span);
+    }
+    fn outgoing(&mut self) -> Vec<Value> {
+        self.finish();
+        self.story.outgoing()
+    }
+}
+
+impl DeploymentsStand for DeploymentsWorld {
+    fn bind(&mut self, namespace: &str, name: &str, source: &ArtifactSource) {
+        drop(block_on(self.api.configs.apply_source((namespace, name), source, "")));
+    }
+    fn apply(&mut self, namespace: &str, name: &str, definition: &Definition, asks: Option<u64>) -> Answer {
+        let of = to(namespace, name);
+        self.configs.insert(of.clone());
+        let definition = definition.clone();
+        let done = self.request(move |both| {
+            let (of, definition) = (of.clone(), definition.clone());
+            async move {
+                let source = definition.template.to_string();
+                let request = asks.map(|version| Request { version, causes: vec![] });
+                let wanted = Wanted { definition: &definition, source: &source, by: "ann", request, over: None };
+                both.configs.apply(&of, &wanted).await
+            }
+        });
+        match done {
+            Ok(Outcome::Changed(_) | Outcome::Unchanged(_)) => Answer::status(200, ""),
+            Ok(Outcome::Conflict(_)) => Answer::status(409, "another version is in force"),
+            Ok(Outcome::TooLarge) => Answer::status(413, "too large"),
+            Err(e) => failed(&e),
+        }
+    }
+    fn delete(&mut self, namespace: &str, name: &str) -> Answer {
+        let of = to(namespace, name);
+        let done = self.request(move |both| {
+            let of = of.clone();
+            async move { both.configs.delete(&of).await }
+        });
+        match done {
+            Ok(true) => Answer::status(200, ""),
+            Ok(false) if self.may_say() => Answer::status(404, "there is none"),
+            Ok(false) => Answer::unknown(),
+            Err(e) => failed(&e),
+        }
+    }
+    fn image(&mut self, namespace: &str, what: &Happened, at: Entrance) -> Answer {
+        let digest = format!("sha256:{}", what.digest);
+        let image = format!("{}.dkr.ecr.{}.amazonaws.com/{REPOSITORY}@{digest}", HERE.0, HERE.1);
+        if let (Entrance::Api, Some(tag)) = (at, &what.tag) {
+            let (namespace, push) = (namespace.to_owned(), Push { tag: tag.clone(), image, at: what.at });
+            let done = self.request(move |both| {
+                let (namespace, push) = (namespace.clone(), push.clone());
+                async move { both.configs.pushed(&namespace, SOURCE, &push).await }
+            });
+            return match done {
+                Ok(true) => Answer::status(200, ""),
+                Ok(false) => Answer::status(404, "there is no such source"),
+                Err(e) => failed(&e),
+            };
+        }
+        let action = if what.tag.is_some() { "PUSH" } else { "DELETE" };
+        let mut data = json!({"action-type": action, "result": "SUCCESS", "repository-name": REPOSITORY, "image-digest": digest});
+        if let Some(tag) = &what.tag {
+            data["image-tag"] = tag.as_str().into();
+        }
+        let event = self.event("aws.ecr", "ECR Image Action", &data, what.at);
+        self.pushed(event)
+    }
+    fn ask(&mut self, namespace: &str, name: &str, command: &Command, note: &Note) -> Answer {
+        let of = to(namespace, name);
+        // As the API does: what would be refused is not handed in.
+        if let Some(reason) = self.refusal(&of, command, note) {
+            return Answer { problem: reason, ..Answer::handled(Handled::Invalid) };
+        }
+        let message = Message::Command { to: of, command: command.clone(), note: note.clone() };
+        self.story.put_in(Parcel::Own(message.letter().body))
+    }
+    fn say(&mut self, namespace: &str, name: &str, n: u64, call: &Call) -> (Answer, Option<String>) {
+        let (of, call) = (to(namespace, name), call.clone());
+        let told = self.request(move |both| {
+            let (of, call) = (of.clone(), call.clone());
+            async move { both.say(&of, n, &call).await }
+        });
+        let word = |desired| serde_json::to_value(desired).ok().and_then(|word| word.as_str().map(str::to_owned));
+        match told.map(|told| told.reply) {
+            _ if !self.may_say() => (Answer::unknown(), None),
+            Ok(Reply::Desired(desired)) => (Answer::status(200, ""), word(desired)),
+            Ok(Reply::Refused(refused @ Refused::Unknown(_))) => (Answer::status(404, reason(&refused)), None),
+            Ok(Reply::Refused(refused)) => (Answer::status(409, reason(&refused)), None),
+            Err(e) => (failed(&e), None),
+        }
+    }
+    fn alarm(&mut self, alarm: &str, on: bool) {
+        let state = if on { "ALARM" } else { "OK" };
+        let data = json!({"alarmName": alarm, "state": {"value": state}});
+        let event = self.event("aws.cloudwatch", "CloudWatch Alarm State Change", &data, self.story.world.now());
+        self.story.put_in(Parcel::Event(event));
+    }
+    fn evaluate(&mut self, namespace: &str, name: &str, times: u32) {
+        for _ in 0..times {
+            self.evaluations += 1;
+            let message = Message::Evaluate { to: to(namespace, name), because: format!("the case {}", self.evaluations) };
+            self.story.world.enqueue(NAME, Parcel::Own(message.letter().body));
+        }
+        self.story.deliver_all();
+    }
+    fn replay(&mut self) -> bool {
+        self.story.replay();
+        true
+    }
+    fn config(&mut self, namespace: &str, name: &str) -> Option<Option<Value>> {
+        Some(self.shown(&to(namespace, name)))
+    }
+    fn started(&mut self) -> Option<Vec<String>> {
+        Some(self.starter.started().clone())
+    }
+}

@@ -1,0 +1,79 @@
+//! Every case of deployments in the in-memory world, and what must hold of every case whatever goes wrong.
+//!
+//! `KEELWAY_CASE=T07` runs one case and, if it fails, prints every request.
+
+use keelway_conformance::contracts::Contracts;
+use keelway_conformance::deployments::{Both, DeploymentsWorld, Rider};
+use keelway_world::case::{Only, run};
+use keelway_world::core::Method;
+use keelway_world::deployments::{Case, cases};
+use keelway_world::story::{Mode, Story};
+
+/// Orders in which each case's messages are delivered.
+const ORDERS: u64 = 12;
+
+fn all() -> Vec<Case> {
+    let wanted = std::env::var("KEELWAY_CASE").ok();
+    let mut cases = cases().unwrap_or_else(|e| panic!("{e}"));
+    cases.retain(|case| case.only != Some(Only::Cloud) && wanted.as_ref().is_none_or(|id| *id == case.id));
+    cases
+}
+
+fn stories() -> Vec<(String, Case)> {
+    all().into_iter().map(|case| (case.id.clone(), case)).collect()
+}
+
+fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
+    tell_with(case, mode, Rider::None)
+}
+
+fn tell_with(case: &Case, mode: Mode, rider: Rider) -> (Story<Both>, Result<(), String>) {
+    let mut world = DeploymentsWorld::new(mode, rider, None);
+    if std::env::var("KEELWAY_CASE").is_ok() && mode == Mode::Clean {
+        world.story.world.core().trace = Some(vec![]);
+    }
+    let result = run(case, &mut world).map_err(|failure| format!("{failure}\n  ({})", case.title));
+    (world.story, result)
+}
+
+#[test]
+fn every_case_of_deployments_holds() {
+    Contracts::new(stories(), tell).hold();
+}
+
+/// What deployers and the API say, too.
+#[test]
+fn every_message_of_deployments_twice_is_once() {
+    Contracts::new(stories(), tell).hold_with_everything_twice();
+}
+
+#[test]
+fn a_deployment_config_evaluated_after_each_step_is_the_same() {
+    Contracts::new(stories(), |case: &Case, mode| tell_with(case, mode, Rider::Evaluated)).hold();
+}
+
+/// Requests of deployers and of the API among them.
+#[test]
+fn a_fault_after_any_request_of_deployments_changes_nothing() {
+    let points = Contracts::new(stories(), tell).hold_with_a_fault_after_each_request();
+    if std::env::var("KEELWAY_CASE").is_err() {
+        let none: Vec<_> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
+        assert_eq!(none, Vec::<Method>::new(), "no case fails after these");
+    }
+}
+
+/// Of each step's messages, and pushes that are no longer new among them.
+#[test]
+fn any_order_of_delivery_of_deployments_is_the_same() {
+    let mut failures = vec![];
+    for case in all() {
+        if tell(&case, Mode::Clean).1.is_err() {
+            continue;
+        }
+        for seed in 0..ORDERS {
+            failures.extend(tell_with(&case, Mode::Clean, Rider::Shuffled(seed)).1.err().map(|what| format!("order {seed}: {what}")));
+        }
+    }
+    println!("{} cases in {ORDERS} orders each", all().len());
+    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures[..failures.len().min(10)].join("\n"));
+}
