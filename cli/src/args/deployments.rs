@@ -292,4 +292,3 @@ pub struct GetDeployments {
     #[command(flatten)]
     pub output: Output,
 }
-

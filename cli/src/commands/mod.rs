@@ -10,7 +10,7 @@ mod find;
 mod get;
 mod observe;
 mod pages;
-mod pipelines;
+pub mod pipelines;
 mod registered;
 mod send;
 mod shipyard;

@@ -1,8 +1,8 @@
 //! Clusters and git hosts: `get clusters`, `get githosts`; and `delete`.
 
-use super::{deployments, get};
 use super::pages::{PAGES, is_last};
 use super::pipelines::{Address, manifest};
+use super::{deployments, get};
 use crate::api::Api;
 use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
@@ -120,7 +120,8 @@ pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
         Delete::Deploymentconfig(named) => {
             let of = address(named);
             let asked = format!("Delete deployment config {of}? What is on its way is cancelled; what is deployed stays as it is.");
-            remove(api, &["deploymentConfigs", &deployments::id(&of)], (&format!("deployment config {of}"), &asked), named.yes).await
+            remove(api, &["deploymentConfigs", &deployments::id(&of)], (&format!("deployment config {of}"), &asked), named.yes)
+                .await
         }
         Delete::Artifactsource(named) => {
             let of = address(named);

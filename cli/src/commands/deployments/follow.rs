@@ -76,7 +76,9 @@ impl Follower<'_> {
             None => self.until_over().await,
             Some(limit) => tokio::time::timeout(limit, self.until_over()).await.unwrap_or_else(|_| {
                 let limit = humantime::format_duration(limit);
-                Err(CliError::Failed(format!("not over after {limit}: keelway rollout status {of} follows it on, or give a longer --timeout")))
+                Err(CliError::Failed(format!(
+                    "not over after {limit}: keelway rollout status {of} follows it on, or give a longer --timeout"
+                )))
             }),
         }
     }
@@ -134,7 +136,9 @@ fn none_yet(state: &ConfigState) -> Result<String, CliError> {
     let name = &state.name;
     if state.triggers.iter().all(|trigger| trigger.ty == "Manual") {
         let of = format!("{}/{name}", state.namespace);
-        return Err(CliError::Failed(format!("deployment config {name:?} waiting on manual update (use `keelway rollout latest {of}`)")));
+        return Err(CliError::Failed(format!(
+            "deployment config {name:?} waiting on manual update (use `keelway rollout latest {of}`)"
+        )));
     }
     match state.triggers.iter().any(|trigger| trigger.ty == "ImageChange") {
         true => Ok(format!("deployment config {name:?} waiting on image update: {}", state.message)),
@@ -152,7 +156,13 @@ pub fn line(version: &VersionState) -> String {
         .progress
         .targets
         .iter()
-        .map(|(name, at)| format!("{name} {}{}", at.status, if at.message.is_empty() { String::new() } else { format!(" ({})", one_line(&at.message, 80)) }))
+        .map(|(name, at)| {
+            format!(
+                "{name} {}{}",
+                at.status,
+                if at.message.is_empty() { String::new() } else { format!(" ({})", one_line(&at.message, 80)) }
+            )
+        })
         .collect();
     let details: Vec<String> = [how_far, targets.join(", ")].into_iter().filter(|text| !text.is_empty()).collect();
     let details = if details.is_empty() { String::new() } else { format!(": {}", details.join("; ")) };
@@ -173,7 +183,10 @@ fn lines(state: &ConfigState, version: Option<&VersionState>) -> Vec<String> {
     let of = format!("{}/{}", state.namespace, state.name);
     let mut lines = vec![match version {
         Some(version) => line(version),
-        None => format!("{of} has no version yet{}", if state.message.is_empty() { String::new() } else { format!(": {}", state.message) }),
+        None => format!(
+            "{of} has no version yet{}",
+            if state.message.is_empty() { String::new() } else { format!(": {}", state.message) }
+        ),
     }];
     match (state.active_version, state.latest_version) {
         (Some(active), latest) if active != latest => lines.push(format!("deployed is still {}-{active}", state.name)),

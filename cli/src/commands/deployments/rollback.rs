@@ -21,14 +21,23 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
     let release = what.to.map_or(Value::Null, Value::from);
     if let [of] = all.as_slice() {
         let (dry_run, allow_failed) = (what.dry_run, what.allow_failed);
-        let request = RollbackRequest { release, config, application, notes, dry_run, allow_failed, by, ..RollbackRequest::default() };
+        let request =
+            RollbackRequest { release, config, application, notes, dry_run, allow_failed, by, ..RollbackRequest::default() };
         let answer = one(api, of, &request).await?;
         return if what.output.format.is_data() { say_data(&answer, what.output.format) } else { tell(&answer) };
     }
     if what.to.is_some() {
-        return Err(CliError::Usage("--to names a version of one config, but several are named: roll them back one at a time, or leave it out".into()));
+        return Err(CliError::Usage(
+            "--to names a version of one config, but several are named: roll them back one at a time, or leave it out".into(),
+        ));
     }
-    let rollbacks = all.iter().map(|of| OneRollback { id: id(of), config, application, allow_failed: what.allow_failed, ..OneRollback::default() });
+    let rollbacks = all.iter().map(|of| OneRollback {
+        id: id(of),
+        config,
+        application,
+        allow_failed: what.allow_failed,
+        ..OneRollback::default()
+    });
     let request = RollbacksRequest { rollbacks: rollbacks.collect(), notes, dry_run: what.dry_run, by };
     let answer: RollbacksAnswer = api.post(&["rollbacks"], &json!(request)).await?;
     several(&answer, what.output.format)
@@ -58,7 +67,9 @@ fn several(answer: &RollbacksAnswer, format: Format) -> Result<(), CliError> {
     let refused = answer.results.iter().filter(|one| !one.errors.is_empty()).count();
     if refused > 0 {
         let all = answer.results.len();
-        return Err(CliError::Failed(format!("{refused} of {all} configs were changed meanwhile and are not rolled back: look at them, and try again")));
+        return Err(CliError::Failed(format!(
+            "{refused} of {all} configs were changed meanwhile and are not rolled back: look at them, and try again"
+        )));
     }
     Ok(())
 }
