@@ -30,6 +30,8 @@ pub enum Body<'a> {
 #[derive(Clone)]
 enum Authority {
     Token(String),
+    /// The token of an attempt of a deployment.
+    Bearer(String),
     Key(Key),
 }
 
@@ -88,6 +90,19 @@ impl Api {
         Self { pauses: &[], ..self }
     }
 
+    /// For what a deployer says: with the token of its attempt, and no other.
+    pub fn bearing(&self, token: &str) -> Self {
+        Self { authority: Authority::Bearer(token.to_owned()), ..self.clone() }
+    }
+
+    /// `PUT` of a manifest.
+    ///
+    /// # Errors
+    /// As [`Api::call`].
+    pub async fn put<T: DeserializeOwned>(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<T, ApiError> {
+        self.call(Method::PUT, path, query, Body::Json(body)).await
+    }
+
     /// The base address, with `/v1`.
     pub fn base(&self) -> &str {
         self.base.as_str()
@@ -140,8 +155,10 @@ impl Api {
 
     async fn bytes(&self, method: Method, url: &Url, body: &Body<'_>) -> Result<Vec<u8>, ApiError> {
         let mut pauses = self.pauses.iter();
+        // What is sent again asks for nothing more.
+        let key = (method == Method::POST).then(|| uuid::Uuid::now_v7().to_string());
         loop {
-            match self.once(&method, url, body).await {
+            match self.once(&method, url, body, key.as_deref()).await {
                 Err(error) if error.is_transient() => match pauses.next() {
                     Some(pause) => tokio::time::sleep(*pause).await,
                     None => return Err(error),
@@ -164,7 +181,7 @@ impl Api {
         url
     }
 
-    async fn once(&self, method: &Method, url: &Url, body: &Body<'_>) -> Result<Vec<u8>, ApiError> {
+    async fn once(&self, method: &Method, url: &Url, body: &Body<'_>, key: Option<&str>) -> Result<Vec<u8>, ApiError> {
         let unreachable = |error: reqwest::Error| {
             let reason = if error.is_timeout() { "no answer in time".to_owned() } else { innermost(&error) };
             ApiError::Unreachable { url: self.base.to_string(), reason }
@@ -180,6 +197,7 @@ impl Api {
                 (request.header(CONTENT_TYPE, "application/yaml"), (*text).to_owned())
             }
         };
+        let request = key.iter().fold(request, |request, key| request.header("idempotency-key", *key));
         let request = self.authorised(request, (method, url, &sent));
         let request = if sent.is_empty() { request } else { request.body(sent) };
         let response = request.send().await.map_err(unreachable)?;
@@ -202,6 +220,7 @@ impl Api {
     fn authorised(&self, request: RequestBuilder, (method, url, body): (&Method, &Url, &str)) -> RequestBuilder {
         let key = match &self.authority {
             Authority::Token(token) => return request.header("x-token", token),
+            Authority::Bearer(token) => return request.bearer_auth(token),
             Authority::Key(key) => key,
         };
         // What comes before `/v1` is the way to the API, which does not see it.

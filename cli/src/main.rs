@@ -6,6 +6,7 @@ mod args;
 mod board;
 mod commands;
 mod delivery;
+mod deployer;
 mod error;
 mod executor;
 mod findings;

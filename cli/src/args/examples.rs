@@ -4,6 +4,7 @@ pub const APPLY: &str = "Examples:
   keelway apply -f shipyard.yaml
   keelway apply -f project.yaml shipyard.yaml --dry-run
   keelway apply -f pipeline.yaml cluster.yaml githost.yaml
+  keelway apply -f deploymentconfig.yaml
   generate | keelway apply -f - --project shop";
 pub const GET: &str = "Examples:
   keelway get environments -p shop
@@ -137,6 +138,65 @@ pub const SHIPYARD: &str = "Examples:
 pub const EXECUTOR: &str = "Examples:
   keelway executor --name deployer --on deployment -- ./deploy.sh
   keelway executor --name tester --on test,evaluation -p shop --concurrency 4 --timeout 30m -- ./test.sh";
+pub const GET_CONFIGS: &str = "Examples:
+  keelway get deploymentconfigs -A
+  keelway get dc carts -n shop -o yaml";
+pub const GET_DEPLOYMENTS: &str = "Examples:
+  keelway get deployments
+  keelway get deployments --since 2026-11-20T00:00:00Z --status Failed";
+pub const GET_SOURCES: &str = "Examples:
+  keelway get artifactsources -n shop
+  keelway get artifactsource shop/carts -o yaml";
+pub const DELETE_CONFIG: &str = "Examples:
+  keelway delete deploymentconfig carts -n shop";
+pub const DELETE_SOURCE: &str = "Examples:
+  keelway delete artifactsource shop/carts --yes";
+pub const ROLLOUT: &str = "Examples:
+  keelway rollout status carts -n shop
+  keelway rollout latest shop/carts --watch
+  keelway rollout history carts -n shop";
+pub const ROLLOUT_LATEST: &str = "Examples:
+  keelway rollout latest carts -n shop
+  keelway rollout latest shop/carts --resume-triggers --watch
+  keelway rollout latest shop/carts --image registry.example/carts:1.4.0";
+pub const ROLLOUT_STATUS: &str = "Examples:
+  keelway rollout status carts -n shop
+  keelway rollout status shop/carts --revision 3 --timeout 10m
+  keelway rollout status shop/carts --no-watch -o json";
+pub const ROLLOUT_HISTORY: &str = "Examples:
+  keelway rollout history carts -n shop
+  keelway rollout history shop/carts --revision 3";
+pub const ROLLOUT_UNDO: &str = "Examples:
+  keelway rollout undo carts -n shop
+  keelway rollout undo shop/carts --to-revision 3 --dry-run";
+pub const ROLLOUT_CANCEL: &str = "Examples:
+  keelway rollout cancel carts -n shop";
+pub const ROLLOUT_RETRY: &str = "Examples:
+  keelway rollout retry carts -n shop";
+pub const ROLLOUT_PAUSE: &str = "Examples:
+  keelway rollout pause carts -n shop -m freeze";
+pub const ROLLOUT_RESUME: &str = "Examples:
+  keelway rollout resume carts -n shop";
+pub const ROLLOUT_PROCEED: &str = "Examples:
+  keelway rollout proceed carts -n shop";
+pub const ROLLBACK: &str = "Examples:
+  keelway rollback carts -n shop --dry-run
+  keelway rollback carts -n shop --to 3 -m regression
+  keelway rollback shop/carts --application-only
+  keelway rollback shop/web shop/api -m Monday";
+pub const SET: &str = "Examples:
+  keelway set triggers carts -n shop --resume";
+pub const SET_TRIGGERS: &str = "Examples:
+  keelway set triggers carts -n shop
+  keelway set triggers shop/carts --manual
+  keelway set triggers shop/carts --from-image carts:latest -c web --auto
+  keelway set triggers shop/carts --resume";
+pub const DIFF: &str = "Examples:
+  keelway diff carts-3 carts-4 -n shop
+  keelway diff shop/carts-3 shop/carts-4 --exit-code";
+pub const DEPLOYER: &str = "Examples:
+  keelway deployer --config shop/carts -- ./deploy.sh
+  keelway deployer -A --name eu-deployer --concurrency 4 --lease 2m -- ./deploy.sh";
 pub const DOCTOR: &str = "Examples:
   keelway doctor";
 pub const COMPLETION: &str = "Examples:

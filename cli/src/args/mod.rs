@@ -1,11 +1,13 @@
 //! The command line.
 
+mod deployments;
 mod doing;
 mod examples;
 mod pipelines;
 mod reading;
 mod values;
 
+pub use deployments::*;
 pub use doing::*;
 pub use pipelines::*;
 pub use reading::*;
@@ -16,7 +18,8 @@ use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
 use values::{name, revision};
 
-/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines.
+/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines; deploy versions and roll
+/// them back.
 #[derive(Parser)]
 #[command(name = "keelway", version, after_help = examples::START)]
 pub struct Args {
@@ -59,18 +62,33 @@ pub enum Colour {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Put manifests in force: kinds Project, Shipyard, Pipeline, Cluster and GitHost
+    /// Put manifests in force: kinds Project, Shipyard, Pipeline, Cluster, GitHost, DeploymentConfig and ArtifactSource
     #[command(after_help = examples::APPLY)]
     Apply(Apply),
-    /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters or git hosts
+    /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts or deployments
     #[command(subcommand, after_help = examples::GET)]
     Get(Get),
-    /// Take a pipeline, a cluster or a git host out of force
+    /// Take a pipeline, a cluster, a git host, a deployment config or an artifact source out of force
     #[command(subcommand, after_help = examples::DELETE)]
     Delete(Delete),
     /// Look at pipelines, and decide what they promote
     #[command(subcommand, after_help = examples::PIPELINE)]
     Pipeline(Pipeline),
+    /// Deploy versions of a deployment config, follow them, and steer them
+    #[command(subcommand, after_help = examples::ROLLOUT)]
+    Rollout(Rollout),
+    /// Go back to an earlier version: a new version is deployed, and no trigger fires until they are resumed
+    #[command(after_help = examples::ROLLBACK)]
+    Rollback(Rollback),
+    /// Change a deployment config
+    #[command(subcommand, after_help = examples::SET)]
+    Set(Set),
+    /// What differs between two versions, field by field
+    #[command(after_help = examples::DIFF)]
+    Diff(Diff),
+    /// Carry deployments out with a command, for as long as this runs
+    #[command(after_help = examples::DEPLOYER)]
+    Deployer(Deployer),
     /// Report what targets run, from Kubernetes objects or facts
     #[command(after_help = examples::OBSERVE)]
     Observe(Observe),
@@ -126,7 +144,7 @@ pub enum Format {
     Wide,
     /// For programs
     Json,
-    /// For programs; of a single pipeline, cluster or git host: its manifest
+    /// For programs; of a single pipeline, cluster, git host, deployment config or artifact source: its manifest
     Yaml,
 }
 

@@ -254,6 +254,12 @@ pub enum Delete {
     /// A cluster: its objects are no longer read
     #[command(after_help = examples::DELETE_CLUSTER)]
     Cluster(DeleteNamed),
+    /// A deployment config: what is on its way is cancelled
+    #[command(visible_alias = "dc", after_help = examples::DELETE_CONFIG)]
+    Deploymentconfig(DeleteNamed),
+    /// An artifact source: its tags are no longer followed
+    #[command(after_help = examples::DELETE_SOURCE)]
+    Artifactsource(DeleteNamed),
     /// A git host
     #[command(after_help = examples::DELETE_GITHOST)]
     Githost {

@@ -1,7 +1,7 @@
 //! What shows something: `get`, `watch`.
 
 use super::values::{length, name};
-use super::{GetNamed, Output, Scope, examples};
+use super::{GetConfigs, GetDeployments, GetNamed, Output, Scope, examples};
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
@@ -46,6 +46,15 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
+    /// Deployment configs: what is deployed, and what is on its way
+    #[command(visible_aliases = ["deploymentconfig", "dc"], after_help = examples::GET_CONFIGS)]
+    Deploymentconfigs(GetConfigs),
+    /// Deployments of the whole installation that are over, oldest first
+    #[command(visible_alias = "deployment", after_help = examples::GET_DEPLOYMENTS)]
+    Deployments(GetDeployments),
+    /// Artifact sources
+    #[command(visible_alias = "artifactsource", after_help = examples::GET_SOURCES)]
+    Artifactsources(GetNamed),
     /// Pipelines, as `pipeline list` and `pipeline status` show them
     #[command(visible_alias = "pipeline", after_help = examples::GET_PIPELINES)]
     Pipelines(GetNamed),

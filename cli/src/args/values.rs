@@ -74,6 +74,14 @@ impl Place {
     }
 }
 
+/// A version of a deployment config: `carts-3`, or `shop/carts-3`.
+pub fn version(text: &str) -> Result<(Place, u64), String> {
+    let wrong = || "write it as CONFIG-N or NAMESPACE/CONFIG-N, for example carts-3".to_owned();
+    let (config, n) = text.rsplit_once('-').ok_or_else(wrong)?;
+    let n = n.parse::<u64>().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
+    Ok((Place::parse(config)?, n))
+}
+
 /// What waits for approval: a context, or an environment of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Awaiting {

@@ -49,7 +49,10 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
     let api = api()?;
     for (file, documents) in &texts {
         let replaces = what.if_match.as_deref().filter(|_| shipyards(documents) == 1);
-        let applied = send(&api, file, what.project.as_ref(), replaces).await?;
+        // Versions of a config tell who changed it.
+        let deploys = documents.iter().any(|document| matches!(document, Document::DeploymentConfig(_)));
+        let by = std::env::var("USER").ok().filter(|_| deploys).unwrap_or_default();
+        let applied = send(&api, file, (what.project.as_ref(), &by), replaces).await?;
         for document in &applied.applied {
             say(&line(document))?;
         }
@@ -57,9 +60,14 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
     Ok(())
 }
 
-async fn send(api: &Api, file: &Text, project: Option<&ProjectName>, replaces: Option<&str>) -> Result<Applied, CliError> {
+async fn send(
+    api: &Api,
+    file: &Text,
+    (project, by): (Option<&ProjectName>, &str),
+    replaces: Option<&str>,
+) -> Result<Applied, CliError> {
     let project = project.map_or("", ProjectName::as_str);
-    match api.call(Method::POST, &["apply"], &[("project", project)], Body::Manifest(&file.text, replaces)).await {
+    match api.call(Method::POST, &["apply"], &[("project", project), ("by", by)], Body::Manifest(&file.text, replaces)).await {
         Ok(applied) => Ok(applied),
         Err(error) => {
             let name = if file.name == "-" { "standard input" } else { &file.name };
@@ -74,6 +82,8 @@ fn line(document: &AppliedDocument) -> String {
     match document.kind.as_str() {
         "Project" => format!("project {}: {changed}", document.name),
         "Pipeline" | "Cluster" => format!("{} {}/{}: {changed}", document.kind.to_lowercase(), document.project, document.name),
+        "DeploymentConfig" => format!("deployment config {}/{}: {changed}", document.project, document.name),
+        "ArtifactSource" => format!("artifact source {}/{}: {changed}", document.project, document.name),
         "GitHost" => format!("git host {}: {changed}", document.name),
         kind => format!("{} of project {}: {changed}{revision}", kind.to_lowercase(), document.project),
     }

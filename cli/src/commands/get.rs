@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{environments, find, pipelines, registered};
+use super::{deployments, environments, find, pipelines, registered};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -34,6 +34,9 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Pipelines(what) => get_pipelines(api, what).await,
+        Get::Deploymentconfigs(what) => deployments::configs(api, what).await,
+        Get::Deployments(what) => deployments::everywhere(api, what).await,
+        Get::Artifactsources(what) => deployments::sources(api, what).await,
         Get::Clusters(what) => registered::clusters(api, what).await,
         Get::Githosts { name, output } => registered::git_hosts(api, name.as_deref(), output.format).await,
     }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod approve;
+pub mod deployments;
 mod doctor;
 mod environments;
 pub mod files;
@@ -9,7 +10,7 @@ mod find;
 mod get;
 mod observe;
 mod pages;
-mod pipelines;
+pub mod pipelines;
 mod registered;
 mod send;
 mod shipyard;
@@ -17,7 +18,7 @@ mod trigger;
 mod watch;
 
 use crate::api::Api;
-use crate::args::{Args, Command, Controlled, Shipyard};
+use crate::args::{Args, Command, Controlled, Set, Shipyard};
 use crate::error::CliError;
 use crate::output::say;
 use clap::CommandFactory;
@@ -41,6 +42,11 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
             let settings = pipelines::Settings { api: args.api.as_deref(), token: args.token.as_deref() };
             pipelines::run(settings, &what).await?;
         }
+        Command::Rollout(what) => return deployments::rollout(&api()?, &what).await,
+        Command::Rollback(what) => deployments::rollback(&api()?, &what).await?,
+        Command::Set(Set::Triggers(what)) => deployments::triggers(&api()?, &what).await?,
+        Command::Diff(what) => return deployments::diff(&api()?, &what).await,
+        Command::Deployer(what) => return crate::deployer::run(api()?, what).await,
         Command::Observe(what) => observe::observe(api, &what).await?,
         Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,
         Command::Watch(what) => {

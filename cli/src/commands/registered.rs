@@ -1,8 +1,8 @@
 //! Clusters and git hosts: `get clusters`, `get githosts`; and `delete`.
 
-use super::get;
 use super::pages::{PAGES, is_last};
 use super::pipelines::{Address, manifest};
+use super::{deployments, get};
 use crate::api::Api;
 use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
@@ -116,6 +116,18 @@ pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
             let of = address(named);
             let asked = format!("Delete cluster {of}? Its objects are no longer read.");
             remove(api, &["clusters", &of.namespace, &of.name], (&format!("cluster {of}"), &asked), named.yes).await
+        }
+        Delete::Deploymentconfig(named) => {
+            let of = address(named);
+            let asked = format!("Delete deployment config {of}? What is on its way is cancelled; what is deployed stays as it is.");
+            remove(api, &["deploymentConfigs", &deployments::id(&of)], (&format!("deployment config {of}"), &asked), named.yes)
+                .await
+        }
+        Delete::Artifactsource(named) => {
+            let of = address(named);
+            let asked = format!("Delete artifact source {of}? Pushes there are no longer deployed.");
+            let path = ["artifactSources", &of.namespace, &of.name];
+            remove(api, &path, (&format!("artifact source {of}"), &asked), named.yes).await
         }
         Delete::Githost { name, yes } => {
             let asked = format!("Delete git host {name}? Pull requests can no longer be made or looked at there.");

@@ -1,23 +1,18 @@
 //! Runs a command: the event on standard input, output bounded, a time limit, the whole process group ended when it must be.
 
 use super::Phase;
-use super::answer::{Ended, MAX_MESSAGE, MAX_STDOUT, Run};
-use rustix::process::{Pid, Signal, kill_process_group};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use super::answer::{Ended, Run};
+use super::process::{self, Keep, Output, exit, kill};
+use rustix::process::Pid;
+use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// From SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long output is read on after the command ended: a child it left behind may hold the pipe open for ever.
-const REST: Duration = Duration::from_millis(500);
-/// Of standard error, twice what a message holds is kept.
-const KEPT: usize = 4 * MAX_MESSAGE;
 
 /// What to run, for one trigger.
 pub struct Job<'a> {
@@ -44,7 +39,7 @@ pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run>
         Ok(child) => child,
         Err(error) => return not_started(format!("the command {program:?} does not start: {error}")),
     };
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let group = process::group(&child);
     if let Some(mut stdin) = child.stdin.take() {
         // A command need not read its input; then writing fails, which is fine.
         tokio::spawn(async move { stdin.write_all(job.input.as_bytes()).await.ok() });
@@ -66,26 +61,11 @@ pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run>
             return None;
         }
     };
-    for reader in readers.into_iter().flatten() {
-        let stop = reader.abort_handle();
-        if timeout(REST, reader).await.is_err() {
-            stop.abort();
-        }
-    }
+    process::read_the_rest(readers).await;
     let too_much = stdout.is_full() && matches!(ended, Ended::Code(_) | Ended::Signal(_));
     let ended = if too_much { Ended::TooMuch } else { ended };
     let stdout = if ended == Ended::TooMuch { vec![] } else { stdout.taken() };
     Some(Run { ended, stdout, stderr: stderr.taken() })
-}
-
-fn exit(status: std::io::Result<ExitStatus>) -> Ended {
-    match status {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => Ended::Code(code),
-            (None, signal) => Ended::Signal(signal.unwrap_or_default()),
-        },
-        Err(error) => Ended::NotStarted(format!("the command's end cannot be known: {error}")),
-    }
 }
 
 /// Until this process is told to drop everything.
@@ -95,86 +75,17 @@ async fn dropped(phase: &mut watch::Receiver<Phase>) {
     }
 }
 
-/// SIGTERM to the whole group, a while to heed it, SIGKILL to what is left.
+/// Ends what runs: at once, if this process is told to drop everything.
 async fn end(child: &mut Child, group: Option<Pid>, phase: &mut watch::Receiver<Phase>) {
-    // The only failure is that the group is gone already.
-    group.and_then(|group| kill_process_group(group, Signal::TERM).ok());
-    tokio::select! {
-        _ = child.wait() => (),
-        () = sleep(GRACE) => (),
-        () = dropped(phase) => (),
-    }
-    kill(child, group).await;
-}
-
-async fn kill(child: &mut Child, group: Option<Pid>) {
-    group.and_then(|group| kill_process_group(group, Signal::KILL).ok());
-    child.wait().await.ok();
-}
-
-#[derive(Clone, Copy)]
-enum Keep {
-    /// The first [`MAX_STDOUT`] bytes; more is told.
-    Start,
-    /// The last [`KEPT`] bytes.
-    End { echo: bool },
-}
-
-/// What a pipe gave so far: read by one task, taken by another even if the pipe never closes.
-#[derive(Clone)]
-struct Output {
-    keep: Keep,
-    bytes: Arc<Mutex<Vec<u8>>>,
-    overflow: Arc<Notify>,
-}
-
-impl Output {
-    fn new(keep: Keep) -> Self {
-        Self { keep, bytes: Arc::default(), overflow: Arc::default() }
-    }
-
-    fn read(&self, mut pipe: impl AsyncRead + Unpin + Send + 'static) -> tokio::task::JoinHandle<()> {
-        let output = self.clone();
-        tokio::spawn(async move {
-            let mut chunk = vec![0; 16 * 1024];
-            while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
-                output.add(&chunk[..n]);
-            }
-        })
-    }
-
-    fn add(&self, chunk: &[u8]) {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        bytes.extend_from_slice(chunk);
-        match self.keep {
-            Keep::Start if bytes.len() > MAX_STDOUT => {
-                bytes.truncate(MAX_STDOUT + 1);
-                self.overflow.notify_one();
-            }
-            Keep::Start => (),
-            Keep::End { echo } => {
-                if echo {
-                    std::io::Write::write_all(&mut std::io::stderr(), chunk).ok();
-                }
-                let surplus = bytes.len().saturating_sub(KEPT);
-                bytes.drain(..surplus);
-            }
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).len() > MAX_STDOUT
-    }
-
-    fn taken(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+    process::end(child, group, GRACE, dropped(phase)).await;
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::process::KEPT;
     use super::*;
     use rustix::fs::{Mode, OFlags};
+    use tokio::time::timeout;
 
     async fn shell(script: &str, limit: Duration) -> Run {
         let command: Vec<String> = ["sh", "-c", script].map(str::to_owned).into();

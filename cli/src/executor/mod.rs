@@ -3,11 +3,12 @@
 //! At least once: what was begun and not answered when a process ended is run again by the next of its name. What is told has
 //! ids that follow from the name and the trigger, so several runs, and several replicas, count once.
 
-mod answer;
+pub mod answer;
 mod command;
 mod data;
-mod job;
+pub mod job;
 mod places;
+pub mod process;
 
 use crate::api::Api;
 use crate::api_error::ApiError;
@@ -91,7 +92,11 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
     pool.serve(&Rhythm { poll: what.poll, wait: what.wait, idle_after: what.idle_after }).await
 }
 
-fn signals() -> Result<watch::Receiver<Phase>, CliError> {
+/// What this process is to do: SIGTERM and SIGINT change it.
+///
+/// # Errors
+/// When signals cannot be received.
+pub fn signals() -> Result<watch::Receiver<Phase>, CliError> {
     let listen = |kind| {
         signal(kind).map_err(|error| CliError::Failed(format!("signals cannot be received: {error}; look at the system's limits")))
     };
@@ -330,12 +335,13 @@ impl Worker {
 }
 
 /// The same length, give or take a fifth: replicas started together do not ask in step.
-fn jittered(length: Duration) -> Duration {
+pub fn jittered(length: Duration) -> Duration {
     let nanos = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
     length * (80 + nanos / 1000 % 41) / 100
 }
 
-fn log(what: &str) {
+/// A line of the log.
+pub fn log(what: &str) {
     // An executor works on when nobody reads its log.
     say(&format!("{} {what}", now().rfc3339())).ok();
 }

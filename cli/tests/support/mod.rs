@@ -1,6 +1,7 @@
 //! An API to test against: as much of the real one as the client can see, with faults on demand.
 #![expect(dead_code, reason = "each test binary uses its own part")]
 
+pub mod deployments;
 pub mod pipelines;
 pub mod screen;
 
@@ -45,6 +46,8 @@ pub struct Asked {
     pub if_match: Option<String>,
     /// The key that signed it, if one did.
     pub key: Option<String>,
+    /// The token that it bears, of an attempt of a deployment.
+    pub bearer: Option<String>,
 }
 
 /// What the API knows.
@@ -269,8 +272,11 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
     let whole = uri.query().map_or_else(|| line.clone(), |query| format!("{line}?{query}"));
     let if_match = headers.get("if-match").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let key = signer(method, (path, uri.query().unwrap_or_default()), headers, body);
-    world.asked.push(Asked { line: whole, body: String::from_utf8_lossy(body).into_owned(), if_match, key: key.clone() });
-    if key.is_none() && headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
+    let bearer = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer ")).map(str::to_owned);
+    let reports = bearer.is_some() && (path.ends_with("/heartbeat") || path.ends_with("/finish"));
+    let text = String::from_utf8_lossy(body).into_owned();
+    world.asked.push(Asked { line: whole, body: text, if_match, key: key.clone(), bearer });
+    if key.is_none() && !reports && headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
         return answer(401, json!({"title": "token not accepted", "status": 401, "detail": "header x-token holds no known token"}));
     }
     if let Some((status, mut value)) = world.canned.get(&line).cloned() {

@@ -1,8 +1,8 @@
 //! `POST /v1/apply`: manifests, all or nothing.
 
-use crate::Api;
 use crate::input::{Params, Text, given};
 use crate::problem::{Answer, Refused};
+use crate::{Api, deployments};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::names::ProjectName;
@@ -14,7 +14,8 @@ use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_wire::http::{Applied, AppliedDocument};
 use keelway_wire::manifest::{
-    self, ClusterManifest, Document, GitHostManifest, PipelineManifest, ProjectManifest, ShipyardManifest,
+    self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
+    ProjectManifest, ShipyardManifest,
 };
 use serde::Deserialize;
 
@@ -27,6 +28,7 @@ const MAX_DOCUMENTS: usize = 50;
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     project: Option<String>,
+    by: Option<String>,
 }
 
 /// A document and what it becomes.
@@ -35,6 +37,8 @@ enum Planned {
     Pipeline(Address, Box<PipelineManifest>),
     Cluster(ClusterManifest),
     GitHost(GitHostManifest),
+    DeploymentConfig(Box<DeploymentConfigManifest>),
+    ArtifactSource(ArtifactSourceManifest),
     Shipyard { project: ProjectName, revision: String, manifest: ShipyardManifest },
 }
 
@@ -64,7 +68,8 @@ pub async fn apply<P: Ports + 'static>(
     }
     let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
     check(&api, &planned, replaces.as_deref()).await?;
-    let applied = store(&api, &planned, replaces.as_deref()).await?;
+    let by = deployments::by(wanted.by.as_ref())?;
+    let applied = store(&api, &planned, replaces.as_deref(), &by).await?;
     Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
 }
 
@@ -106,13 +111,8 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
             }
             Document::Cluster(manifest) => Planned::Cluster(manifest),
             Document::GitHost(manifest) => Planned::GitHost(manifest),
-            // Replaced by the deployments engine as soon as the API serves it.
-            Document::DeploymentConfig(_) | Document::ArtifactSource(_) => {
-                return Err(Refused::field(
-                    "body",
-                    "has a DeploymentConfig or an ArtifactSource, which this API does not apply yet",
-                ));
-            }
+            Document::DeploymentConfig(manifest) => Planned::DeploymentConfig(manifest),
+            Document::ArtifactSource(manifest) => Planned::ArtifactSource(manifest),
         });
     }
     Ok(planned)
@@ -170,6 +170,8 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
             Planned::Pipeline(of, _) => ("Pipeline", format!("named {of}")),
             Planned::Cluster(manifest) => ("Cluster", format!("named {}/{}", manifest.namespace, manifest.name)),
             Planned::GitHost(manifest) => ("GitHost", format!("named {}", manifest.name)),
+            Planned::DeploymentConfig(manifest) => ("DeploymentConfig", format!("named {}/{}", manifest.namespace, manifest.name)),
+            Planned::ArtifactSource(manifest) => ("ArtifactSource", format!("named {}/{}", manifest.namespace, manifest.name)),
         };
         if seen.contains(&one) {
             return Err(Refused::field("body", format!("has two documents of kind {} {}: leave one out", one.0, one.1)));
@@ -197,6 +199,8 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
                 check_host(api, name, &host.host, &hosts).await?;
                 hosts.push((name, &host.host));
             }
+            Planned::DeploymentConfig(manifest) => deployments::check(manifest)?,
+            Planned::ArtifactSource(_) => {}
         }
     }
     Ok(())
@@ -222,23 +226,23 @@ async fn check_host<P: Ports>(api: &Api<P>, name: &str, host: &str, others: &[(&
     }
 }
 
-/// What others need comes first: projects before shipyards, clusters and hosts before pipelines. The answer is in the order of the text.
-async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&str>) -> Answer<Vec<AppliedDocument>> {
+/// What others need comes first: projects before shipyards, clusters and hosts before pipelines, sources before configs. The answer is in the order of the text.
+async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&str>, by: &str) -> Answer<Vec<AppliedDocument>> {
     let order = |planned: &Planned| match planned {
-        Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) => 0,
-        Planned::Shipyard { .. } | Planned::Pipeline(..) => 1,
+        Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) => 0,
+        Planned::Shipyard { .. } | Planned::Pipeline(..) | Planned::DeploymentConfig(_) => 1,
     };
     let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
     places.sort_by_key(|(place, planned)| (order(planned), *place));
     let mut applied: Vec<(usize, AppliedDocument)> = vec![];
     for (place, document) in places {
-        applied.push((place, store_one(api, document, replaces).await?));
+        applied.push((place, store_one(api, document, replaces, by).await?));
     }
     applied.sort_by_key(|(place, _)| *place);
     Ok(applied.into_iter().map(|(_, applied)| applied).collect())
 }
 
-async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, replaces: Option<&str>) -> Answer<AppliedDocument> {
+async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, replaces: Option<&str>, by: &str) -> Answer<AppliedDocument> {
     let done = |kind: &str, name: &str, project: &str, outcome: Outcome| {
         fits(outcome != Outcome::TooLarge, kind, name)?;
         let changed = outcome == Outcome::Changed;
@@ -268,5 +272,7 @@ async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, replaces: Option<
         Planned::GitHost(GitHostManifest { name, host, source }) => {
             done("GitHost", name, "", api.promotions().register(name, host, source).await?)
         }
+        Planned::DeploymentConfig(manifest) => deployments::store(api, manifest, by).await,
+        Planned::ArtifactSource(manifest) => deployments::store_source(api, manifest).await,
     }
 }

@@ -53,27 +53,36 @@ pub const APPROVAL: &str = "/v1/pipelines/{namespace}/{name}/environments/{envir
 /// Webhooks are signed by their hosts.
 pub const WEBHOOK: &str = "/v1/webhooks/{githost}";
 
+/// Reports of deployers bear the token of their attempt.
+pub const HEARTBEAT: &str = "/v1/deployments/{name}/heartbeat";
+/// As [`HEARTBEAT`].
+pub const FINISH: &str = "/v1/deployments/{name}/finish";
+
+/// What registries tell may be signed instead.
+pub const ARTIFACT: &str = "/v1/artifacts/{namespace}/{name}";
+
 /// What authorises a request; an extension of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
     /// Its token.
     Token,
-    /// Nothing yet: its handler checks the signature.
+    /// Nothing yet: its handler checks the signature, or the token of an attempt.
     Itself,
 }
 
 /// Lets requests with a known token pass, and those whose handlers check a signature.
 pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let may_be_signed = request.method() == Method::POST && route == APPROVAL;
-    let is_webhook = request.method() == Method::POST && route == WEBHOOK;
+    let is_post = request.method() == Method::POST;
+    let may_be_signed = is_post && [APPROVAL, ARTIFACT].contains(&route);
+    let has_its_own = is_post && [WEBHOOK, HEARTBEAT, FINISH].contains(&route);
     let has_token = request.headers().contains_key(HEADER);
     match refusal(&api.settings().tokens, request.headers()) {
         None => {
             request.extensions_mut().insert(Authority::Token);
             next.run(request).await
         }
-        Some(_) if is_webhook || may_be_signed && !has_token => {
+        Some(_) if has_its_own || may_be_signed && !has_token => {
             request.extensions_mut().insert(Authority::Itself);
             next.run(request).await
         }

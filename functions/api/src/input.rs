@@ -27,6 +27,28 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
     }
 }
 
+/// A JSON body that may be absent.
+pub struct Maybe<T>(pub T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Maybe<T> {
+    type Rejection = Refused;
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
+        let bytes = json_body(request).await?;
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Self(T::default()));
+        }
+        read(json(&bytes)?).map(Self)
+    }
+}
+
+/// Reads an object from JSON.
+pub fn read<T: DeserializeOwned>(value: Value) -> Answer<T> {
+    if !value.is_object() {
+        return Err(not_expected("send a JSON object".into()));
+    }
+    serde_json::from_value(value).map_err(|error| not_expected(error.to_string()))
+}
+
 /// The bytes of a body that is JSON by its content type.
 pub async fn json_body(request: Request) -> Answer<Vec<u8>> {
     let kind = media_type(request.headers());

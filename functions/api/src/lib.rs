@@ -9,6 +9,7 @@ mod approvals;
 mod auth;
 mod binding;
 mod client;
+mod deployments;
 mod environments;
 mod events;
 mod explain;
@@ -37,6 +38,7 @@ pub use raw::answer;
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
+use keelway_engine::deployments::Deployments;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::remembered::Remembered;
@@ -53,6 +55,7 @@ pub struct Api<P> {
 struct Inner<P> {
     engine: Sequences<P>,
     promotions: Promotions<P>,
+    deployments: Deployments<P>,
     secrets: Remembered<P>,
     settings: Settings,
 }
@@ -64,6 +67,8 @@ pub struct Settings {
     pub tokens: Tokens,
     /// How long an answer waits for the state to show an outcome; then it is 202.
     pub patience: Duration,
+    /// The limits of the deployments engine: the same as of the function that decides.
+    pub deployments: keelway_engine::deployments::Limits,
     /// What `GET /v1/metadata` calls this installation.
     pub stack: String,
 }
@@ -81,11 +86,15 @@ impl<P: Ports> Api<P> {
         P: Clone,
     {
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
+        let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
         let engine = Sequences::new(ports.clone(), limits);
-        Self { inner: Arc::new(Inner { engine, promotions, secrets: Remembered::new(ports), settings }) }
+        Self { inner: Arc::new(Inner { engine, promotions, deployments, secrets: Remembered::new(ports), settings }) }
     }
     fn promotions(&self) -> &Promotions<P> {
         &self.inner.promotions
+    }
+    fn deployments(&self) -> &Deployments<P> {
+        &self.inner.deployments
     }
     fn secrets(&self) -> &Remembered<P> {
         &self.inner.secrets
@@ -138,9 +147,11 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/pipelines", get(pipelines::list::<P>))
         .nest("/pipelines/{namespace}/{name}", pipeline)
         .route("/observations", post(observations::report::<P>))
-        .merge(registered);
+        .merge(registered)
+        .merge(deployments::routes(&api));
     Router::new()
         .nest("/v1", v1)
+        .merge(deployments::authorised_routes())
         .route(auth::WEBHOOK, post(webhooks::wake::<P>))
         .route(auth::APPROVAL, post(pipeline_commands::approval::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)))
         .fallback(fence::unknown_path)

@@ -25,6 +25,7 @@ async fn main() -> Result<(), Error> {
     let settings = Settings {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
+        deployments: config.deployments(),
         stack: function.strip_suffix("-api").unwrap_or(&function).to_owned(),
     };
     let api = Api::new(ports, config.limits, settings);

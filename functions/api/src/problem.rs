@@ -7,6 +7,7 @@ use keelway_engine::ports::PortError;
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::cloudevent::CloudEventError;
 use keelway_wire::http::Problem;
+use keelway_wire::http::deployments::FieldError;
 
 /// A refusal. The fence writes it, because only the fence knows the path.
 #[derive(Debug, Clone)]
@@ -34,6 +35,13 @@ impl Refused {
     /// 400 about one field.
     pub fn field(field: &str, message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid request", format!("{field}: {message}"))
+    }
+    /// 422 about everything that is wrong with a request, at once.
+    pub fn invalid(errors: Vec<FieldError>) -> Self {
+        let told = errors.iter().map(|error| format!("{}: {}", error.field, error.message));
+        let mut refused = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", told.collect::<Vec<_>>().join("; "));
+        refused.problem.errors = errors;
+        refused
     }
     /// 413
     pub fn too_large(detail: impl Into<String>) -> Self {

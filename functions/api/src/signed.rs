@@ -33,7 +33,7 @@ pub async fn admit<P: Ports>(api: &Api<P>, client: Option<&Client>) -> Answer<()
         Some(after) => {
             let (most, window) = (limit::REQUESTS, limit::WINDOW.0 / 1000);
             let detail = format!(
-                "a client may send {most} approvals without a token in {window} seconds: try again after the time in the header Retry-After"
+                "a client may send {most} requests without a token in {window} seconds: try again after the time in the header Retry-After"
             );
             Err(Refused::too_many(detail, after))
         }
@@ -58,12 +58,33 @@ pub async fn check<P: Ports + Secrets>(
     parts: &Parts,
     body: &[u8],
 ) -> Answer<Signer> {
-    let signed = Signed::read(|name| once(&parts.headers, name)).ok_or_else(refusal)?;
-    let now = api.promotions().now();
-    signed.in_time(now).ok_or_else(refusal)?;
+    let signed = presented(api, parts)?;
     let short = secret_of(api, of, environment).await?.ok_or_else(refusal)?;
-    let name = secrets::name(&of.namespace, &short);
-    let secret = read(api, &name).await?.ok_or_else(refusal)?;
+    verify(api, signed, &secrets::name(&of.namespace, &short), (parts, body)).await
+}
+
+/// The signature of a request, if it has one that is in time. This reads nothing.
+///
+/// # Errors
+/// [`refusal`]
+pub fn presented<P: Ports>(api: &Api<P>, parts: &Parts) -> Answer<Signed> {
+    let signed = Signed::read(|name| once(&parts.headers, name)).ok_or_else(refusal)?;
+    signed.in_time(api.promotions().now()).ok_or_else(refusal)?;
+    Ok(signed)
+}
+
+/// Checks that a request is signed with a key of a secret, and was not sent before.
+///
+/// # Errors
+/// As [`check`].
+pub async fn verify<P: Ports + Secrets>(
+    api: &Api<P>,
+    signed: Signed,
+    name: &str,
+    (parts, body): (&Parts, &[u8]),
+) -> Answer<Signer> {
+    let now = api.promotions().now();
+    let secret = read(api, name).await?.ok_or_else(refusal)?;
     let keys = Keys::read(secret.expose()).ok_or_else(refusal)?;
     let request =
         Request { method: parts.method.as_str(), path: parts.uri.path(), query: parts.uri.query().unwrap_or_default(), body };

@@ -5,6 +5,7 @@
 
 pub mod cause;
 pub mod deployments;
+pub mod diff;
 pub mod event;
 pub mod ids;
 pub mod json;

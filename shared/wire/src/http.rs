@@ -1,5 +1,6 @@
 //! Bodies of the HTTP API, as both sides write and read them.
 
+pub mod deployments;
 mod execution;
 pub mod promotions;
 
@@ -27,6 +28,9 @@ pub struct Problem {
     /// Everything wrong with a manifest, at once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<crate::manifest::Finding>,
+    /// Everything wrong with a request about deployments, at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<deployments::FieldError>,
 }
 
 fn about_blank() -> String {

@@ -8,6 +8,7 @@ use keelway_api::{Api, Settings, Tokens, router};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::{self, Deployments};
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::secrets::Known;
@@ -47,11 +48,17 @@ impl Answer {
     }
 }
 
+/// Where this installation is.
+fn here() -> deployments::Limits {
+    deployments::Limits { account: "111111111111".into(), region: "eu-central-1".into(), ..deployments::Limits::default() }
+}
+
 pub struct Stand {
     pub world: World,
     app: Router,
     engine: Sequences<AtOnce>,
     promotions: Promotions<AtOnce>,
+    deployments: Deployments<AtOnce>,
     attempts: Attempts<AtOnce, Forge>,
     /// Where pull requests are opened.
     pub forge: Forge,
@@ -74,14 +81,16 @@ impl Stand {
     pub fn with_secrets(limits: Limits, patience: Duration, secrets: Known) -> Self {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
         let hashes = [TOKEN, OTHER_TOKEN].map(|token| sha256_hex(token.as_bytes()));
-        let settings = Settings { tokens: Tokens::from_hex(&hashes.join(",")), patience, stack: "test-api".into() };
+        let settings =
+            Settings { tokens: Tokens::from_hex(&hashes.join(",")), patience, stack: "test-api".into(), deployments: here() };
         let app = router(Api::new(AtOnce::with(world.worker(0), secrets), limits.clone(), settings));
         let ports = AtOnce::new(world.worker(1));
         let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());
         let forge = Forge::default();
         let attempts = Attempts::new(pipelines(), forge.clone());
+        let deployments = Deployments::new(ports.clone(), here());
         let (promotions, engine) = (pipelines(), Sequences::new(ports, limits));
-        Self { world, app, engine, promotions, attempts, forge, bus_seen: 0 }
+        Self { world, app, engine, promotions, deployments, attempts, forge, bus_seen: 0 }
     }
 
     /// The routes.
@@ -97,6 +106,11 @@ impl Stand {
     pub async fn post_while_working(&mut self, path: &str, body: &Value) -> Answer {
         let request = Request::post(path).header("x-token", TOKEN).header("content-type", "application/json");
         self.while_working(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    /// A request that does not hold the stand.
+    pub fn app_request(&self, request: Request<Body>) -> impl Future<Output = Answer> + use<> {
+        Self::answer(self.app.clone(), request)
     }
 
     /// A request during which the engine works.
@@ -133,6 +147,11 @@ impl Stand {
     pub async fn post_text(&self, path: &str, content_type: &str, body: String) -> Answer {
         let request = Request::post(path).header("x-token", TOKEN).header("content-type", content_type);
         self.request(request.body(Body::from(body)).unwrap()).await
+    }
+
+    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+        let request = Request::put(path).header("x-token", TOKEN).header("content-type", "application/json");
+        self.request(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
     pub async fn delete(&self, path: &str) -> Answer {
@@ -222,6 +241,7 @@ impl Stand {
         let received = self.world.core().queue.receive(*id).unwrap();
         match engine.as_str() {
             promotions::NAME => handle(&self.promotions, &received).await.unwrap(),
+            deployments::NAME => handle(&self.deployments, &received).await.unwrap(),
             promotions::ATTEMPTS => handle(&self.attempts, &received).await.unwrap(),
             _ => handle(&self.engine, &received).await.unwrap(),
         };

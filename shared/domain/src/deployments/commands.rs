@@ -128,8 +128,13 @@ impl Step<'_> {
         if let Some((name, was)) = container.filter(|_| !latest.image.is_empty()) {
             self.next.pins.insert(name, Pin { was, image: latest.image.clone() });
         }
-        // An image that is named wins over what its tag points to.
-        let which = if latest.again || !latest.image.is_empty() { Images::Same } else { Images::Newest };
+        let which = match latest {
+            // An image that is named wins over what its tag points to.
+            Latest { again, image, .. } if *again || !image.is_empty() => Images::Same,
+            // As a trigger would: images that are not followed do not count as a change.
+            Latest { if_changed: true, .. } => Images::Unattended,
+            _ => Images::Newest,
+        };
         let mut resolved = resolve(&self.next, definition, self.facts.heads, which);
         if !latest.image.is_empty() {
             resolved = self.with_first(resolved, &latest.image);

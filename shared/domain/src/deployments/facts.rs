@@ -213,6 +213,9 @@ pub struct Back {
     pub config: bool,
     /// Template, replicas and selector go back.
     pub application: bool,
+    /// Exactly these parts go back, as OpenShift's request names them; wins over the two above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
     /// Also to a version that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
@@ -222,6 +225,38 @@ pub struct Back {
     /// The task of a sequence that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
+}
+
+/// What goes back in a rollback.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Parts {
+    /// The template.
+    pub template: bool,
+    /// Replicas and selector.
+    pub replication: bool,
+    /// The triggers.
+    pub triggers: bool,
+    /// The strategy.
+    pub strategy: bool,
+    /// The labels. OpenShift's request cannot name them.
+    pub labels: bool,
+}
+
+impl Parts {
+    /// Whether nothing goes back.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Back {
+    /// What goes back.
+    pub fn parts(&self) -> Parts {
+        let Self { config, application, .. } = *self;
+        let both = Parts { template: application, replication: application, triggers: config, strategy: config, labels: config };
+        self.parts.unwrap_or(both)
+    }
 }
 
 /// An input to a config.

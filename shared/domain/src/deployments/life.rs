@@ -179,6 +179,7 @@ impl Step<'_> {
                 release: Some(target.1.n),
                 config: false,
                 application: true,
+                parts: None,
                 allow_failed: false,
                 group: String::new(),
                 task: None,

@@ -7,6 +7,7 @@
 pub mod definition;
 pub mod registry;
 pub mod template;
+pub mod together;
 
 mod advance;
 mod announce;
@@ -32,10 +33,10 @@ pub use deployment::{
     Why,
 };
 pub use facts::{
-    Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Past,
-    QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, Transition,
+    Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,
+    Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, Transition,
 };
-pub use resolve::{Images, Resolved, resolve};
+pub use resolve::{Generated, Images, Resolved, generate, message, resolve};
 pub use rollback::candidate;
 pub use state::{Config, MAX_OBEYED, Pin, Settling, Suspension, Version};
 

@@ -2,6 +2,7 @@
 
 use super::definition::{Definition, ImageChange, ImageTag};
 use super::deployment::{Content, Why};
+use super::facts::Applied;
 use super::registry::Heads;
 use super::state::Config;
 use super::template::{self, containers, with_images};
@@ -67,6 +68,31 @@ pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images
     Resolved { definition, content, unresolved, blank }
 }
 
+/// A config with its newest images, and the version it would become.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generated {
+    /// The definition, and what is missing.
+    pub resolved: Resolved,
+    /// The latest version, or one more if this is not what it deploys.
+    pub latest: u64,
+    /// Why, if it is one more.
+    pub causes: Vec<Why>,
+}
+
+/// Generates the next version of a config, with the newest images of all its triggers. Nothing is changed.
+pub fn generate(x: &Config, applied: &Applied, heads: &Heads) -> Generated {
+    let resolved = resolve(x, &applied.definition, heads, Images::Newest);
+    let same = x.last.as_ref().is_some_and(|last| last.content.template == resolved.content.template);
+    if same {
+        return Generated { resolved, latest: x.latest, causes: vec![] };
+    }
+    let mut causes = causes(x, &resolved, &applied.by, heads);
+    if causes.is_empty() {
+        causes.push(Why::Manual { by: String::new() });
+    }
+    Generated { resolved, latest: x.latest + 1, causes }
+}
+
 /// The image of a container that a trigger owns. `None`: its tag points to nothing, and nothing else says which image it is.
 fn image(x: &Config, change: &ImageChange, container: (&str, &str), heads: &Heads, which: Images) -> Option<String> {
     let (name, says) = container;
@@ -120,7 +146,7 @@ fn image_cause(change: &ImageChange, resolved: &Resolved, heads: &Heads) -> Opti
 }
 
 /// The causes in a few words, as the history shows them.
-pub(super) fn message(causes: &[Why]) -> String {
+pub fn message(causes: &[Why]) -> String {
     let has = |wanted: fn(&Why) -> bool| causes.iter().any(wanted);
     let auto = causes.iter().find_map(|why| match why {
         Why::AutoRollback { release, of, .. } => Some(format!("automatic rollback to #{release}, because #{of} failed")),

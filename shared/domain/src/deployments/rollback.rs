@@ -13,14 +13,21 @@ use crate::promotions::Note;
 /// `application` takes template, replicas and selector back, `config` labels, triggers and strategy. Everything else never goes back.
 pub fn candidate(present: &Definition, target: &Definition, back: &Back) -> Definition {
     let mut candidate = present.clone();
-    if back.application {
+    let parts = back.parts();
+    if parts.template {
         candidate.template = target.template.clone();
+    }
+    if parts.replication {
         candidate.replicas = target.replicas;
         candidate.selector = target.selector.clone();
     }
-    if back.config {
+    if parts.labels {
         candidate.labels = target.labels.clone();
+    }
+    if parts.triggers {
         candidate.triggers = target.triggers.clone();
+    }
+    if parts.strategy {
         candidate.strategy = target.strategy.clone();
     }
     candidate
@@ -37,7 +44,7 @@ impl Step<'_> {
         if self.next.paused.is_some() {
             return conflict(format!("cannot rollback a paused deployment config: resume {name} first"));
         }
-        if !back.config && !back.application {
+        if back.parts().is_empty() {
             return conflict("nothing would be rolled back: set `config`, `application` or both".into());
         }
         match latest {

@@ -11,10 +11,28 @@ pub type Images = BTreeMap<String, String>;
 /// Where containers are.
 const PLACES: [&str; 4] = ["/spec/containers", "/spec/initContainers", "/containerDefinitions", "/containers"];
 
+fn all(template: &Value) -> impl Iterator<Item = &Value> {
+    PLACES.iter().filter_map(|place| template.pointer(place)).filter_map(Value::as_array).flatten()
+}
+
+/// The environment variables of all containers: a pod template calls them `env`, a task definition `environment`. A value that comes from
+/// elsewhere is told by where it comes from.
+pub fn environment(template: &Value) -> impl Iterator<Item = (String, String)> {
+    let lists = all(template).filter_map(|container| container.get("env").or(container.get("environment"))?.as_array());
+    lists.flatten().filter_map(|variable| {
+        let name = variable.get("name")?.as_str()?.to_owned();
+        let value = match variable.get("value") {
+            Some(Value::String(value)) => value.clone(),
+            Some(value) => canonical(value),
+            None => variable.get("valueFrom").map(canonical).unwrap_or_default(),
+        };
+        Some((name, value))
+    })
+}
+
 /// The containers that have a name, in the order of the template.
 pub fn containers(template: &Value) -> impl Iterator<Item = (&str, &str)> {
-    let all = PLACES.iter().filter_map(|place| template.pointer(place)).filter_map(Value::as_array).flatten();
-    all.filter_map(|container| {
+    all(template).filter_map(|container| {
         Some((container.get("name")?.as_str()?, container.get("image").and_then(Value::as_str).unwrap_or("")))
     })
 }

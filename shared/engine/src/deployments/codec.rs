@@ -2,12 +2,12 @@
 //! differ, and a heartbeat changes little.
 
 use super::keys;
-use super::message::Address;
+use super::message::{Address, address};
 use crate::item::{Attrs, Item, Key};
 use crate::json::{json, member};
 use crate::keys::{hash, record_id, record_sort};
 use crate::ports::PortError;
-use keelway_domain::deployments::{Config, Obeyed, Past, Snapshot};
+use keelway_domain::deployments::{Config, Obeyed, Past, Snapshot, Status};
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
 
@@ -16,6 +16,8 @@ pub const FORMAT: i64 = 1;
 
 /// The attributes of a config.
 pub fn attributes(x: &Config, key: Key) -> Attrs {
+    let offered = x.in_flight().filter(|d| d.status == Status::New && d.cancel.is_none());
+    let unclaimed = offered.map(|d| keys::unclaimed(&address(x), d.since));
     let some = |text: String, empty: bool| (!empty).then_some(text);
     let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     Item::new(key)
@@ -41,6 +43,8 @@ pub fn attributes(x: &Config, key: Key) -> Attrs {
         .with_some("wk", x.wake.map(|wake| wake.0))
         .with_some("wb", x.wake.map(|_| hash(x.armed_by)))
         .with_some("re", x.record.map(|id| record_sort(&id)))
+        .with_some("gp1", unclaimed.as_ref().map(|_| keys::UNCLAIMED))
+        .with_some("gs1", unclaimed)
         .attrs
 }
 

@@ -12,6 +12,8 @@ use keelway_domain::deployments::{Applied, Config, Request};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
+/// So many namespaces are looked through for one page.
+const NAMESPACES_AT_ONCE: u32 = 25;
 /// The newest format of a definition that this code knows.
 const FORMAT: i64 = 1;
 
@@ -166,13 +168,36 @@ impl<P: Ports> Deployments<P> {
         Ok((all, page.next.map(|next| next.key.sk)))
     }
 
-    /// The namespaces in which a config was ever applied, at most this many.
+    /// A page of the configs of all namespaces, and where the next one begins. Some pages may be shorter than asked for.
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn namespaces(&self, most: usize) -> Result<Vec<String>, PortError> {
-        let (items, _) = table::all(&self.ports, Query::table(keys::NAMESPACES, 100), most).await?;
-        Ok(items.into_iter().map(|item| item.key.sk).collect())
+    pub async fn all_definitions(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
+        // `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
+        let (of, name) =
+            after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));
+        let cursor = of.map(|of| Cursor { key: Key::new(keys::NAMESPACES, of), index_sort: None });
+        let page = self.ports.query(&Query::table(keys::NAMESPACES, NAMESPACES_AT_ONCE).after(cursor)).await?;
+        let begun = of.filter(|_| name.is_some()).map(|of| (of, name));
+        let mut all = vec![];
+        let mut listed = None;
+        for (namespace, name) in begun.into_iter().chain(page.items.iter().map(|item| (item.key.sk.as_str(), None))) {
+            let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
+            if left == 0 {
+                return Ok((all, listed));
+            }
+            let (found, next) = self.definitions(namespace, name, left).await?;
+            all.extend(found);
+            if let Some(name) = next {
+                return Ok((all, Some(format!("{namespace}/{name}"))));
+            }
+            listed = Some(namespace.to_owned());
+        }
+        Ok((all, page.next.map(|next| next.key.sk)))
     }
 
     /// Sends a config a message to look at everything again. `because` tells what caused it.

@@ -5,11 +5,14 @@ use super::subject::Duty;
 use super::{Address, Deployments, Loaded, keys};
 use crate::item::Item;
 use crate::json::json;
-use crate::ports::{Condition, PortError, Ports, Write};
+use crate::ports::{Condition, PortError, Ports, Query, Write};
 use crate::protocol::{COMMIT_TRIES, Change, Effect, commit, contended};
-use keelway_domain::deployments::{Answer, Call, Config, Deployment, Refused, Reply, Snapshot, answer};
+use keelway_domain::deployments::{Answer, Call, Config, Deployment, Past, Refused, Reply, Snapshot, answer};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
+
+/// So many attempts of a version are looked through for a token.
+const ATTEMPTS: u32 = 20;
 
 /// What a deployer is told, and the config as it is then.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +21,8 @@ pub struct Told {
     pub reply: Reply,
     /// The config; `None`: there is none.
     pub config: Option<Config>,
+    /// It was refused, and its token is that of no attempt of this version.
+    pub stranger: bool,
     /// When it was decided.
     pub now: Timestamp,
 }
@@ -35,24 +40,25 @@ impl<P: Ports> Deployments<P> {
             let Some(found) = found else {
                 let reply =
                     Reply::Refused(Refused::Unknown(format!("there is no deployment config {} in {}", of.name, of.namespace)));
-                return Ok(Told { reply, config: None, now });
+                return Ok(Told { reply, config: None, stranger: true, now });
             };
             let Answer { reply, next } = answer(&found.x, n, call, now);
             let Some(next) = next else {
+                let stranger = matches!(reply, Reply::Refused(_)) && self.is_stranger(of, n, call, &found.x).await?;
                 match &reply {
-                    Reply::Refused(Refused::Conflict(_)) => self.note_stray(of, n, call, now).await?,
+                    Reply::Refused(Refused::Conflict(_)) if !stranger => self.note_stray(of, n, call, now).await?,
                     // It was said before, and whoever wrote it may have stopped there.
                     Reply::Desired(_) if untold(&found.x) => self.wake(of, because(n, now)).await?,
                     _ => {}
                 }
-                return Ok(Told { reply, config: Some(found.x), now });
+                return Ok(Told { reply, config: Some(found.x), stranger, now });
             };
             let mut change = Change::new(Some(&found.x), (*next).clone(), None);
             if untold(&next) {
                 change.effects.push(Effect::Duty(Duty::Evaluate(because(n, now))));
             }
             if commit(self, Some(&found), &change).await? {
-                return Ok(Told { reply, config: Some(*next), now });
+                return Ok(Told { reply, config: Some(*next), stranger: false, now });
             }
         }
         Err(contended(key))
@@ -65,6 +71,22 @@ impl<P: Ports> Deployments<P> {
     pub async fn snapshot(&self, of: &Address, n: u64, content: u64) -> Result<Option<Snapshot>, PortError> {
         let item = self.ports.get(&keys::snapshot(of, n, content)).await?;
         item.as_ref().map(|item| crate::json::member(item, "j")).transpose().map(Option::flatten)
+    }
+
+    /// Whether a call's token is that of no attempt of the version. Nothing is kept of what strangers say: anybody can send it.
+    async fn is_stranger(&self, of: &Address, n: u64, call: &Call, x: &Config) -> Result<bool, PortError> {
+        let (Call::Heartbeat { token, .. } | Call::End { token, .. }) = call else { return Ok(false) };
+        let owns = |d: &Deployment| d.n == n && d.claim.as_ref().is_some_and(|claim| claim.token == *token);
+        if x.last.as_ref().is_some_and(owns) {
+            return Ok(false);
+        }
+        let query = Query::table(keys::partition(of), ATTEMPTS).prefix(&keys::attempts(n)).newest_first();
+        for item in self.ports.query(&query).await?.items {
+            if crate::json::member::<Option<Past>>(&item, "j")?.is_some_and(|past| owns(&past.deployment)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What comes too late, or from somebody else, is recorded and does nothing. A claim that lost is no news.

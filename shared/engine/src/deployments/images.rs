@@ -112,12 +112,15 @@ impl<P: Ports> Deployments<P> {
         namespace: &str,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<(Vec<(String, String)>, Option<String>), PortError> {
+    ) -> Result<(Vec<(String, ArtifactSource)>, Option<String>), PortError> {
         let partition = keys::sources(namespace);
         let cursor = after.map(|name| Cursor { key: Key::new(partition.clone(), name), index_sort: None });
         let page = self.ports.query(&Query::table(partition, limit).after(cursor)).await?;
-        let named = |item: Item| (item.key.sk.clone(), item.text("src").unwrap_or_default().to_owned());
-        Ok((page.items.into_iter().map(named).collect(), page.next.map(|next| next.key.sk)))
+        let mut all = vec![];
+        for item in page.items {
+            all.extend(member::<Option<ArtifactSource>>(&item, "j")?.map(|source| (item.key.sk, source)));
+        }
+        Ok((all, page.next.map(|next| next.key.sk)))
     }
 
     /// Keeps what was pushed if it is newer than what is known, and wakes the configs that watch the tag, or one that follows it. `false`: no
@@ -128,6 +131,12 @@ impl<P: Ports> Deployments<P> {
     pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
         let Some((source, _)) = self.source(namespace, name).await? else { return Ok(false) };
         let head = Head { image: push.image.clone(), at: push.at };
+        // It is there again.
+        let digest = keelway_domain::deployments::template::digest(&push.image);
+        let gone = keys::deleted(namespace, name, digest);
+        if self.ports.get(&gone).await?.is_some_and(|item| item.number("at").unwrap_or_default() < push.at.0) {
+            self.ports.write(&Write::Delete(gone, Condition::Always)).await?;
+        }
         for tag in source.moved_by(&push.tag) {
             self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag }, &head).await?;
         }

@@ -77,6 +77,14 @@ pub fn audit(to: &Address, at: Timestamp, content: u64) -> Key {
     Key::new(partition(to), format!("{AUDIT}{}#{}", ms(at), hash(content)))
 }
 
+/// The index partition of the configs whose latest version nobody has claimed.
+pub const UNCLAIMED: &str = "DW";
+
+/// The index sort key of a config whose latest version nobody has claimed: the oldest come first.
+pub fn unclaimed(to: &Address, since: Timestamp) -> String {
+    format!("{}#{}#{}", ms(since), to.namespace, to.name)
+}
+
 /// The partition that lists the artifact sources of a namespace.
 pub fn sources(namespace: &str) -> String {
     format!("DS#{namespace}")

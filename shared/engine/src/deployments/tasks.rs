@@ -38,6 +38,7 @@ impl<P: Ports> Deployments<P> {
                     release: None,
                     config: false,
                     application: true,
+                    parts: None,
                     allow_failed: false,
                     group: String::new(),
                     task: Some(task),

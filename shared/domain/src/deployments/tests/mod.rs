@@ -1,7 +1,7 @@
 //! The transition table, examples, and properties of long random lives.
 
 mod examples;
-mod stand;
+pub mod stand;
 mod walk;
 
 use super::Status::{self, Complete, Failed, New, Pending, Running};

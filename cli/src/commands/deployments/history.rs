@@ -1,0 +1,134 @@
+//! `rollout history`: the versions of a config.
+
+use super::{address, id, read_version};
+use crate::api::Api;
+use crate::args::{Format, RolloutHistory};
+use crate::commands::get;
+use crate::commands::pages::{PAGES, is_last};
+use crate::error::CliError;
+use crate::output::{one_line, say, say_data};
+use crate::table::Table;
+use crate::words::{age, between, version as image_version};
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::deployments::{Cause, VersionPage, VersionState};
+use serde_json::json;
+
+/// Prints the versions, newest first; or one with everything.
+///
+/// # Errors
+/// As the API answers.
+pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
+    let of = address(&what.of);
+    let format = what.output.format;
+    if let Some(n) = what.revision {
+        let version = read_version(api, &of, n).await?;
+        return if format.is_data() { say_data(&version, format) } else { details(&version).iter().try_for_each(|line| say(line)) };
+    }
+    let id = id(&of);
+    let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
+    let page_size = limit.min(100).to_string();
+    let (mut all, mut key, mut now) = (vec![], String::new(), None);
+    for _ in 0..PAGES {
+        let query = [("pageSize", page_size.as_str()), ("nextPageKey", key.as_str())];
+        let page: VersionPage = api.get(&["deploymentConfigs", &id, "history"], &query).await?;
+        now = Timestamp::parse(&page.now);
+        all.extend(page.deployments);
+        key = page.next_page_key;
+        if is_last(&key) || all.len() >= limit {
+            break;
+        }
+    }
+    all.truncate(limit);
+    if format.is_data() {
+        return say_data(&json!({"deployments": all}), format);
+    }
+    let empty = format!("{of} has no version yet; why: keelway rollout status {of} --no-watch");
+    get::print(&table(&all, now, format), format, &empty)
+}
+
+/// Versions in lines.
+fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table {
+    let wide = format == Format::Wide;
+    let mut head = vec!["REVISION", "STATUS", "AGE", "TOOK", "IMAGES", "CAUSE"];
+    if wide {
+        head.extend(["ATTEMPT", "BY", "DEPLOYER", "REASON", "EXIT", "SINCE", "ENDED", "LOG"]);
+    }
+    let mut table = Table::new(&head);
+    for one in all {
+        let mut row = vec![
+            one.version.to_string(),
+            one.status.clone(),
+            age(&one.since, now),
+            between(Some(&one.since), one.ended_at.as_deref()),
+            images(one, wide),
+            cause(one),
+        ];
+        if wide {
+            row.extend([
+                one.attempt.to_string(),
+                who(one),
+                one.deployer.clone(),
+                one.reason.clone(),
+                one.exit_code.map(|code| code.to_string()).unwrap_or_default(),
+                one.since.clone(),
+                one.ended_at.clone().unwrap_or_default(),
+                one.progress.log.clone(),
+            ]);
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// The images, as short as they can be told apart.
+pub fn images(one: &VersionState, whole: bool) -> String {
+    let short = |image: &String| if whole { image.clone() } else { image_version(image) };
+    let shown: Vec<String> = match one.images.len() {
+        1 => one.images.values().map(short).collect(),
+        _ => one.images.iter().map(|(name, image)| format!("{name} {}", short(image))).collect(),
+    };
+    shown.join(", ")
+}
+
+/// Why it was cut; and what became of it, if it failed.
+fn cause(one: &VersionState) -> String {
+    let cause = one_line(&one.details.message, 120);
+    if one.status == "Failed" { format!("{cause}; {}", one_line(&one.message, 160)) } else { cause }
+}
+
+fn who(one: &VersionState) -> String {
+    one.details.causes.iter().map(|cause| cause.by.as_str()).find(|by| !by.is_empty()).unwrap_or_default().to_owned()
+}
+
+fn details(one: &VersionState) -> Vec<String> {
+    let mut lines = vec![super::follow::line(one)];
+    let mut field = |name: &str, value: String| {
+        if !value.is_empty() {
+            lines.push(format!("  {name:<10} {}", one_line(&value, 1000)));
+        }
+    };
+    field("attempt", if one.attempt > 1 { one.attempt.to_string() } else { String::new() });
+    for why in &one.details.causes {
+        field("cause", told(why));
+    }
+    for (name, image) in &one.images {
+        field("image", format!("{name} {image}"));
+    }
+    field("since", one.since.clone());
+    field("ended", one.ended_at.clone().unwrap_or_default());
+    field("exit code", one.exit_code.map(|code| code.to_string()).unwrap_or_default());
+    field("group", one.group_id.clone());
+    field("sequence", one.context.clone().unwrap_or_default());
+    field("log", one.progress.log.clone());
+    lines.extend(one.progress.tail.lines().map(|line| format!("  | {}", one_line(line, 1000))));
+    lines
+}
+
+fn told(cause: &Cause) -> String {
+    let by = if cause.by.is_empty() { String::new() } else { format!(" by {}", cause.by) };
+    let from = cause.from.as_ref().map(|from| format!(": {from}")).unwrap_or_default();
+    let release = cause.release.map(|release| format!(" to #{release}")).unwrap_or_default();
+    let of = cause.of.map(|of| format!(" of #{of}")).unwrap_or_default();
+    let notes = if cause.notes.is_empty() { String::new() } else { format!(": {}", cause.notes) };
+    format!("{}{of}{release}{by}{from}{notes}", cause.ty)
+}

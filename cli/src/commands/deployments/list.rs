@@ -1,0 +1,162 @@
+//! `get deploymentconfigs`, `get deployments`, `get artifactsources`.
+
+use super::history::images;
+use super::{id, read};
+use crate::api::Api;
+use crate::args::{Format, GetConfigs, GetDeployments, GetNamed};
+use crate::commands::get;
+use crate::commands::pages::{PAGES, is_last};
+use crate::commands::pipelines::{Address, manifest};
+use crate::error::CliError;
+use crate::output::say_data;
+use crate::table::Table;
+use crate::words::{age, between};
+use keelway_domain::time::Timestamp;
+use keelway_wire::http::deployments::{ArtifactSourcePage, ArtifactSourceState, ConfigPage, ConfigState, VersionPage};
+use serde_json::{Value, json};
+
+/// The configs of a namespace or of all, or one.
+///
+/// # Errors
+/// As the API answers.
+pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
+    let format = what.output.format;
+    let (all, now) = match &what.name {
+        Some(name) => {
+            let of = Address::of(name, &what.namespace);
+            let id = id(&of);
+            match format {
+                Format::Yaml => return manifest(api, &["deploymentConfigs", &id]).await,
+                Format::Json => return say_data(&api.get::<Value>(&["deploymentConfigs", &id], &[]).await?, format),
+                Format::Table | Format::Wide => {
+                    let state = read(api, &of).await?;
+                    let now = Timestamp::parse(&state.now);
+                    (vec![state], now)
+                }
+            }
+        }
+        None => {
+            let namespace = if what.all_namespaces { "" } else { what.namespace.namespace.as_str() };
+            let (mut all, mut key, mut now): (Vec<ConfigState>, _, _) = (vec![], String::new(), None);
+            for _ in 0..PAGES {
+                let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+                let page: ConfigPage = api.get(&["deploymentConfigs"], &query).await?;
+                now = Timestamp::parse(&page.now);
+                all.extend(page.deployment_configs);
+                key = page.next_page_key;
+                if is_last(&key) {
+                    break;
+                }
+            }
+            (all, now)
+        }
+    };
+    if format.is_data() {
+        return say_data(&json!({"deploymentConfigs": all}), format);
+    }
+    let mut table = Table::new(&["NAMESPACE", "NAME", "DEPLOYED", "LATEST", "STATUS", "AGE", "IMAGES", "WAITS FOR"]);
+    for one in &all {
+        let number = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| format!("#{n}")).unwrap_or_default();
+        let latest = one.latest.as_ref();
+        table.row(vec![
+            one.namespace.clone(),
+            one.name.clone(),
+            number(one.active_version),
+            number(Some(one.latest_version)),
+            latest.map(|latest| latest.status.clone()).unwrap_or_default(),
+            latest.map(|latest| age(&latest.since, now)).unwrap_or_default(),
+            latest.map(|latest| images(latest, format == Format::Wide)).unwrap_or_default(),
+            one.message.clone(),
+        ]);
+    }
+    get::print(&table, format, "there is no deployment config here; apply one: keelway apply --help")
+}
+
+/// What ended in the whole installation.
+///
+/// # Errors
+/// As the API answers.
+pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError> {
+    let format = what.output.format;
+    let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
+    let page_size = limit.min(100).to_string();
+    let (mut all, mut key, mut now) = (vec![], String::new(), None);
+    for _ in 0..PAGES {
+        let query = [
+            ("since", what.since.as_deref().unwrap_or_default()),
+            ("status", what.status.as_deref().unwrap_or_default()),
+            ("pageSize", page_size.as_str()),
+            ("nextPageKey", key.as_str()),
+        ];
+        let page: VersionPage = api.get(&["deployments"], &query).await?;
+        now = Timestamp::parse(&page.now);
+        all.extend(page.deployments);
+        key = page.next_page_key;
+        if is_last(&key) || all.len() >= limit {
+            break;
+        }
+    }
+    all.truncate(limit);
+    if format.is_data() {
+        return say_data(&json!({"deployments": all}), format);
+    }
+    let mut table = Table::new(&["AGE", "NAMESPACE", "NAME", "STATUS", "TOOK", "IMAGES", "MESSAGE"]);
+    for one in &all {
+        table.row(vec![
+            age(one.ended_at.as_deref().unwrap_or(&one.since), now),
+            one.namespace.clone(),
+            one.name.clone(),
+            one.status.clone(),
+            between(Some(&one.since), one.ended_at.as_deref()),
+            images(one, format == Format::Wide),
+            one.message.clone(),
+        ]);
+    }
+    get::print(&table, format, "no deployment is over; those of a config: keelway rollout history --help")
+}
+
+/// The artifact sources of a namespace, or one.
+///
+/// # Errors
+/// As the API answers.
+pub async fn sources(api: &Api, what: &GetNamed) -> Result<(), CliError> {
+    let format = what.output.format;
+    let all = match &what.name {
+        Some(name) => {
+            let of = Address::of(name, &what.namespace);
+            let path = ["artifactSources", &of.namespace, &of.name];
+            if format == Format::Yaml {
+                return manifest(api, &path).await;
+            }
+            vec![api.get::<ArtifactSourceState>(&path, &[]).await?]
+        }
+        None => {
+            let (mut all, mut key) = (vec![], String::new());
+            for _ in 0..PAGES {
+                let query = [("namespace", what.namespace.namespace.as_str()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+                let page: ArtifactSourcePage = api.get(&["artifactSources"], &query).await?;
+                all.extend(page.artifact_sources);
+                key = page.next_page_key;
+                if is_last(&key) {
+                    break;
+                }
+            }
+            all
+        }
+    };
+    if format.is_data() {
+        return say_data(&json!({"artifactSources": all}), format);
+    }
+    let mut table = Table::new(&["NAMESPACE", "NAME", "FROM", "TAGS"]);
+    for one in &all {
+        let from = match (one.spec.pointer("/from/ecr/name"), one.spec.pointer("/from/webhook")) {
+            (Some(repository), _) => format!("ecr {}", repository.as_str().unwrap_or_default()),
+            (None, Some(_)) => "webhook".into(),
+            (None, None) => String::new(),
+        };
+        let tags = one.spec.get("tags").and_then(Value::as_object).into_iter().flatten();
+        let tags: Vec<String> = tags.map(|(name, pattern)| format!("{name}={}", pattern.as_str().unwrap_or_default())).collect();
+        table.row(vec![one.namespace.clone(), one.name.clone(), from, tags.join(",")]);
+    }
+    get::print(&table, format, "there is no artifact source here; apply one: keelway apply --help")
+}

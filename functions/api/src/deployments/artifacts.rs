@@ -1,0 +1,188 @@
+//! Artifact sources as they are read, and what registries tell about their images.
+
+use crate::auth::Authority;
+use crate::client::Client;
+use crate::input::{self, Params, Path, given};
+use crate::pipelines::{Nothing, after, is_name, limit, text};
+use crate::problem::{Answer, Refused};
+use crate::{Api, signed};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use keelway_domain::deployments::registry::{ArtifactSource, Origin};
+use keelway_domain::names::ProjectName;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::images::Push;
+use keelway_engine::ports::Ports;
+use keelway_engine::secrets::{self, Secrets};
+use keelway_wire::http::AppliedDocument;
+use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, ArtifactSourcePage, ArtifactSourceState, FieldError};
+use keelway_wire::manifest::ArtifactSourceManifest;
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    namespace: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// How far ahead of this clock another one may be.
+const AHEAD: Span = Span::minutes(5);
+
+/// `POST /v1/artifacts/{namespace}/{name}`: with an API token, or signed with a key of the source's secret.
+pub async fn told<P: Ports + Secrets + 'static>(
+    State(api): State<Api<P>>,
+    path: Result<Path<(String, String)>, Refused>,
+    request: Request,
+) -> Answer<StatusCode> {
+    let authority = request.extensions().get::<Authority>().copied();
+    if authority != Some(Authority::Token) {
+        signed::admit(&api, request.extensions().get::<Client>()).await?;
+    }
+    let (parts, body) = request.into_parts();
+    let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
+    let (namespace, name) = match authority {
+        Some(Authority::Token) => path?.0,
+        // Before the signature is checked, nothing is told.
+        _ => path.map_err(|_| signed::refusal())?.0,
+    };
+    let body = if authority == Some(Authority::Token) {
+        source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
+        body?
+    } else {
+        let signature = signed::presented(&api, &parts)?;
+        let source = source(&api, &namespace, &name).await?;
+        let Some(ArtifactSource { from: Origin::Webhook { secret }, .. }) = source else { return Err(signed::refusal()) };
+        let body = body.map_err(|_| signed::refusal())?;
+        signed::verify(&api, signature, &secrets::name(&namespace, &secret), (&parts, &body)).await?;
+        body
+    };
+    let now = api.deployments().now();
+    let asked: ArtifactRequest = input::read(input::json(&body)?)?;
+    let at = checked(&asked, now).map_err(Refused::invalid)?;
+    match asked.action {
+        ArtifactAction::Delete => api.deployments().deleted(&namespace, &name, &asked.digest, at).await?,
+        ArtifactAction::Push => {
+            let image = format!("{}@{}", asked.image, asked.digest);
+            api.deployments().pushed(&namespace, &name, &Push { tag: asked.tag, image, at }).await?;
+        }
+    }
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// A source and its manifest.
+async fn found<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<(ArtifactSource, String)>> {
+    if ProjectName::new(namespace).is_err() || !is_name(name) {
+        return Ok(None);
+    }
+    Ok(api.deployments().source(namespace, name).await?)
+}
+
+async fn source<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<ArtifactSource>> {
+    Ok(found(api, namespace, name).await?.map(|(source, _)| source))
+}
+
+/// When it happened; or everything that is wrong with it.
+fn checked(asked: &ArtifactRequest, now: Timestamp) -> Result<Timestamp, Vec<FieldError>> {
+    let mut errors = vec![];
+    let mut wrong = |field: &str, message: &str| errors.push(super::error(field, "Invalid", message));
+    let digits = asked.digest.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() != 64 || !digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        wrong("digest", "is no digest: send `sha256:` and 64 hexadecimal digits in lower case");
+    }
+    let plain =
+        |text: &str, most: usize| !text.is_empty() && text.len() <= most && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if asked.action == ArtifactAction::Push {
+        if !plain(&asked.tag, 128) || asked.tag.contains([':', '@', '/']) {
+            wrong("tag", "is no tag: send the one that was pushed, 1 to 128 characters");
+        }
+        if !plain(&asked.image, 400) || asked.image.contains('@') {
+            wrong("image", "is no image: send it without its digest, for example registry.example.com/shop/cart");
+        }
+    }
+    let at = match given(asked.pushed_at.as_ref()) {
+        None => Some(now),
+        Some(text) => Timestamp::parse(text).filter(|at| at.0 > 0),
+    };
+    match at {
+        None => wrong("pushedAt", "is not a time: write it like 2026-11-20T15:04:05.000Z"),
+        Some(at) if at > now + AHEAD => wrong("pushedAt", "lies ahead: later pushes would count as older ones"),
+        Some(_) => {}
+    }
+    at.filter(|_| errors.is_empty()).ok_or(errors)
+}
+
+/// Puts a source in force.
+pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) -> Answer<AppliedDocument> {
+    let ArtifactSourceManifest { namespace, name, artifacts, source } = manifest;
+    let known = api.deployments().source(namespace.as_str(), name).await?;
+    let changed = known.is_none_or(|(known, text)| known != *artifacts || text != *source);
+    api.deployments().apply_source((namespace.as_str(), name), artifacts, source).await?;
+    let (name, project) = (name.clone(), namespace.to_string());
+    Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, revision: None, changed })
+}
+
+fn unknown(namespace: &str, name: &str) -> Refused {
+    let short = |text: &str| text.chars().take(100).collect::<String>();
+    let detail = format!("artifact source {:?} does not exist in namespace {:?}: apply it", short(name), short(namespace));
+    Refused::new(StatusCode::NOT_FOUND, "unknown artifact source", detail)
+}
+
+fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSourceState {
+    let spec = serde_json::to_value(source).unwrap_or_default();
+    ArtifactSourceState { namespace: namespace.to_owned(), name: name.to_owned(), spec }
+}
+
+/// `GET /v1/artifactSources`
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<ArtifactSourcePage>> {
+    let namespace = given(wanted.namespace.as_ref()).unwrap_or(super::DEFAULT_NAMESPACE);
+    let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
+    let limit = limit(wanted.page_size.as_ref())?;
+    let after = after(wanted.next_page_key.as_ref())?;
+    let (found, next) = api.deployments().sources(namespace.as_str(), after, limit).await?;
+    let sources: Vec<_> = found.iter().map(|(name, source)| shown(namespace.as_str(), name, source)).collect();
+    Ok(Json(ArtifactSourcePage {
+        total_count: sources.len() as u64,
+        artifact_sources: sources,
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: u64::from(limit),
+    }))
+}
+
+/// `GET /v1/artifactSources/{namespace}/{name}`
+pub async fn one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<ArtifactSourceState>> {
+    let source = source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
+    Ok(Json(shown(&namespace, &name, &source)))
+}
+
+/// `GET /v1/artifactSources/{namespace}/{name}/manifest`
+pub async fn manifest<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    let found = found(&api, &namespace, &name).await?;
+    found.map(|(_, source)| text(source)).ok_or_else(|| unknown(&namespace, &name))
+}
+
+/// `DELETE /v1/artifactSources/{namespace}/{name}`
+pub async fn delete<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<StatusCode> {
+    if source(&api, &namespace, &name).await?.is_some() && api.deployments().delete_source(&namespace, &name).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(unknown(&namespace, &name))
+}

@@ -1,0 +1,65 @@
+//! Hands commands in, and waits until the state shows them. What the state refuses already is refused at once; of those who race, the
+//! engine lets one win.
+
+use super::{find, id, shape};
+use crate::problem::Answer;
+use crate::{Api, hand_in};
+use keelway_domain::deployments::{Command, Refused as Conflict};
+use keelway_domain::promotions::Note;
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::views::View;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::deployments::VersionState;
+
+/// A command on its way.
+pub struct Asked {
+    pub to: Address,
+    pub command: Command,
+    pub note: Note,
+}
+
+/// What became of a command.
+pub enum Outcome {
+    /// It was obeyed.
+    Done(Box<View>),
+    /// The state does not show it yet.
+    Open(Box<View>),
+    /// The state refuses it.
+    Refused(Box<View>, Conflict),
+}
+
+/// Hands a command in, and waits until the state shows it.
+pub async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<Outcome> {
+    match api.deployments().forecast(&asked.to, &view, &asked.command, &asked.note).await? {
+        Err(why) => return Ok(Outcome::Refused(Box::new(view), why)),
+        Ok(None) => return Ok(Outcome::Done(Box::new(view))),
+        Ok(Some(_)) => api.deployments().hand_in(&asked.to, &asked.command, &asked.note).await?,
+    }
+    let look = || async {
+        let outcome = seen(api, asked).await?;
+        Ok::<_, crate::problem::Refused>((!matches!(outcome, Outcome::Open(_))).then_some(outcome))
+    };
+    match hand_in::outcome(api.settings().patience, look).await? {
+        Some(outcome) => Ok(outcome),
+        None => seen(api, asked).await,
+    }
+}
+
+/// What the state shows of a command that was handed in.
+async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<Outcome> {
+    let (_, view) = find(api, &id(&asked.to)).await?;
+    if view.state.obeyed.contains(&asked.note.id) {
+        return Ok(Outcome::Done(Box::new(view)));
+    }
+    Ok(match api.deployments().forecast(&asked.to, &view, &asked.command, &asked.note).await? {
+        Err(why) => Outcome::Refused(Box::new(view), why),
+        Ok(None) => Outcome::Done(Box::new(view)),
+        Ok(Some(_)) => Outcome::Open(Box::new(view)),
+    })
+}
+
+/// The version that a command led to, if it is above `before`; else the latest.
+pub fn outcome_version(of: &Address, view: &View, before: u64) -> Option<VersionState> {
+    let made = view.state.pending.as_ref().filter(|pending| pending.n > before);
+    made.or(view.state.last.as_ref()).map(|d| shape::version(of, d, Some(&view.state)))
+}

@@ -1,0 +1,156 @@
+//! What people and tools ask of a config, except to roll it back.
+
+use super::carry::{Asked, Outcome, carry, outcome_version};
+use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
+use crate::Api;
+use crate::input::{self, Params, Path, note};
+use crate::pipelines::Nothing;
+use crate::problem::{Answer, Refused};
+use crate::repeated::RequestId;
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use keelway_domain::deployments::{Command, Latest, Refused as Conflict};
+use keelway_domain::promotions::Note;
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::views::View;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::deployments::{InstantiateRequest, SteerAnswer, SteerRequest};
+
+const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, proceed, triggers/suspend and triggers/resume";
+
+/// `POST /v1/deploymentConfigs/{id}/{command}`
+pub async fn steer<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((of, command)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+    Extension(request): Extension<RequestId>,
+    input::Maybe(asked): input::Maybe<SteerRequest>,
+) -> Answer<Response> {
+    let command = match command.as_str() {
+        "pause" => Command::Pause,
+        "resume" => Command::Resume,
+        "cancel" => Command::Cancel,
+        "retry" => Command::Retry,
+        "proceed" => Command::Proceed,
+        other => return Err(no_command(other)),
+    };
+    ask(&api, &of, command, request, &asked).await
+}
+
+/// `POST /v1/deploymentConfigs/{id}/triggers/{command}`
+pub async fn triggers<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((of, command)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+    Extension(request): Extension<RequestId>,
+    input::Maybe(asked): input::Maybe<SteerRequest>,
+) -> Answer<Response> {
+    let command = match command.as_str() {
+        "suspend" => Command::SuspendTriggers,
+        "resume" => Command::ResumeTriggers,
+        other => return Err(no_command(&format!("triggers/{other}"))),
+    };
+    ask(&api, &of, command, request, &asked).await
+}
+
+fn no_command(word: &str) -> Refused {
+    let word: String = word.chars().take(50).collect();
+    let detail = format!("a deployment config takes no command {word:?}: it takes {COMMANDS}");
+    Refused::new(StatusCode::NOT_FOUND, "unknown command", detail)
+}
+
+async fn ask<P: Ports>(api: &Api<P>, of: &str, command: Command, request: RequestId, asked: &SteerRequest) -> Answer<Response> {
+    let (to, view) = find(api, of).await?;
+    let note = said(asked.by.as_ref(), asked.message.as_ref(), &view, request)?;
+    let before = view.state.latest;
+    let asked = Asked { to, command, note };
+    match carry(api, &asked, view).await? {
+        Outcome::Refused(view, Conflict::Nothing(why)) => {
+            let answer = SteerAnswer { nothing: Some(why), ..answer(&asked.to, &view, before, true) };
+            Ok(axum::Json(answer).into_response())
+        }
+        Outcome::Refused(_, why) => Err(refused(why)),
+        Outcome::Done(view) => Ok(axum::Json(answer(&asked.to, &view, before, true)).into_response()),
+        Outcome::Open(view) => Ok((StatusCode::ACCEPTED, axum::Json(answer(&asked.to, &view, before, false))).into_response()),
+    }
+}
+
+/// Who asks, when and why.
+pub fn said(by: Option<&String>, message: Option<&String>, view: &View, request: RequestId) -> Answer<Note> {
+    let (message, by) = (note("message", message, MESSAGE)?, note("by", by, NAME)?);
+    let RequestId(id) = request;
+    Ok(Note { by: by.unwrap_or_default(), at: view.now, message: message.unwrap_or_default(), id, run: 0 })
+}
+
+fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
+    SteerAnswer {
+        namespace: of.namespace.clone(),
+        name: of.name.clone(),
+        done,
+        nothing: None,
+        deployment: outcome_version(of, view, before),
+        look: (!done).then(|| format!("/v1/deploymentConfigs/{}/status", id(of))),
+    }
+}
+
+/// `POST /v1/deploymentConfigs/{id}/instantiate`: 204 when nothing has changed.
+pub async fn instantiate<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(of): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+    Extension(request): Extension<RequestId>,
+    input::Maybe(asked): input::Maybe<InstantiateRequest>,
+) -> Answer<Response> {
+    let (to, view) = find(&api, &of).await?;
+    let latest = meant(&asked, &to)?;
+    let (paused, newest) = (view.state.paused.is_some() && !latest.resume, !latest.again && latest.image.is_empty());
+    let unresolved = if newest && !paused && !latest.if_changed { generate::unresolved(&view) } else { vec![] };
+    if !unresolved.is_empty() {
+        return Err(Refused::invalid(unresolved));
+    }
+    let note = said(asked.by.as_ref(), asked.message.as_ref(), &view, request)?;
+    let before = view.state.latest;
+    let asked = Asked { to, command: Command::Latest(latest), note };
+    match carry(&api, &asked, view).await? {
+        Outcome::Refused(_, Conflict::Nothing(_)) => Ok(StatusCode::NO_CONTENT.into_response()),
+        Outcome::Refused(_, Conflict::Conflict(why)) if paused => Err(Refused::invalid(vec![error(PAUSED, "Conflict", why)])),
+        Outcome::Refused(_, why) => Err(refused(why)),
+        Outcome::Done(view) => Ok(axum::Json(answer(&asked.to, &view, before, true)).into_response()),
+        Outcome::Open(view) => Ok((StatusCode::ACCEPTED, axum::Json(answer(&asked.to, &view, before, false))).into_response()),
+    }
+}
+
+fn meant(asked: &InstantiateRequest, to: &Address) -> Answer<Latest> {
+    let mut errors = vec![];
+    if !asked.kind.is_empty() && asked.kind != "DeploymentRequest" {
+        errors.push(error("kind", "Invalid", format!("{:?} is not \"DeploymentRequest\": leave it out", asked.kind)));
+    }
+    if !asked.name.is_empty() && asked.name != to.name {
+        errors.push(error(
+            "name",
+            "Invalid",
+            format!("{:?} is not the config of the path, {:?}: leave it out", asked.name, to.name),
+        ));
+    }
+    for (place, excluded) in asked.exclude_triggers.iter().enumerate() {
+        if !matches!(excluded.as_str(), "ImageChange" | "ConfigChange") {
+            let message = format!("{excluded:?} is no type of a trigger: write \"ImageChange\" or \"ConfigChange\"");
+            errors.push(error(format!("excludeTriggers[{place}]"), "Invalid", message));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Refused::invalid(errors));
+    }
+    let image = note("image", asked.image.as_ref(), 1000)?.unwrap_or_default();
+    let excluded = asked.exclude_triggers.iter().any(|excluded| excluded == "ImageChange");
+    Ok(Latest {
+        again: !asked.latest || excluded,
+        supersede: asked.supersede,
+        resume: asked.resume,
+        resume_triggers: asked.resume_triggers,
+        if_changed: !asked.force && image.trim().is_empty(),
+        image: image.trim().to_owned(),
+        task: None,
+    })
+}

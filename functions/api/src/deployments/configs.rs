@@ -1,0 +1,104 @@
+//! Deployment configs as they are read, and their deletion.
+
+use super::{find, shape, unknown};
+use crate::Api;
+use crate::input::{Params, Path, given};
+use crate::pipelines::{Nothing, after, limit, text};
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use keelway_domain::deployments::Config;
+use keelway_domain::names::ProjectName;
+use keelway_engine::deployments::Address;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::deployments::{ConfigPage, ConfigState};
+use keelway_wire::manifest::render;
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    namespace: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/deploymentConfigs`
+pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<ConfigPage>> {
+    let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
+    let namespace = namespace.map_err(|error| Refused::field("namespace", error))?;
+    let limit = limit(wanted.page_size.as_ref())?;
+    let after = after(wanted.next_page_key.as_ref())?;
+    let (found, next) = match namespace {
+        Some(namespace) => api.deployments().definitions(namespace.as_str(), after, limit).await?,
+        None => api.deployments().all_definitions(after, limit).await?,
+    };
+    let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
+    let states = api.deployments().states(&addresses).await?;
+    let now = api.deployments().now();
+    let shown = found.iter().zip(states).map(|((of, applied), state)| {
+        let state = state.unwrap_or_else(|| Config::new(&of.namespace, &of.name, now));
+        shape::config_of(of, &state, applied.version, &applied.definition)
+    });
+    let configs: Vec<ConfigState> = shown.collect();
+    Ok(Json(ConfigPage {
+        total_count: configs.len() as u64,
+        deployment_configs: configs,
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: u64::from(limit),
+        now: now.rfc3339(),
+    }))
+}
+
+/// `GET /v1/deploymentConfigs/{id}`
+pub async fn one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    let (of, view) = find(&api, &id).await?;
+    Ok(shape::object(&of, &view, &view.applied.definition, None))
+}
+
+/// `GET /v1/deploymentConfigs/{id}/manifest`: what was applied; after a rollback, what the rollback made of it.
+pub async fn manifest<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    let (of, view) = find(&api, &id).await?;
+    Ok(text(match &view.source {
+        Some(source) => source.clone(),
+        None => {
+            let object = render(&of.namespace, &of.name, &view.applied.definition);
+            let said = "# A rollback changed this config: this is what is in force now, and not the manifest that was applied.";
+            format!("{said}\n{}\n", serde_json::to_string_pretty(&object).unwrap_or_default())
+        }
+    }))
+}
+
+/// `GET /v1/deploymentConfigs/{id}/status`
+pub async fn status<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<ConfigState>> {
+    let (of, view) = find(&api, &id).await?;
+    Ok(Json(shape::config(&of, &view)))
+}
+
+/// `DELETE /v1/deploymentConfigs/{id}`
+pub async fn delete<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<StatusCode> {
+    if let Some(of) = super::address(&id)
+        && api.deployments().delete(&of).await?
+    {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(unknown(&api, &id).await?)
+}

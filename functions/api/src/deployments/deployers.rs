@@ -1,0 +1,178 @@
+//! Those who carry deployments out. Whoever claims a version with an API token gets the token of that attempt; everything else is said
+//! with the attempt's token alone. Only its hash is kept.
+
+use super::history::{no_version, shown};
+use super::{NAME, refused, shape, version};
+use crate::Api;
+use crate::input::{self, Params, Path, note};
+use crate::pipelines::Nothing;
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, Progress, Reply, TargetProgress};
+use keelway_domain::ids::{hash64, sha256_hex};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::deployers::Told;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::deployments::{ClaimAnswer, ClaimRequest, FinishRequest, HeartbeatRequest, ReportAnswer, TargetState};
+use std::collections::BTreeMap;
+
+/// The longest id of a claim.
+const CLAIM: usize = 255;
+/// More targets are not taken in one report.
+const TARGETS: usize = 50;
+
+/// `POST /v1/deployments/{id}-{n}/claim`
+pub async fn claim<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+    headers: HeaderMap,
+    input::Maybe(asked): input::Maybe<ClaimRequest>,
+) -> Answer<Json<ClaimAnswer>> {
+    let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
+    let by = note("by", Some(&asked.by), NAME)?.unwrap_or_default();
+    let token = token()?;
+    let id = claim_id(&headers, &asked.claim)?.map_or_else(|| token.clone(), str::to_owned);
+    let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), id.as_bytes()]);
+    let call = Call::Claim { by, id, token: sha256_hex(token.as_bytes()), lease: lease(asked.lease.as_deref())? };
+    let told = api.deployments().say(&of, n, &call).await?;
+    let desired = match told.reply {
+        Reply::Desired(desired) => word(desired),
+        Reply::Refused(why) => return Err(refused(why)),
+    };
+    let deployment = shown(&api, &of, n).await?.ok_or_else(|| no_version(&name))?;
+    let active = told.config.as_ref().and_then(|config| config.active.as_ref()).map(|active| active.n);
+    let from = match active {
+        Some(active) => shown(&api, &of, active).await?,
+        None => None,
+    };
+    let lease_until = lease_until(told.config.as_ref());
+    Ok(Json(ClaimAnswer { token, deployment, from, desired: desired.into(), lease_until }))
+}
+
+/// `POST /v1/deployments/{id}-{n}/heartbeat`
+pub async fn heartbeat<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+    headers: HeaderMap,
+    input::Maybe(said): input::Maybe<HeartbeatRequest>,
+) -> Answer<Json<ReportAnswer>> {
+    let token = bearer(&headers)?;
+    let (of, n) = version(&name).ok_or_else(not_authorised)?;
+    let HeartbeatRequest { running, lease: asked, message, targets, tail, checkpoint, log } = said;
+    let progress = Progress { message, targets: progress(targets)?, tail, checkpoint, log };
+    let call = Call::Heartbeat { token, running, lease: lease(asked.as_deref())?, progress };
+    report(api.deployments().say(&of, n, &call).await?)
+}
+
+/// `POST /v1/deployments/{id}-{n}/finish`
+pub async fn finish<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+    headers: HeaderMap,
+    input::Maybe(said): input::Maybe<FinishRequest>,
+) -> Answer<Json<ReportAnswer>> {
+    let token = bearer(&headers)?;
+    let (of, n) = version(&name).ok_or_else(not_authorised)?;
+    let FinishRequest { exit_code, message, targets, tail, checkpoint, log } = said;
+    let progress = Progress { message: message.clone(), targets: progress(targets)?, tail, checkpoint, log };
+    let call = Call::End { token, exit: exit_code, message, progress };
+    report(api.deployments().say(&of, n, &call).await?)
+}
+
+/// The answer to a report. Whoever has no token of this version learns nothing about it.
+fn report(told: Told) -> Answer<Json<ReportAnswer>> {
+    let desired = match told.reply {
+        Reply::Refused(_) if told.stranger => return Err(not_authorised()),
+        Reply::Refused(why) => return Err(refused(why)),
+        Reply::Desired(desired) => word(desired),
+    };
+    let last = told.config.as_ref().and_then(|config| config.last.as_ref());
+    Ok(Json(ReportAnswer {
+        desired: desired.into(),
+        proceeds: last.map_or(0, |last| last.proceeds),
+        lease_until: lease_until(told.config.as_ref()),
+        deadline: last.and_then(|last| last.due).map(Timestamp::rfc3339),
+    }))
+}
+
+fn word(desired: Desired) -> &'static str {
+    match desired {
+        Desired::Run => "run",
+        Desired::Pause => "pause",
+        Desired::Cancel => "cancel",
+    }
+}
+
+fn lease_until(config: Option<&Config>) -> String {
+    let claim = config.and_then(|config| config.last.as_ref()).and_then(|last| last.claim.as_ref());
+    claim.map(|claim| claim.lease.rfc3339()).unwrap_or_default()
+}
+
+/// 32 random bytes in hexadecimal.
+fn token() -> Answer<String> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "the system gives no random bytes");
+        Refused::internal()
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The hash of the token that a request bears.
+fn bearer(headers: &HeaderMap) -> Answer<String> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (given.next(), given.next()) else { return Err(not_authorised()) };
+    let text = value.to_str().unwrap_or_default();
+    let token = text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+    let token = token.filter(|token| !token.is_empty()).ok_or_else(not_authorised)?;
+    Ok(sha256_hex(token.as_bytes()))
+}
+
+fn not_authorised() -> Refused {
+    let detail = "the header Authorization has no token of an attempt of this deployment: send `Bearer` and the token that the claim's answer has";
+    Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+}
+
+/// What identifies a claim, if anything does.
+fn claim_id<'r>(headers: &'r HeaderMap, body: &'r str) -> Answer<Option<&'r str>> {
+    let header = headers.get("idempotency-key").map(|value| value.to_str().unwrap_or_default());
+    let id = if body.is_empty() { header } else { Some(body) };
+    match id {
+        Some(id) if id.is_empty() || id.len() > CLAIM => {
+            Err(Refused::field("claim", format!("is no id of a claim: it has 1 to {CLAIM} ASCII characters")))
+        }
+        id => Ok(id),
+    }
+}
+
+fn lease(text: Option<&str>) -> Answer<Span> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(LEASE) };
+    let lease = Span::parse(text).map_err(|error| Refused::field("lease", error))?;
+    if lease.0 < 5000 || lease > LEASE_MOST {
+        return Err(Refused::field("lease", format!("{text} is not from 5s to {LEASE_MOST}")));
+    }
+    Ok(lease)
+}
+
+fn progress(targets: BTreeMap<String, TargetState>) -> Answer<BTreeMap<String, TargetProgress>> {
+    if targets.len() > TARGETS {
+        return Err(Refused::field("targets", format!("has {} entries: at most {TARGETS} are taken", targets.len())));
+    }
+    let read = |(name, said): (String, TargetState)| {
+        let unknown = || {
+            let word: String = said.status.chars().take(50).collect();
+            Refused::field(
+                &format!("targets.{name}.status"),
+                format!("{word:?} is none: send New, Pending, Running, Complete or Failed"),
+            )
+        };
+        let status = shape::status(&said.status).ok_or_else(unknown)?;
+        Ok((name, TargetProgress { status, message: said.message }))
+    };
+    targets.into_iter().map(read).collect()
+}

@@ -1,0 +1,157 @@
+//! Versions as they are read: one, those of a config, those of the whole installation; and what anybody did with a config.
+
+use super::{find, shape, version};
+use crate::Api;
+use crate::input::{Params, Path, given, no_page_key};
+use crate::pipelines::{Nothing, Paging, after, limit};
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use keelway_domain::deployments::{Deployment, Status};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::message::address;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::deployments::{AuditEntry, AuditPage, VersionPage, VersionState};
+use serde::Deserialize;
+
+/// How far `GET /v1/deployments` looks back by default.
+const SINCE: Span = Span::minutes(24 * 60);
+
+fn page(deployments: Vec<VersionState>, next: Option<String>, limit: u32, now: Timestamp) -> Json<VersionPage> {
+    Json(VersionPage {
+        total_count: deployments.len() as u64,
+        deployments,
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: u64::from(limit),
+        now: now.rfc3339(),
+    })
+}
+
+/// `GET /v1/deployments/{id}-{n}`
+pub async fn one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<VersionState>> {
+    let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
+    shown(&api, &of, n).await?.map(Json).ok_or_else(|| no_version(&name))
+}
+
+/// The refusal of a version that does not exist, or not any more.
+pub fn no_version(name: &str) -> Refused {
+    let name: String = name.chars().take(150).collect();
+    let detail = format!("deployment {name:?} does not exist, or is not kept any more: the config's history lists those that are");
+    Refused::new(StatusCode::NOT_FOUND, "unknown deployment", detail)
+}
+
+/// A version with its snapshot.
+pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Option<VersionState>> {
+    tracing::Span::current().record("project", &of.namespace);
+    let Some(state) = api.deployments().states(std::slice::from_ref(of)).await?.pop().flatten() else { return Ok(None) };
+    if n < state.oldest {
+        return Ok(None);
+    }
+    let here = |d: &&Deployment| d.n == n;
+    let present = state.last.as_ref().filter(here).or(state.pending.as_ref().filter(here));
+    let (deployment, snapshot) = match present {
+        Some(d) => (d.clone(), api.deployments().snapshot(of, n, d.snapshot).await?),
+        None => match api.deployments().ended(of, n).await? {
+            Some((past, snapshot)) => (past.deployment, Some(snapshot)),
+            None => return Ok(None),
+        },
+    };
+    let snapshot = snapshot.map(|snapshot| shape::snapshot(of, &snapshot)).unwrap_or_default();
+    let now = api.deployments().now().rfc3339();
+    Ok(Some(VersionState { snapshot, now, ..shape::version(of, &deployment, Some(&state)) }))
+}
+
+/// `GET /v1/deploymentConfigs/{id}/history`: newest first, with what is on its way.
+pub async fn of_config<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<VersionPage>> {
+    let limit = limit(paging.page_size.as_ref())?;
+    let after = after(paging.next_page_key.as_ref())?;
+    let (of, view) = find(&api, &id).await?;
+    let (past, next) = api.deployments().history(&of, after, limit).await?;
+    let state = &view.state;
+    let open = state.pending.iter().chain(state.in_flight()).filter(|_| after.is_none());
+    let open = open.map(|d| shape::version(&of, d, Some(state)));
+    // Pruned versions may still be there for a moment.
+    let past = past.iter().filter(|past| past.deployment.n >= state.oldest);
+    let all = open.chain(past.map(|past| shape::version(&of, &past.deployment, None))).collect();
+    Ok(page(all, next, limit, view.now))
+}
+
+/// `GET /v1/deploymentConfigs/{id}/audit`
+pub async fn audit<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<AuditPage>> {
+    let limit = limit(paging.page_size.as_ref())?;
+    let after = after(paging.next_page_key.as_ref())?;
+    let (of, view) = find(&api, &id).await?;
+    let (entries, next) = api.deployments().audit(&of, after, limit).await?;
+    let entries: Vec<AuditEntry> = entries.iter().map(shape::audit).collect();
+    Ok(Json(AuditPage {
+        total_count: entries.len() as u64,
+        entries,
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: u64::from(limit),
+        now: view.now.rfc3339(),
+    }))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    since: Option<String>,
+    status: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/deployments`: what ended in the whole installation since a time, oldest first. With `status=New`: what nobody has claimed.
+pub async fn everywhere<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<VersionPage>> {
+    let limit = limit(wanted.page_size.as_ref())?;
+    let after = after(wanted.next_page_key.as_ref())?;
+    let status = given(wanted.status.as_ref()).map(|word| shape::status(word).ok_or_else(|| no_status(word))).transpose()?;
+    let now = api.deployments().now();
+    let since = match given(wanted.since.as_ref()) {
+        None => Timestamp(now.0 - SINCE.0),
+        Some(text) => Timestamp::parse(text).filter(|at| at.0 > 0 && *at <= now).ok_or_else(|| {
+            Refused::field("since", format!("{text:?} is not a time in the past: write it like 2026-11-20T15:04:05.000Z"))
+        })?,
+    };
+    if after.is_some_and(|key| key.split('#').next().and_then(|ms| ms.parse::<i64>().ok()).is_none()) {
+        return Err(no_page_key(after.unwrap_or_default()));
+    }
+    match status {
+        Some(Status::New) => {
+            let (configs, next) = api.deployments().unclaimed(after, limit).await?;
+            let shown = configs.iter().filter_map(|x| Some(shape::version(&address(x), x.in_flight()?, Some(x))));
+            Ok(page(shown.collect(), next, limit, now))
+        }
+        Some(status @ (Status::Pending | Status::Running)) => Err(no_status(&status.to_string())),
+        wanted => {
+            let (found, next) = api.deployments().everywhere(since, after, limit).await?;
+            let found = found.iter().filter(|(_, past)| wanted.is_none_or(|wanted| past.deployment.status == wanted));
+            Ok(page(found.map(|(of, past)| shape::version(of, &past.deployment, None)).collect(), next, limit, now))
+        }
+    }
+}
+
+fn no_status(word: &str) -> Refused {
+    let word: String = word.chars().take(50).collect();
+    Refused::field(
+        "status",
+        format!("{word:?} is not listed here: write New, Complete or Failed, or ask each config for its status"),
+    )
+}

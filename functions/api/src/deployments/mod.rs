@@ -1,0 +1,134 @@
+//! Deployment configs and their versions. `{id}` is `<name>` in namespace `default`, or `<namespace>:<name>`; a version is `{id}-{n}`.
+
+mod artifacts;
+mod carry;
+mod commands;
+mod configs;
+mod deployers;
+mod generate;
+mod history;
+mod prepare;
+mod rollbacks;
+mod shape;
+mod together;
+mod write;
+
+pub use artifacts::store as store_source;
+pub use write::{by, check, store};
+
+use crate::auth;
+use crate::pipelines::{address as address_of, is_name};
+use crate::problem::{Answer, Refused};
+use crate::{Api, repeated};
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post, put};
+use keelway_domain::deployments::Refused as Conflict;
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::views::View;
+use keelway_engine::ports::Ports;
+use keelway_engine::secrets::Secrets;
+use keelway_engine::sequences::definitions::Refusal;
+use keelway_wire::http::deployments::FieldError;
+
+/// The namespace of an id that names none.
+const DEFAULT_NAMESPACE: &str = "default";
+/// So many names are looked through for one that was probably meant.
+const KNOWN: u32 = 100;
+/// The field that the refusal of what a paused config does not do is about.
+const PAUSED: &str = "spec.paused";
+/// The longest message.
+const MESSAGE: usize = 2000;
+/// The longest name of a person.
+const NAME: usize = 100;
+
+/// The routes under `/v1`.
+pub fn routes<P: Ports + Secrets + 'static>(api: &Api<P>) -> Router<Api<P>> {
+    let once = from_fn_with_state(api.clone(), repeated::check::<P>);
+    let config = Router::new()
+        .route("/", put(write::put::<P>).layer(once.clone()).get(configs::one::<P>).delete(configs::delete::<P>))
+        .route("/manifest", get(configs::manifest::<P>))
+        .route("/status", get(configs::status::<P>))
+        .route("/history", get(history::of_config::<P>))
+        .route("/audit", get(history::audit::<P>))
+        .route("/instantiate", post(commands::instantiate::<P>).layer(once.clone()))
+        .route("/rollback", post(rollbacks::one::<P>).layer(once.clone()))
+        .route("/triggers/{command}", post(commands::triggers::<P>).layer(once.clone()))
+        .route("/{command}", post(commands::steer::<P>).layer(once.clone()));
+    Router::new()
+        .nest("/deploymentConfigs/{id}", config)
+        .route("/deploymentConfigs", post(write::create::<P>).layer(once.clone()).get(configs::list::<P>))
+        .route("/generateDeploymentConfigs/{id}", get(generate::generate::<P>))
+        .route("/rollbacks", post(rollbacks::several::<P>).layer(once))
+        .route("/deployments", get(history::everywhere::<P>))
+        .route("/deployments/{name}", get(history::one::<P>))
+        // The answer to a claim is remembered nowhere: there is a token in it.
+        .route("/deployments/{name}/claim", post(deployers::claim::<P>))
+        .route("/artifactSources", get(artifacts::list::<P>))
+        .route("/artifactSources/{namespace}/{name}", get(artifacts::one::<P>).delete(artifacts::delete::<P>))
+        .route("/artifactSources/{namespace}/{name}/manifest", get(artifacts::manifest::<P>))
+}
+
+/// The routes whose handlers check who sends the request.
+pub fn authorised_routes<P: Ports + Secrets + 'static>() -> Router<Api<P>> {
+    Router::new()
+        .route(auth::HEARTBEAT, post(deployers::heartbeat::<P>))
+        .route(auth::FINISH, post(deployers::finish::<P>))
+        .route(auth::ARTIFACT, post(artifacts::told::<P>))
+}
+
+/// The address that an id names, if it can be one.
+fn address(id: &str) -> Option<Address> {
+    let (namespace, name) = id.split_once(':').unwrap_or((DEFAULT_NAMESPACE, id));
+    address_of(namespace, name)
+}
+
+/// `<name>` or `<namespace>:<name>`
+fn id(of: &Address) -> String {
+    if of.namespace == DEFAULT_NAMESPACE { of.name.clone() } else { format!("{}:{}", of.namespace, of.name) }
+}
+
+/// The config and the number that the name of a version has.
+fn version(name: &str) -> Option<(Address, u64)> {
+    let (config, n) = name.rsplit_once('-')?;
+    let digits = n.bytes().all(|byte| byte.is_ascii_digit()) && !n.starts_with('0');
+    Some((address(config)?, n.parse().ok().filter(|_| digits)?))
+}
+
+/// The config with an id.
+async fn find<P: Ports>(api: &Api<P>, id: &str) -> Answer<(Address, View)> {
+    if let Some(of) = address(id) {
+        tracing::Span::current().record("project", &of.namespace);
+        if let Some(view) = api.deployments().view(&of).await? {
+            return Ok((of, view));
+        }
+    }
+    Err(unknown(api, id).await?)
+}
+
+/// The refusal of a config that does not exist, with those that do.
+async fn unknown<P: Ports>(api: &Api<P>, id: &str) -> Answer<Refused> {
+    let (namespace, name) = id.split_once(':').unwrap_or((DEFAULT_NAMESPACE, id));
+    let known = match is_name(namespace) {
+        true => api.deployments().definitions(namespace, None, KNOWN).await?.0,
+        false => vec![],
+    };
+    let refusal = Refusal::unknown("deployment config", name, known.iter().map(|(of, _)| of.name.as_str()));
+    let Refusal::Unknown { kind, name, hint } = refusal else { return Ok(refusal.into()) };
+    let namespace: String = namespace.chars().take(100).collect();
+    let detail = format!("{kind} {name:?} does not exist in namespace {namespace:?}: {hint}");
+    Ok(Refused::new(StatusCode::NOT_FOUND, "unknown deployment config", detail))
+}
+
+/// A refusal of the engine's: 404 or 409. There may be nothing to do, which is no refusal where that can be told.
+fn refused(why: Conflict) -> Refused {
+    match why {
+        Conflict::Unknown(detail) => Refused::new(StatusCode::NOT_FOUND, "unknown deployment", detail),
+        Conflict::Conflict(detail) | Conflict::Nothing(detail) => Refused::new(StatusCode::CONFLICT, "conflict", detail),
+    }
+}
+
+fn error(field: impl Into<String>, code: &str, message: impl Into<String>) -> FieldError {
+    FieldError { field: field.into(), code: code.into(), message: message.into() }
+}

@@ -1,0 +1,234 @@
+//! Rollbacks: of one config, and of several that are checked together.
+
+use super::carry::{Asked, Outcome, carry, outcome_version};
+use super::prepare::{Prepared, Wish, prepare};
+use super::{MESSAGE, NAME, error, find, id, refused, together};
+use crate::Api;
+use crate::input::{self, Params, Path, note};
+use crate::pipelines::Nothing;
+use crate::problem::{Answer, Refused};
+use crate::repeated::RequestId;
+use axum::extract::{Extension, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use keelway_domain::deployments::{Back, Parts};
+use keelway_domain::ids::hash64;
+use keelway_domain::promotions::Note;
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::views::View;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::deployments::{
+    DeploymentConfigRollback, FieldError, OneRollback, RollbackAnswer, RollbackRequest, RollbacksAnswer, RollbacksRequest,
+};
+use keelway_wire::manifest::render;
+use serde_json::Value;
+
+/// So many configs are rolled back at once.
+const MOST: usize = 20;
+
+impl From<RollbackRequest> for Wish {
+    fn from(asked: RollbackRequest) -> Self {
+        let RollbackRequest { release, config, application, notes, dry_run, allow_failed, by, .. } = asked;
+        Self { release, back: back(config, application, allow_failed), notes, by, dry_run }
+    }
+}
+
+fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> Back {
+    let (config, application) = (config.unwrap_or(true), application.unwrap_or(true));
+    Back { release: None, config, application, parts: None, allow_failed, group: String::new(), task: None }
+}
+
+/// `POST /v1/deploymentConfigs/{id}/rollback`
+pub async fn one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(of): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+    Extension(id): Extension<RequestId>,
+    request: Request,
+) -> Answer<Response> {
+    let bytes = input::json_body(request).await?;
+    let body = if bytes.is_empty() { Value::Object(Default::default()) } else { input::json(&bytes)? };
+    let found = find(&api, &of).await?;
+    let wish = if body.get("spec").is_some() {
+        shipped(input::read(body)?, &found.0)?
+    } else {
+        input::read::<RollbackRequest>(body)?.into()
+    };
+    roll_back(&api, found, wish, id).await
+}
+
+/// OpenShift's request: four flags, which are false unless said.
+fn shipped(asked: DeploymentConfigRollback, of: &Address) -> Answer<Wish> {
+    let mut errors = vec![];
+    let spec = &asked.spec;
+    if !asked.name.is_empty() && asked.name != of.name {
+        errors.push(error(
+            "name",
+            "Invalid",
+            format!("{:?} is not the config of the path, {:?}: leave it out", asked.name, of.name),
+        ));
+    }
+    if !asked.updated_annotations.is_empty() {
+        errors.push(error("updatedAnnotations", "Invalid", "are not taken: annotations never go back; apply them with the config"));
+    }
+    if spec.revision < 0 {
+        errors.push(error("spec.revision", "Invalid", "must be non-negative"));
+    }
+    let parts = Parts {
+        template: spec.include_template,
+        replication: spec.include_replication_meta,
+        triggers: spec.include_triggers,
+        strategy: spec.include_strategy,
+        labels: false,
+    };
+    if parts.is_empty() {
+        let message =
+            "nothing would be rolled back: set includeTemplate, includeReplicationMeta, includeTriggers or includeStrategy";
+        errors.push(error("spec", "Required", message));
+    }
+    if !errors.is_empty() {
+        return Err(Refused::invalid(errors));
+    }
+    let release = match spec.revision {
+        0 if spec.from.name.is_empty() => Value::Null,
+        0 => Value::String(spec.from.name.clone()),
+        revision => revision.into(),
+    };
+    let (config, application) = (parts.triggers || parts.strategy, parts.template || parts.replication);
+    let back = Back { parts: Some(parts), ..back(Some(config), Some(application), false) };
+    Ok(Wish { release, back, notes: None, by: None, dry_run: asked.dry_run })
+}
+
+/// Rolls one config back, or says what that would do.
+pub async fn roll_back<P: Ports>(
+    api: &Api<P>,
+    found: (Address, View),
+    wish: Wish,
+    RequestId(request): RequestId,
+) -> Answer<Response> {
+    let note = noted(&wish, &found.1, request)?;
+    let prepared = prepare(api, found, &wish, note).await?.map_err(Refused::invalid)?;
+    if wish.dry_run {
+        let warnings = together::warnings(api, std::slice::from_ref(&prepared)).await?.concat();
+        return Ok(axum::Json(foreseen(&prepared, warnings)).into_response());
+    }
+    let (answer, refused) = carry_out(api, prepared).await?;
+    match refused {
+        Some(refused) => Err(refused),
+        None if answer.done => Ok(axum::Json(answer).into_response()),
+        None => Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response()),
+    }
+}
+
+fn noted(wish: &Wish, view: &View, id: u64) -> Answer<Note> {
+    let (notes, by) = (note("notes", wish.notes.as_ref(), MESSAGE)?, note("by", wish.by.as_ref(), NAME)?);
+    Ok(Note { by: by.unwrap_or_default(), at: view.now, message: notes.unwrap_or_default(), id, run: 0 })
+}
+
+/// The answer to a dry run.
+fn foreseen(prepared: &Prepared, more: Vec<String>) -> RollbackAnswer {
+    let Prepared { of, candidate, .. } = prepared;
+    let shown = answer(prepared);
+    let warnings = shown.warnings.iter().cloned().chain(more).collect();
+    RollbackAnswer { dry_run: true, candidate: render(&of.namespace, &of.name, candidate), warnings, ..shown }
+}
+
+fn answer(prepared: &Prepared) -> RollbackAnswer {
+    RollbackAnswer {
+        namespace: prepared.of.namespace.clone(),
+        name: prepared.of.name.clone(),
+        resolved_release: prepared.release,
+        reason: prepared.reason.clone(),
+        changes: prepared.changes.clone(),
+        warnings: prepared.warnings.clone(),
+        ..RollbackAnswer::default()
+    }
+}
+
+/// Hands a rollback in, and waits until the state shows it. It may be refused after all, if the state has changed meanwhile.
+async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(RollbackAnswer, Option<Refused>)> {
+    let shown = answer(&prepared);
+    let Prepared { of, view, command, note, .. } = prepared;
+    let before = view.state.latest;
+    let asked = Asked { to: of, command, note };
+    Ok(match carry(api, &asked, view).await? {
+        Outcome::Refused(_, why) => (shown, Some(refused(why))),
+        Outcome::Done(view) => {
+            let deployment = outcome_version(&asked.to, &view, before);
+            (RollbackAnswer { done: true, deployment, ..shown }, None)
+        }
+        Outcome::Open(_) => {
+            let look = Some(format!("/v1/deploymentConfigs/{}/status", id(&asked.to)));
+            (RollbackAnswer { look, ..shown }, None)
+        }
+    })
+}
+
+/// `POST /v1/rollbacks`: all are checked before any is carried out; then each has its own outcome.
+pub async fn several<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(Nothing {}): Params<Nothing>,
+    Extension(RequestId(request)): Extension<RequestId>,
+    input::Json(asked): input::Json<RollbacksRequest>,
+) -> Answer<axum::Json<RollbacksAnswer>> {
+    if asked.rollbacks.is_empty() || asked.rollbacks.len() > MOST {
+        let message = format!("has {} entries: name 1 to {MOST} configs", asked.rollbacks.len());
+        return Err(Refused::invalid(vec![error("rollbacks", "Invalid", message)]));
+    }
+    let group = format!("{:016x}", hash64(&[b"rollbacks", &request.to_be_bytes()]));
+    let (mut all, mut errors): (Vec<Prepared>, Vec<FieldError>) = (vec![], vec![]);
+    for (place, one) in asked.rollbacks.iter().enumerate() {
+        let at = |mut error: FieldError| {
+            error.field = format!("rollbacks[{place}].{}", error.field);
+            error
+        };
+        let found = match find(&api, &one.id).await {
+            Ok(found) => found,
+            Err(refused) => {
+                errors.push(at(unless_unknown(refused)?));
+                continue;
+            }
+        };
+        if all.iter().any(|known| known.of == found.0) {
+            errors.push(at(error("id", "Invalid", format!("{} is named twice: leave one out", one.id))));
+            continue;
+        }
+        let wish = wish(one, &asked, &group);
+        // Each config knows its own command: a repeated request is the same for each of them.
+        let id = hash64(&[b"rollback", &request.to_be_bytes(), found.0.to_string().as_bytes()]).max(1);
+        let note = noted(&wish, &found.1, id)?;
+        match prepare(&api, found, &wish, note).await? {
+            Ok(prepared) => all.push(prepared),
+            Err(wrong) => errors.extend(wrong.into_iter().map(at)),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Refused::invalid(errors));
+    }
+    let more = together::warnings(&api, &all).await?;
+    let mut results = vec![];
+    for (prepared, more) in all.into_iter().zip(more) {
+        if asked.dry_run {
+            results.push(foreseen(&prepared, more));
+            continue;
+        }
+        let (mut answer, refused) = carry_out(&api, prepared).await?;
+        answer.warnings.extend(more);
+        answer.errors.extend(refused.map(|refused| error("release", "Conflict", refused.problem.detail)));
+        results.push(answer);
+    }
+    Ok(axum::Json(RollbacksAnswer { group_id: group, results }))
+}
+
+fn wish(one: &OneRollback, asked: &RollbacksRequest, group: &str) -> Wish {
+    let back = Back { group: group.to_owned(), ..back(one.config, one.application, one.allow_failed) };
+    Wish { release: one.release.clone(), back, notes: asked.notes.clone(), by: asked.by.clone(), dry_run: asked.dry_run }
+}
+
+/// A config that does not exist is one more thing wrong with the request.
+fn unless_unknown(refused: Refused) -> Answer<FieldError> {
+    if refused.problem.status == StatusCode::NOT_FOUND.as_u16() {
+        return Ok(error("id", "NotFound", refused.problem.detail));
+    }
+    Err(refused)
+}

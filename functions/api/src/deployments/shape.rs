@@ -1,0 +1,242 @@
+//! Deployment configs and their versions in the shapes of the API.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use keelway_domain::deployments::definition::{Definition, Trigger};
+use keelway_domain::deployments::{Command, Config, Deployment, Obeyed, Progress, Snapshot, Status, TargetProgress, Why, message};
+use keelway_domain::promotions::Note;
+use keelway_domain::time::Timestamp;
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::views::{Entry, View};
+use keelway_wire::http::deployments::{
+    AuditEntry, Cause, ConfigState, Details, ProgressState, TargetState, TriggerState, VersionState,
+};
+use keelway_wire::http::promotions::Actor;
+use keelway_wire::manifest::render;
+use serde_json::{Value, json};
+
+/// What the condition of a config says that has not been evaluated yet.
+const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
+
+/// A config as a `DeploymentConfig`. `generated`: the version that it would become, and why.
+pub fn object(of: &Address, view: &View, definition: &Definition, generated: Option<(u64, &[Why])>) -> Response {
+    let state = &view.state;
+    let known = state.last.as_ref().map(|last| last.causes.as_slice()).unwrap_or_default();
+    let (latest, causes) = match generated {
+        Some((latest, causes)) if latest > state.latest => (latest, causes),
+        _ => (state.latest, known),
+    };
+    let mut object = render(&of.namespace, &of.name, definition);
+    object["metadata"]["resourceVersion"] = json!(view.applied.version.to_string());
+    object["metadata"]["generation"] = json!(view.applied.version);
+    let shown = config(of, view);
+    object["status"] = json!({
+        "latestVersion": latest,
+        "observedGeneration": state.observed,
+        "details": details(causes),
+        "activeVersion": shown.active_version,
+        "paused": shown.paused,
+        "triggersSuspended": shown.triggers_suspended,
+        "triggers": shown.triggers,
+        "reason": shown.reason,
+        "message": shown.message,
+    });
+    if let Some(status) = object["status"].as_object_mut() {
+        status.retain(|_, value| !value.is_null());
+    }
+    let tag = format!("\"{}\"", view.applied.version);
+    ([(header::ETAG, tag)], axum::Json(object)).into_response()
+}
+
+/// How a config is.
+pub fn config(of: &Address, view: &View) -> ConfigState {
+    let View { state, applied, heads, .. } = view;
+    let shown = config_of(of, state, applied.version, &applied.definition);
+    let triggers = shown.triggers.into_iter().zip(&applied.definition.triggers).map(|(shown, trigger)| match trigger {
+        Trigger::ImageChange(change) => {
+            let head = heads.get(&change.from);
+            let (image, pushed_at) = (head.map(|head| head.image.clone()), head.map(|head| head.at.rfc3339()));
+            TriggerState { image, pushed_at, ..shown }
+        }
+        _ => shown,
+    });
+    ConfigState { triggers: triggers.collect(), now: view.now.rfc3339(), ..shown }
+}
+
+/// The same, without what its tags point to.
+pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Definition) -> ConfigState {
+    let (reason, message) = match state.observed {
+        0 => (NOT_YET.0.to_owned(), NOT_YET.1.to_owned()),
+        _ => (state.condition.reason.clone(), state.condition.message.clone()),
+    };
+    ConfigState {
+        namespace: of.namespace.clone(),
+        name: of.name.clone(),
+        latest_version: state.latest,
+        latest: state.last.as_ref().map(|last| self::version(of, last, Some(state))),
+        active_version: state.active.as_ref().map(|active| active.n),
+        active_since: state.active.as_ref().map(|active| active.at.rfc3339()),
+        pending_version: state.pending.as_ref().map(|pending| pending.n),
+        paused: state.paused.as_ref().map(actor),
+        triggers_suspended: state.suspended.as_ref().map(|suspended| actor(&suspended.note)),
+        triggers: definition.triggers.iter().map(|one| trigger(one, state)).collect(),
+        reason,
+        message,
+        resource_version: version.to_string(),
+        now: String::new(),
+    }
+}
+
+fn actor(note: &Note) -> Actor {
+    Actor { by: note.by.clone(), at: note.at.rfc3339(), message: note.message.clone() }
+}
+
+fn trigger(trigger: &Trigger, state: &Config) -> TriggerState {
+    let (ty, automatic, change) = match trigger {
+        Trigger::ConfigChange => ("ConfigChange", true, None),
+        Trigger::ImageChange(change) => ("ImageChange", change.automatic, Some(change)),
+        Trigger::Manual => ("Manual", false, None),
+    };
+    let because = |what: &str, note: &Note| {
+        let by = if note.by.is_empty() { String::new() } else { format!(" by {}", note.by) };
+        let message = if note.message.is_empty() { String::new() } else { format!(": {}", note.message) };
+        format!("{what}{by}{message}")
+    };
+    let stopped = match (&state.suspended, &state.paused) {
+        (Some(suspended), _) => Some(because("triggers are suspended", &suspended.note)),
+        (None, Some(paused)) => Some(because("the config is paused", paused)),
+        (None, None) => None,
+    };
+    TriggerState {
+        ty: ty.into(),
+        automatic,
+        effective_automatic: automatic && stopped.is_none(),
+        why: stopped.filter(|_| automatic).unwrap_or_default(),
+        from: change.map(|change| change.from.to_string()),
+        containers: change.map(|change| change.containers.clone()).unwrap_or_default(),
+        ..TriggerState::default()
+    }
+}
+
+/// A version. `state`: of its config, if the version may still be on its way.
+pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionState {
+    let claim = d.claim.as_ref();
+    let desired = (!d.status.is_final()).then(|| match (&d.cancel, state.is_some_and(|state| state.paused.is_some())) {
+        (Some(_), _) => "cancel",
+        (None, true) => "pause",
+        (None, false) => "run",
+    });
+    let (reason, text) = match d.cancel.as_ref().filter(|_| !d.status.is_final()) {
+        Some(cancel) => (cancel.reason.clone(), cancel.message.clone()),
+        None => (d.reason.clone(), d.message.clone()),
+    };
+    VersionState {
+        namespace: of.namespace.clone(),
+        name: format!("{}-{}", of.name, d.n),
+        config: of.name.clone(),
+        version: d.n,
+        attempt: d.attempt,
+        status: d.status.to_string(),
+        reason,
+        message: text,
+        details: details(&d.causes),
+        images: d.content.images.clone(),
+        since: d.since.rfc3339(),
+        deployer: claim.map(|claim| claim.by.clone()).unwrap_or_default(),
+        starts: d.content.starts,
+        claimed_at: claim.map(|claim| claim.at.rfc3339()),
+        running_at: claim.and_then(|claim| claim.running).map(Timestamp::rfc3339),
+        ended_at: d.ended.map(Timestamp::rfc3339),
+        deadline: d.due.map(Timestamp::rfc3339),
+        desired: desired.map(str::to_owned),
+        progress: progress(&d.progress),
+        exit_code: d.report.as_ref().and_then(|report| report.exit),
+        rollback_of: d.rollback.as_ref().map(|rollback| rollback.release),
+        group_id: d.rollback.as_ref().map(|rollback| rollback.group.clone()).unwrap_or_default(),
+        context: d.task.as_ref().map(|task| task.context.clone()),
+        snapshot: Value::Null,
+        now: String::new(),
+    }
+}
+
+/// What a version deploys, as a `DeploymentConfig`.
+pub fn snapshot(of: &Address, snapshot: &Snapshot) -> Value {
+    render(&of.namespace, &of.name, &snapshot.definition)
+}
+
+/// Why a version was cut.
+pub fn details(causes: &[Why]) -> Details {
+    let message = if causes.is_empty() { String::new() } else { message(causes) };
+    Details { message, causes: causes.iter().map(cause).collect() }
+}
+
+fn cause(why: &Why) -> Cause {
+    match why {
+        Why::ConfigChange { by } => Cause { ty: "ConfigChange".into(), by: by.clone(), ..Cause::default() },
+        Why::Manual { by } => Cause { ty: "Manual".into(), by: by.clone(), ..Cause::default() },
+        Why::ImageChange { from, image, at } => Cause {
+            ty: "ImageChange".into(),
+            from: Some(from.to_string()),
+            image: Some(image.clone()),
+            at: Some(at.rfc3339()),
+            ..Cause::default()
+        },
+        Why::Rollback { release, by, notes } => {
+            Cause { ty: "Rollback".into(), by: by.clone(), release: Some(*release), notes: notes.clone(), ..Cause::default() }
+        }
+        Why::AutoRollback { of, release, reason } => {
+            Cause { ty: "AutoRollback".into(), of: Some(*of), release: Some(*release), notes: reason.clone(), ..Cause::default() }
+        }
+    }
+}
+
+fn progress(progress: &Progress) -> ProgressState {
+    let target = |at: &TargetProgress| TargetState { status: at.status.to_string(), message: at.message.clone() };
+    ProgressState {
+        message: progress.message.clone(),
+        targets: progress.targets.iter().map(|(name, at)| (name.clone(), target(at))).collect(),
+        tail: progress.tail.clone(),
+        checkpoint: progress.checkpoint.clone(),
+        log: progress.log.clone(),
+    }
+}
+
+/// The status that a word means.
+pub fn status(word: &str) -> Option<Status> {
+    [Status::New, Status::Pending, Status::Running, Status::Complete, Status::Failed]
+        .into_iter()
+        .find(|one| one.to_string() == word)
+}
+
+/// An entry of the audit.
+pub fn audit(entry: &Entry) -> AuditEntry {
+    match entry {
+        Entry::Stray { at, said } => {
+            AuditEntry { at: at.rfc3339(), what: "stray".into(), message: said.clone(), ..AuditEntry::default() }
+        }
+        Entry::Command(obeyed) => {
+            let Obeyed { command, note, at, version } = &**obeyed;
+            AuditEntry {
+                at: at.rfc3339(),
+                what: word(command).into(),
+                by: note.by.clone(),
+                message: note.message.clone(),
+                version: *version,
+            }
+        }
+    }
+}
+
+fn word(command: &Command) -> &'static str {
+    match command {
+        Command::Latest(_) => "latest",
+        Command::Cancel => "cancel",
+        Command::Retry => "retry",
+        Command::Pause => "pause",
+        Command::Resume => "resume",
+        Command::Rollback(_) => "rollback",
+        Command::SuspendTriggers => "suspendTriggers",
+        Command::ResumeTriggers => "resumeTriggers",
+        Command::Proceed => "proceed",
+    }
+}

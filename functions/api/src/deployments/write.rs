@@ -1,0 +1,214 @@
+//! Configs as they are written: applied, put back as the generator made them, or asked to roll back.
+
+use super::rollbacks;
+use super::{PAUSED, error, find, shape, unknown};
+use crate::Api;
+use crate::input::{Params, Path, Text, given, note};
+use crate::problem::{Answer, Refused};
+use crate::repeated::RequestId;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::deployments::{Applied, Request, Why, generate};
+use keelway_engine::deployments::Address;
+use keelway_engine::deployments::configs::{Outcome, Wanted};
+use keelway_engine::deployments::views::View;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::AppliedDocument;
+use keelway_wire::http::deployments::{FieldError, RollbackRequest};
+use keelway_wire::manifest::{self, DeploymentConfigManifest, Document};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Query {
+    by: Option<String>,
+}
+
+/// `PUT /v1/deploymentConfigs/{id}`: the whole config, or a `rollback` stanza.
+pub async fn put<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(query): Params<Query>,
+    Extension(request): Extension<RequestId>,
+    headers: HeaderMap,
+    Text(text): Text,
+) -> Answer<Response> {
+    let (of, view) = find(&api, &id).await?;
+    let body: Option<Value> = serde_json::from_str(&text).ok();
+    if let Some(stanza) = body.as_ref().and_then(|body| body.get("rollback")) {
+        only_rollback(body.as_ref(), &of)?;
+        let stanza: RollbackRequest = crate::input::read(stanza.clone())?;
+        return rollbacks::roll_back(&api, (of, view), stanza.into(), request).await;
+    }
+    let manifest = one_config(&text)?;
+    let named = (manifest.namespace.as_str(), manifest.name.as_str());
+    if named != (of.namespace.as_str(), of.name.as_str()) {
+        let message = format!("{}:{} is not the config of the path, {}:{}", named.0, named.1, of.namespace, of.name);
+        return Err(Refused::invalid(vec![error("metadata.name", "Invalid", message)]));
+    }
+    let over = expected(&headers, resource_version(&text).as_deref())?;
+    let by = note("by", query.by.as_ref(), super::NAME)?.unwrap_or_default();
+    let definition = definition_of(&manifest)?;
+    let request = asked_version(&view, definition, manifest.latest_version, &by).map_err(|error| Refused::invalid(vec![error]))?;
+    let wanted = Wanted { definition, source: &manifest.source, by: &by, request, over };
+    let outcome = api.deployments().apply(&of, &wanted).await?;
+    written(&api, &of, outcome, StatusCode::OK).await
+}
+
+/// `POST /v1/deploymentConfigs`: a config that does not exist yet.
+pub async fn create<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(query): Params<Query>,
+    Text(text): Text,
+) -> Answer<Response> {
+    let manifest = one_config(&text)?;
+    let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
+    let by = note("by", query.by.as_ref(), super::NAME)?.unwrap_or_default();
+    let wanted = Wanted { definition: definition_of(&manifest)?, source: &manifest.source, by: &by, request: None, over: Some(0) };
+    let outcome = api.deployments().apply(&of, &wanted).await?;
+    written(&api, &of, outcome, StatusCode::CREATED).await
+}
+
+async fn written<P: Ports>(api: &Api<P>, of: &Address, outcome: Outcome, status: StatusCode) -> Answer<Response> {
+    match outcome {
+        Outcome::Conflict(0) => Err(unknown(api, &super::id(of)).await?),
+        Outcome::Conflict(version) => Err(conflict(of, version)),
+        Outcome::TooLarge => Err(too_large(of)),
+        Outcome::Changed(_) | Outcome::Unchanged(_) => {
+            let (of, view) = find(api, &super::id(of)).await?;
+            let mut response = shape::object(&of, &view, &view.applied.definition, None);
+            *response.status_mut() = status;
+            Ok(response.into_response())
+        }
+    }
+}
+
+fn conflict(of: &Address, version: i64) -> Refused {
+    let detail = format!(
+        "deployment config {of} has been changed: its resourceVersion is {version} now; read it again, and make your change to that"
+    );
+    Refused::new(StatusCode::CONFLICT, "conflict", detail)
+}
+
+fn too_large(of: &Address) -> Refused {
+    Refused::too_large(format!("the manifest of deployment config {of} does not fit into one item of the table: shorten it"))
+}
+
+/// A body that rolls back says nothing else about the config.
+fn only_rollback(body: Option<&Value>, of: &Address) -> Answer<()> {
+    let text = |field: &str| body.and_then(|body| body.get(field)).and_then(Value::as_str);
+    let mut errors: Vec<FieldError> = ["spec", "template", "triggers", "latestVersion"]
+        .into_iter()
+        .filter(|field| body.is_some_and(|body| body.get(field).is_some()))
+        .map(|field| error(field, "Invalid", "stands beside `rollback`, which changes the config itself: send one or the other"))
+        .collect();
+    let named = text("id").is_none_or(|id| super::address(id).as_ref() == Some(of) || id == of.name);
+    if !named {
+        errors.push(error("id", "Invalid", format!("is not the config of the path, {}", super::id(of))));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Refused::invalid(errors)) }
+}
+
+/// The one config that a body holds.
+fn one_config(text: &str) -> Answer<Box<DeploymentConfigManifest>> {
+    let mut parsed = manifest::parse(text, "-");
+    match parsed.documents.pop() {
+        Some(Document::DeploymentConfig(config)) if !parsed.refused() && parsed.documents.is_empty() => Ok(config),
+        _ => {
+            let detail = "nothing was stored: send one DeploymentConfig, and mend what the findings name";
+            let mut refused = Refused::new(StatusCode::UNPROCESSABLE_ENTITY, "manifest refused", detail);
+            let wrong = parsed.findings.iter().filter(|finding| finding.severity == manifest::Severity::Error);
+            refused.problem.errors = wrong.map(|finding| error(&*finding.path, "Invalid", &*finding.message)).collect();
+            refused.problem.findings = parsed.findings;
+            Err(refused)
+        }
+    }
+}
+
+fn definition_of(manifest: &DeploymentConfigManifest) -> Answer<&Definition> {
+    let only_here = "is a request, and no part of a config: send it to PUT /v1/deploymentConfigs/{id}, or use `keelway rollback`";
+    manifest
+        .definition
+        .as_ref()
+        .filter(|_| manifest.rollback.is_none())
+        .ok_or_else(|| Refused::invalid(vec![error("rollback", "Invalid", only_here)]))
+}
+
+/// `metadata.resourceVersion`, or `resourceVersion` in the proposal's form.
+fn resource_version(text: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(text).ok()?;
+    let version = body.pointer("/metadata/resourceVersion").or(body.get("resourceVersion"))?;
+    Some(version.as_str().map_or_else(|| version.to_string(), str::to_owned)).filter(|version| !version.is_empty())
+}
+
+/// The version of the definition that a request replaces: `If-Match` or `metadata.resourceVersion`.
+fn expected(headers: &HeaderMap, body: Option<&str>) -> Answer<Option<i64>> {
+    let mut given = headers.get_all(header::IF_MATCH).iter();
+    let header = given.next().map(|value| value.to_str().unwrap_or_default().trim().trim_matches('"').to_owned());
+    let number = |field: &str, text: &str| {
+        let wrong = || {
+            Refused::field(
+                field,
+                format!("{text:?} is no version of a config: send the ETag, or the resourceVersion, that it was read with"),
+            )
+        };
+        text.parse::<i64>().ok().filter(|version| *version > 0).ok_or_else(wrong)
+    };
+    let header = header.filter(|text| text != "*").map(|text| number("If-Match", &text)).transpose()?;
+    let body = body.map(|text| number("metadata.resourceVersion", text)).transpose()?;
+    match (header, body, given.next()) {
+        (_, _, Some(_)) => Err(Refused::field("If-Match", "is there more than once: send it once")),
+        (Some(header), Some(body), None) if header != body => {
+            Err(Refused::field("If-Match", format!("{header} is not metadata.resourceVersion, {body}: send one of them")))
+        }
+        (header, body, None) => Ok(header.or(body)),
+    }
+}
+
+/// The version that is asked for by writing it: the latest is none, one more is the next.
+fn asked_version(view: &View, definition: &Definition, version: Option<u64>, by: &str) -> Result<Option<Request>, FieldError> {
+    let latest = view.state.latest;
+    let Some(version) = version.filter(|version| *version != latest) else { return Ok(None) };
+    let field = "status.latestVersion";
+    if version < latest {
+        return Err(error(field, "Invalid", format!("latestVersion cannot be decremented: it is {latest}")));
+    }
+    if version > latest + 1 {
+        let message = format!("latestVersion is {latest}: send {latest}, or {} for a new version", latest + 1);
+        return Err(error(field, "Invalid", message));
+    }
+    if view.state.paused.is_some() || definition.paused {
+        return Err(error(PAUSED, "Conflict", "cannot deploy a paused deployment config: resume it first"));
+    }
+    let applied = Applied { definition: definition.clone(), by: by.to_owned(), ..view.applied.clone() };
+    let causes = generate(&view.state, &applied, &view.heads).causes;
+    let causes = if causes.is_empty() { vec![Why::Manual { by: by.to_owned() }] } else { causes };
+    Ok(Some(Request { version, causes }))
+}
+
+/// What would be refused of a config that is applied, before anything is written.
+pub fn check(manifest: &DeploymentConfigManifest) -> Answer<()> {
+    definition_of(manifest).map(drop)
+}
+
+/// Applies a config. Whoever applied it before does not matter: the manifest says all of it.
+pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, by: &str) -> Answer<AppliedDocument> {
+    let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
+    let definition = definition_of(manifest)?;
+    let wanted = Wanted { definition, source: &manifest.source, by, request: None, over: None };
+    let changed = match api.deployments().apply(&of, &wanted).await? {
+        Outcome::Changed(_) => true,
+        Outcome::Unchanged(_) => false,
+        Outcome::TooLarge => return Err(too_large(&of)),
+        Outcome::Conflict(version) => return Err(conflict(&of, version)),
+    };
+    Ok(AppliedDocument { kind: "DeploymentConfig".into(), name: of.name, project: of.namespace, revision: None, changed })
+}
+
+/// The name of whoever applies a manifest.
+pub fn by(text: Option<&String>) -> Answer<String> {
+    Ok(note("by", given(text).map(str::to_owned).as_ref(), super::NAME)?.unwrap_or_default())
+}

@@ -1,0 +1,406 @@
+//! What is asked of deployment configs and said by deployers, and the answers.
+
+use super::{TargetState, VersionState};
+use keelway_domain::diff::FieldChange;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// One thing wrong with a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FieldError {
+    /// The field: of the request, or of what it is about.
+    pub field: String,
+    /// A word for machines: `Required`, `Invalid`, `NotFound`, `Conflict`.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// The body of `POST /v1/deploymentConfigs/{id}/instantiate`: OpenShift's `DeploymentRequest`, and more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct InstantiateRequest {
+    /// `DeploymentRequest`, if given.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Not looked at.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub api_version: String,
+    /// The config's name, if given.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Images are resolved first; else they stay as they are.
+    pub latest: bool,
+    /// Also if nothing has changed, and with the images of triggers that are not automatic.
+    pub force: bool,
+    /// `ImageChange`: images stay as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude_triggers: Vec<String>,
+    /// The image of the first container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// A deployment on its way is cancelled first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub supersede: bool,
+    /// A paused config is resumed first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
+    /// Suspended triggers fire again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resume_triggers: bool,
+    /// Who asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The body of `POST /v1/deploymentConfigs/{id}/pause`, `/resume`, `/cancel`, `/retry`, `/proceed`, `/triggers/suspend` and
+/// `/triggers/resume`. It may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SteerRequest {
+    /// Who asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The answer to what is asked of a config: 200 when the state shows it, 202 when it does not yet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SteerAnswer {
+    /// Its project.
+    pub namespace: String,
+    /// The config.
+    pub name: String,
+    /// Whether the state shows it: `false` only with 202.
+    pub done: bool,
+    /// There was nothing to do, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nothing: Option<String>,
+    /// The version that it led to; else the latest one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<VersionState>,
+    /// The path that will show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
+}
+
+/// The body of `POST /v1/deploymentConfigs/{id}/rollback`, and the `rollback` stanza of `PUT /v1/deploymentConfigs/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RollbackRequest {
+    /// `<config>-<version>`, or the number. Absent: the newest complete version below the latest.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub release: Value,
+    /// Labels, triggers and strategy go back. Default: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<bool>,
+    /// Template, replicas and selector go back. Default: `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<bool>,
+    /// The proposal leaves its meaning open; not looked at.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub strategy: Value,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// Nothing is written; the answer says what would be.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Also to a version that failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_failed: bool,
+    /// Who asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// OpenShift's request: also a body of `POST /v1/deploymentConfigs/{id}/rollback`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DeploymentConfigRollback {
+    /// `DeploymentConfigRollback`
+    pub kind: String,
+    /// Not looked at.
+    pub api_version: String,
+    /// The config's name, if given.
+    pub name: String,
+    /// Added to the annotations upstream; refused here unless empty.
+    pub updated_annotations: BTreeMap<String, String>,
+    /// What goes back.
+    pub spec: DeploymentConfigRollbackSpec,
+    /// Nothing is written.
+    pub dry_run: bool,
+}
+
+/// The `spec` of a [`DeploymentConfigRollback`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DeploymentConfigRollbackSpec {
+    /// The version, by the name of its deployment; counts if `revision` is 0.
+    pub from: Reference,
+    /// The version. 0: the one in `from`, else the newest complete version below the latest.
+    pub revision: i64,
+    /// The template goes back.
+    pub include_template: bool,
+    /// The triggers go back.
+    pub include_triggers: bool,
+    /// The strategy goes back.
+    pub include_strategy: bool,
+    /// Replicas and selector go back.
+    pub include_replication_meta: bool,
+}
+
+/// A Kubernetes object by its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Reference {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+}
+
+/// The body of `POST /v1/rollbacks`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RollbacksRequest {
+    /// One per config. `notes`, `dryRun` and `by` are said once for all.
+    pub rollbacks: Vec<OneRollback>,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// Nothing is written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Who asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// One of several rollbacks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OneRollback {
+    /// The config: `<name>` in `default`, or `<namespace>:<name>`.
+    pub id: String,
+    /// As in [`RollbackRequest`].
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub release: Value,
+    /// As in [`RollbackRequest`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<bool>,
+    /// As in [`RollbackRequest`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<bool>,
+    /// As in [`RollbackRequest`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_failed: bool,
+}
+
+/// What a rollback did to a config, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RollbackAnswer {
+    /// Its project.
+    pub namespace: String,
+    /// The config.
+    pub name: String,
+    /// Whether the state shows it.
+    pub done: bool,
+    /// Nothing was written, because that was asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// The version that it goes back to.
+    pub resolved_release: u64,
+    /// Why that one, if none was named.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The new version; absent in a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<VersionState>,
+    /// The `DeploymentConfig` that is then in force; only in a dry run.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub candidate: Value,
+    /// What changes, compared with what is in force.
+    pub changes: Vec<FieldChange>,
+    /// What could not be checked, and what people should look at.
+    pub warnings: Vec<String>,
+    /// Of several rollbacks: why this one was refused after all. Others may be done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    /// The path that will show it, if the state does not yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
+}
+
+/// The answer to `POST /v1/rollbacks`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RollbacksAnswer {
+    /// What the new versions have in common.
+    pub group_id: String,
+    /// In the order of the request.
+    pub results: Vec<RollbackAnswer>,
+}
+
+/// The body of `POST /v1/deployments/{id}-{n}/claim`. It may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClaimRequest {
+    /// Who claims it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Identifies the claim: the same one again gets the work again, with a new token. Also as the header `Idempotency-Key`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub claim: String,
+    /// How long the work stays claimed without a heartbeat, `5s` to `1h`. Default: `60s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+}
+
+/// The answer to a claim: what the deployer needs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClaimAnswer {
+    /// The token of this attempt: the bearer of heartbeats and of the end. It is told only here.
+    pub token: String,
+    /// What is to be deployed, with its snapshot.
+    pub deployment: VersionState,
+    /// The newest complete version, with its snapshot; absent: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<VersionState>,
+    /// `run`, `pause` or `cancel`.
+    pub desired: String,
+    /// Until then the deployer must be heard of again.
+    pub lease_until: String,
+}
+
+/// The body of `POST /v1/deployments/{id}-{n}/heartbeat`. It may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HeartbeatRequest {
+    /// Whether the deployer is at work, and not only about to be.
+    pub running: bool,
+    /// As in a claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// A sentence for people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// How far it is, by target.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, TargetState>,
+    /// The end of the log; the last 2048 bytes are kept.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+    /// What the deployer wants to be told if it, or another one, goes on with this attempt.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub checkpoint: String,
+    /// Where the whole log is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub log: String,
+}
+
+/// The body of `POST /v1/deployments/{id}-{n}/finish`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FinishRequest {
+    /// 0: it succeeded. Absent: it never ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// A sentence for people: why it failed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// How far it is, by target.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, TargetState>,
+    /// The end of the log; the last 2048 bytes are kept.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+    /// What the deployer wants to be told if it, or another one, goes on with this attempt.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub checkpoint: String,
+    /// Where the whole log is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub log: String,
+}
+
+/// The answer to a heartbeat, and to an end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReportAnswer {
+    /// `run`: go on; `pause`: stop where you can go on later; `cancel`: stop, and end.
+    pub desired: String,
+    /// How often a person said that a canary that holds goes on.
+    pub proceeds: u32,
+    /// Until then the deployer must be heard of again.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub lease_until: String,
+    /// Until then it must have ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+}
+
+/// The body of `POST /v1/artifacts/{namespace}/{name}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ArtifactRequest {
+    /// The tag that was pushed.
+    pub tag: String,
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// The image without tag and digest: `registry.example.com/shop/cart`.
+    pub image: String,
+    /// When. Default: now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pushed_at: Option<String>,
+    /// What happened.
+    pub action: ArtifactAction,
+}
+
+/// What happened to an image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ArtifactAction {
+    /// It was pushed, or its tag was.
+    #[default]
+    Push,
+    /// It is gone.
+    Delete,
+}
+
+/// A page of artifact sources: `GET /v1/artifactSources`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ArtifactSourcePage {
+    /// By name.
+    pub artifact_sources: Vec<ArtifactSourceState>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many sources a page has at most.
+    pub page_size: u64,
+    /// How many sources this page has.
+    pub total_count: u64,
+}
+
+/// An artifact source.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ArtifactSourceState {
+    /// Its project.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who tells about it, and which tags follow which pattern; a secret by name only.
+    pub spec: Value,
+}
