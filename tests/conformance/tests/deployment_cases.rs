@@ -71,7 +71,8 @@ fn any_order_of_delivery_of_deployments_is_the_same() {
             continue;
         }
         for seed in 0..ORDERS {
-            failures.extend(tell_with(&case, Mode::Clean, Rider::Shuffled(seed)).1.err().map(|what| format!("order {seed}: {what}")));
+            failures
+                .extend(tell_with(&case, Mode::Clean, Rider::Shuffled(seed)).1.err().map(|what| format!("order {seed}: {what}")));
         }
     }
     println!("{} cases in {ORDERS} orders each", all().len());

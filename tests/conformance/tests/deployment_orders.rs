@@ -84,8 +84,11 @@ fn end(order: &[Event], concurrency: Concurrency, between: Span) -> Value {
 #[test]
 fn every_order_of_triggers_deploys_the_same() {
     use Event::{Edit, Push};
-    let sources: [&[Event]; 3] =
-        [&[Push("main", "a"), Push("main", "bb"), Push("main", "ccc")], &[Push("side", "x"), Push("side", "yy")], &[Edit("b"), Edit("c")]];
+    let sources: [&[Event]; 3] = [
+        &[Push("main", "a"), Push("main", "bb"), Push("main", "ccc")],
+        &[Push("side", "x"), Push("side", "yy")],
+        &[Edit("b"), Edit("c")],
+    ];
     let orders = merges(&sources);
     assert_eq!(orders.len(), 210);
     for concurrency in [Concurrency::Supersede, Concurrency::Queue] {
@@ -98,7 +101,8 @@ fn every_order_of_triggers_deploys_the_same() {
         }
     }
     // Even pushes of one tag in the wrong order: the registry's time decides.
-    let wrong = [Push("main", "ccc"), Edit("b"), Push("side", "yy"), Push("main", "a"), Edit("c"), Push("side", "x"), Push("main", "bb")];
+    let wrong =
+        [Push("main", "ccc"), Edit("b"), Push("side", "yy"), Push("main", "a"), Edit("c"), Push("side", "x"), Push("main", "bb")];
     let (concurrency, between) = (Concurrency::Supersede, Span::seconds(3));
     assert_eq!(end(&wrong, concurrency, between), end(&sources.concat(), concurrency, between));
 }

@@ -134,7 +134,12 @@ impl Watch {
                 if let Some(id) = claim.filter(|_| claimed(was.as_ref()) != claim) {
                     let other = crew.at_work(place, self.now).find(|(other, _)| *other != who(id));
                     if let Some((other, d)) = other {
-                        return Err(format!("deployer {} has claimed {} #{}, and {other} is at work: {d:?}", who(id), new.name, is.n));
+                        return Err(format!(
+                            "deployer {} has claimed {} #{}, and {other} is at work: {d:?}",
+                            who(id),
+                            new.name,
+                            is.n
+                        ));
                     }
                 }
                 let ended = is.status.is_final().then_some(is.status);

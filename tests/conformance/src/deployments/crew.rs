@@ -170,7 +170,10 @@ impl Crew {
         }
         let holder = last.claim.as_ref().map(|claim| claim.id);
         if (last.n, Some(last.attempt), holder) != (d.n, d.attempt, Some(claim_id(who))) {
-            let what = format!("{say:?} of deployer {who} ({d:?}) counts for version {}, attempt {}, which {holder:?} has", last.n, last.attempt);
+            let what = format!(
+                "{say:?} of deployer {who} ({d:?}) counts for version {}, attempt {}, which {holder:?} has",
+                last.n, last.attempt
+            );
             self.wrong.get_or_insert(what);
         }
         match say {
@@ -192,7 +195,8 @@ impl Crew {
 
     /// Who is at work on a config.
     pub fn at_work(&self, place: usize, now: Timestamp) -> impl Iterator<Item = (usize, &Deployer)> {
-        let works = move |d: &Deployer| d.place == place && d.attempt.is_some() && d.said.is_empty() && !d.dismissed && d.until > now;
+        let works =
+            move |d: &Deployer| d.place == place && d.attempt.is_some() && d.said.is_empty() && !d.dismissed && d.until > now;
         self.all.iter().enumerate().filter(move |(_, d)| works(d))
     }
 

@@ -13,15 +13,15 @@ pub use scenario::{Deploying, simulate};
 pub use world::{DeploymentsWorld, Rider};
 
 use keelway_domain::cause::Cause;
-use keelway_domain::deployments::{Call, Config};
 use keelway_domain::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
+use keelway_domain::deployments::{Call, Config};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Span;
+use keelway_engine::deployments::deployers::Told;
+use keelway_engine::deployments::{Address, Deployments, Job, Limits, Message, NAME, keys};
 use keelway_engine::item::Key;
 use keelway_engine::keys::MAIN;
 use keelway_engine::ports::PortError;
-use keelway_engine::deployments::deployers::Told;
-use keelway_engine::deployments::{Address, Deployments, Job, Limits, Message, NAME, keys};
 use keelway_engine::protocol::sweep::Tick;
 use keelway_engine::protocol::{Engine, Handled, Letter, Loaded, Subject};
 use keelway_world::Tested;

@@ -178,7 +178,9 @@ impl Planted {
                     last["x"]["u"] = 0.into();
                 }
             }),
-            Plant::OlderPushAccepted if item.key.pk.starts_with("DH#") && item.key.sk.starts_with("H#") && at_hand != AtHand::Evaluation => {
+            Plant::OlderPushAccepted
+                if item.key.pk.starts_with("DH#") && item.key.sk.starts_with("H#") && at_hand != AtHand::Evaluation =>
+            {
                 let mut head = parsed(item.text("j"));
                 head["t"] = 0.into();
                 item.with("j", head.to_string())
@@ -207,7 +209,9 @@ impl Planted {
         match &mut write {
             Write::Update { key, set, condition, .. } if is_config(key) && self.says(set) => *condition = Condition::Always,
             Write::Put(item, condition)
-                if self.plant == Some(Plant::DefinitionOverwritten) && item.key.pk.starts_with("DD#") && *self.at_hand() != AtHand::Own =>
+                if self.plant == Some(Plant::DefinitionOverwritten)
+                    && item.key.pk.starts_with("DD#")
+                    && *self.at_hand() != AtHand::Own =>
             {
                 *condition = Condition::Always;
             }

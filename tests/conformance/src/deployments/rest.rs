@@ -94,7 +94,8 @@ impl Deploying {
             };
             sim.stats.add("versions", x.latest);
             self.check_history(sim, place, &x).map_err(|what| format!("{name}: {what}\n{x:?}"))?;
-            self.check_state(sim, place, &x, applied.map(|(applied, _)| applied)).map_err(|what| format!("{name}: {what}\n{x:?}"))?;
+            self.check_state(sim, place, &x, applied.map(|(applied, _)| applied))
+                .map_err(|what| format!("{name}: {what}\n{x:?}"))?;
         }
         self.check_tasks(sim)
     }
@@ -132,11 +133,17 @@ impl Deploying {
             return Err(format!("#{} has no snapshot", last.n));
         };
         let containers = &deployed["spec"]["containers"];
-        let image = |name: &str| containers.as_array().into_iter().flatten().find(|c| c["name"] == name).map(|c| c["image"].clone());
+        let image =
+            |name: &str| containers.as_array().into_iter().flatten().find(|c| c["name"] == name).map(|c| c["image"].clone());
         for change in automatic {
             for container in &change.containers {
                 if image(container) != head(&change).map(Into::into) {
-                    return Err(format!("{container} runs {:?}, and the newest of {} is {:?}", image(container), change.from, head(&change)));
+                    return Err(format!(
+                        "{container} runs {:?}, and the newest of {} is {:?}",
+                        image(container),
+                        change.from,
+                        head(&change)
+                    ));
                 }
             }
         }
@@ -154,8 +161,10 @@ impl Deploying {
         let core = sim.world.core();
         let partition = keys::partition(to);
         let items: Vec<_> = core.table.partition(&partition).collect();
-        let past: Vec<Past> = items.iter().filter(|item| item.key.sk.starts_with(keys::PAST)).filter_map(|item| read(item)).collect();
-        let ended: BTreeMap<(u64, u32), &Past> = past.iter().map(|past| ((past.deployment.n, past.deployment.attempt), past)).collect();
+        let past: Vec<Past> =
+            items.iter().filter(|item| item.key.sk.starts_with(keys::PAST)).filter_map(|item| read(item)).collect();
+        let ended: BTreeMap<(u64, u32), &Past> =
+            past.iter().map(|past| ((past.deployment.n, past.deployment.attempt), past)).collect();
         let running = x.in_flight().map(|d| (d.n, d.attempt));
         for (at, status) in seen.attempts.iter().filter(|(at, _)| at.0 >= x.oldest && Some(**at) != running) {
             let Some(past) = ended.get(at) else { return Err(format!("attempt {at:?} has no record")) };

@@ -264,7 +264,9 @@ impl Scenario for Deploying {
             Action::Apply(place, edit) => self.apply(sim, place, edit),
             Action::Delete(place) => {
                 let to = self.configs[place].0.clone();
-                sim.work(self, action, move |engine: Arc<Both>| Box::pin(async move { engine.configs.delete(&to).await.map(|_| None) }));
+                sim.work(self, action, move |engine: Arc<Both>| {
+                    Box::pin(async move { engine.configs.delete(&to).await.map(|_| None) })
+                });
             }
             Action::Ask(place, command, id) => {
                 // A client that got no answer asks again.

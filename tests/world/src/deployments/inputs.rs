@@ -43,7 +43,8 @@ fn apply(all: &mut Map<String, Value>, change: &Map<String, Value>) -> Result<()
     let mut change = change.clone();
     let (env, images) = (change.remove("env"), change.remove("images"));
     merge(all, &change);
-    let containers = all.get_mut("template").and_then(|template| template.pointer_mut("/spec/containers")).and_then(Value::as_array_mut);
+    let containers =
+        all.get_mut("template").and_then(|template| template.pointer_mut("/spec/containers")).and_then(Value::as_array_mut);
     let containers = containers.ok_or("the template has no containers")?;
     if let (Some(env), Some(first)) = (env, containers.first_mut()) {
         first["env"] = env;
@@ -147,7 +148,8 @@ pub(super) fn task(telling: &Telling<'_, Deploys>, step: &Step<Deploys>, now: Ti
 
 /// How many inputs of its own a step has.
 pub(super) fn count(own: &Own) -> usize {
-    let flags = [own.delete, own.cancel, own.retry, own.pause, own.resume, own.suspend, own.unsuspend, own.proceed, own.never, own.replay];
+    let flags =
+        [own.delete, own.cancel, own.retry, own.pause, own.resume, own.suspend, own.unsuspend, own.proceed, own.never, own.replay];
     let others = [
         own.apply.is_some(),
         own.push.is_some(),

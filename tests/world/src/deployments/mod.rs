@@ -90,7 +90,9 @@ impl Dialect for Deploys {
         let ty = event["type"].as_str().unwrap_or_default();
         let about = ["deployment.", "deploymentconfig.", "trigger.", "triggers.", "rollback."];
         let of_config = about.iter().any(|kind| ty.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(kind)));
-        if of_config && (event["data"]["project"] != namespace(telling) || event["data"]["config"].as_str().is_none_or(str::is_empty)) {
+        if of_config
+            && (event["data"]["project"] != namespace(telling) || event["data"]["config"].as_str().is_none_or(str::is_empty))
+        {
             return wrong("its project or its config is another one");
         }
         Ok(())
