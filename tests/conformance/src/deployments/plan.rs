@@ -132,6 +132,7 @@ fn command(rng: &mut Rng) -> Command {
             release: rng.chance(50.0).then(|| rng.bits() % 5),
             config: rng.chance(60.0),
             application: rng.chance(80.0),
+            parts: None,
             allow_failed: rng.chance(40.0),
             group: String::new(),
             task: None,
