@@ -41,7 +41,7 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
         let (mut promotions, mut commands) = (vec![], vec![]);
         for line in lines {
             match line {
-                Line::Promotion(past) => promotions.push(past),
+                Line::Promotion(past) => promotions.push(*past),
                 Line::Command(past) => commands.push(past),
             }
         }
@@ -54,13 +54,14 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
 
 /// A line of the history.
 enum Line {
-    Promotion(PastPromotion),
+    Promotion(Box<PastPromotion>),
     Command(PastCommand),
 }
 
 /// Both together, newest first, at most `limit`. At the same time, what a command has ended comes before the command.
 fn merged(promotions: Vec<PastPromotion>, commands: Vec<PastCommand>, limit: usize) -> Vec<Line> {
-    let mut lines: Vec<Line> = promotions.into_iter().map(Line::Promotion).chain(commands.into_iter().map(Line::Command)).collect();
+    let mut lines: Vec<Line> =
+        promotions.into_iter().map(|past| Line::Promotion(Box::new(past))).chain(commands.into_iter().map(Line::Command)).collect();
     let at = |line: &Line| match line {
         Line::Promotion(past) => Timestamp::parse(&past.at),
         Line::Command(past) => Timestamp::parse(&past.at),
@@ -140,7 +141,7 @@ fn wide(all: &[Line]) -> Table {
     ]);
     for line in all {
         let PastPromotion { environment, at, promotion } = match line {
-            Line::Promotion(past) => past,
+            Line::Promotion(past) => &**past,
             Line::Command(past) => {
                 let mut cells = vec![String::new(); 12];
                 cells[..4].clone_from_slice(&[

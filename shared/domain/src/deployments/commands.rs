@@ -83,8 +83,8 @@ pub fn missing(namespace: &str, name: &str, command: &Command, now: Timestamp) -
 
 fn task_of(command: &Command) -> Option<&Task> {
     match command {
-        Command::Latest(latest) => latest.task.as_ref(),
-        Command::Rollback(back) => back.task.as_ref(),
+        Command::Latest(latest) => latest.task.as_deref(),
+        Command::Rollback(back) => back.task.as_deref(),
         _ => None,
     }
 }
@@ -155,7 +155,7 @@ impl Step<'_> {
         self.make_way(definition.concurrency, latest.supersede, latest.task.is_some())?;
         let causes = if latest.if_changed { changed } else { vec![Why::Manual { by: note.by.clone() }] };
         let mut deployment = self.cut(definition, resolved, causes);
-        deployment.task = latest.task.clone();
+        deployment.task = latest.task.as_deref().cloned();
         self.enqueue(deployment);
         Ok(())
     }

@@ -199,7 +199,7 @@ pub struct Latest {
     pub image: String,
     /// The task of a sequence that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<Task>,
+    pub task: Option<Box<Task>>,
 }
 
 /// How a config goes back.
@@ -224,7 +224,7 @@ pub struct Back {
     pub group: String,
     /// The task of a sequence that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<Task>,
+    pub task: Option<Box<Task>>,
 }
 
 /// What goes back in a rollback.

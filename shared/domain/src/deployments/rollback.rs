@@ -102,7 +102,7 @@ impl Step<'_> {
         let resolved = resolve(&self.next, &definition, self.facts.heads, Images::Same);
         let mut deployment = self.cut(&definition, resolved, vec![why]);
         deployment.rollback = Some(Rollback { release, automatic: automatic.is_some(), group: back.group.clone() });
-        deployment.task = back.task.clone();
+        deployment.task = back.task.as_deref().cloned();
         // What it takes back is no news: only a change that comes later is told as suppressed.
         let back = resolve(&self.next, &definition, self.facts.heads, Images::Unattended).content.template;
         if let Some(suspended) = &mut self.next.suspended {

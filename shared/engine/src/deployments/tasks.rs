@@ -26,7 +26,7 @@ impl<P: Ports> Deployments<P> {
         let place = ["project", "stage", "service"].map(|name| event.text(name).unwrap_or_default().to_owned());
         let (namespace, config) = config.split_once(':').unwrap_or((&place[0], config));
         let to = Address { namespace: namespace.to_owned(), name: config.to_owned() };
-        let task = Task { name: name.clone(), context: event.context.to_string(), triggered: event.id.clone(), place };
+        let task = Box::new(Task { name: name.clone(), context: event.context.to_string(), triggered: event.id.clone(), place });
         let command = match name.as_str() {
             "deployment" => {
                 let values = member("configurationChange", "values");

@@ -201,7 +201,7 @@ impl<P: Ports> Deployments<P> {
         let items = table::read(&self.ports, &wanted).await?;
         let mut all = vec![];
         for item in wanted.iter().filter_map(|key| items.get(key)) {
-            let of = item.text("gs2").and_then(|sort| ended_parts(sort)).map(|(of, ..)| of);
+            let of = item.text("gs2").and_then(ended_parts).map(|(of, ..)| of);
             all.extend(of.zip(member::<Option<Past>>(item, "j")?));
         }
         Ok(all)

@@ -2,8 +2,10 @@
 //!
 //! A config itself is shown as the `DeploymentConfig` that its manifest would be, with `metadata.resourceVersion` and `status`.
 
+mod deployers;
 mod requests;
 
+pub use deployers::*;
 pub use requests::*;
 
 use super::promotions::Actor;
