@@ -12,9 +12,9 @@ pub fn decide(x: &Config, input: Input<'_>, facts: &Facts<'_>) -> Decision {
         // Replaced, or early: in either case what is owed is armed when the message settles.
         Input::Wake(at) if x.wake != Some(at) || facts.now < at => Decision::Settle,
         Input::Wake(_) => Step::new(x, facts).advance(),
-        Input::Alarm(name, on) => {
+        Input::Alarm(name, on, at) => {
             let mut step = Step::new(x, facts);
-            step.alarm(name, on);
+            step.alarm(name, on, at);
             step.advance()
         }
         Input::Command(command, note) => commands::obey(x, command, note, facts),
@@ -31,7 +31,7 @@ pub fn target(x: &Config, input: Input<'_>, applied: Option<&Applied>) -> Option
             applied?.definition.auto_rollback.as_ref()?;
             let last = x.last.as_ref()?;
             let may_fail = last.claim.is_some() && !last.status.is_final();
-            let undoes = may_fail || !last.undo.is_empty() || matches!(input, Input::Alarm(_, true));
+            let undoes = may_fail || !last.undo.is_empty() || matches!(input, Input::Alarm(_, true, _));
             undoes.then(complete)?
         }
     }

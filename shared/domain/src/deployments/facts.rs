@@ -266,8 +266,8 @@ pub enum Input<'a> {
     Evaluate,
     /// The wake-up armed for this time.
     Wake(Timestamp),
-    /// An alarm went on (`true`) or off.
-    Alarm(&'a str, bool),
+    /// An alarm went on (`true`) or off, at that time.
+    Alarm(&'a str, bool, Timestamp),
     /// A person or a tool asks.
     Command(&'a Command, &'a Note),
 }

@@ -7,6 +7,7 @@ use super::facts::{Applied, Back, OFFER_AGAIN, Order, Past, STOP};
 use super::state::Version;
 use crate::event::Object;
 use crate::promotions::Note;
+use crate::time::Timestamp;
 
 impl Step<'_> {
     /// Looks at the deployment that runs: has it ended, or must it?
@@ -186,6 +187,7 @@ impl Step<'_> {
             };
             let note = Note { at: self.facts.now, message: reason.clone(), ..Note::default() };
             self.forget_undo();
+            self.forget_wakes();
             return self.go_back(applied, &back, &note, Some((of, reason)));
         }
         self.forget_undo();
@@ -198,19 +200,19 @@ impl Step<'_> {
     }
 
     /// An alarm went on or off.
-    pub fn alarm(&mut self, name: &str, on: bool) {
+    pub fn alarm(&mut self, name: &str, on: bool, at: Timestamp) {
         let Some(auto) = self.facts.applied.and_then(|applied| applied.definition.auto_rollback.clone()) else { return };
         if !auto.alarms.iter().any(|known| known == name) {
             return;
         }
-        let was = self.next.alarms.iter().position(|known| known == name);
-        match (was, on) {
-            (Some(place), false) => drop(self.next.alarms.remove(place)),
-            (None, true) => {
-                self.next.alarms.push(name.to_owned());
-                self.went_on(name, &auto);
-            }
-            _ => {}
+        let known = self.next.alarms.get(name).copied();
+        if known.is_some_and(|(_, since)| since >= at) {
+            return;
+        }
+        self.next.alarms.retain(|name, _| auto.alarms.contains(name));
+        self.next.alarms.insert(name.to_owned(), (on, at));
+        if on && !known.is_some_and(|(was, _)| was) {
+            self.went_on(name, &auto);
         }
     }
 

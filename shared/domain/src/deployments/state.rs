@@ -44,8 +44,8 @@ pub struct Config {
     pub pins: BTreeMap<String, Pin>,
     /// A change that is about to become a version.
     pub settling: Option<Settling>,
-    /// The alarms that are on, among those of the definition.
-    pub alarms: Vec<String>,
+    /// What was last told of the definition's alarms: since when each is on, or off. What is older changes nothing.
+    pub alarms: BTreeMap<String, (bool, Timestamp)>,
     /// The ids of the last commands that were obeyed, oldest first. A copy of one of them does nothing.
     pub obeyed: Vec<u64>,
     /// What the last evaluation found, for people; empty: nothing is left to do.
@@ -79,7 +79,7 @@ impl Config {
             suspended: None,
             pins: BTreeMap::new(),
             settling: None,
-            alarms: vec![],
+            alarms: BTreeMap::new(),
             obeyed: vec![],
             condition: Condition::default(),
             deleted: false,

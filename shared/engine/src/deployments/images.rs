@@ -229,7 +229,7 @@ impl<P: Ports> Deployments<P> {
         };
         let on = state == "ALARM";
         let query = Query::table(keys::alarm_partition(alarm), PAGE);
-        self.for_each(query, |to| Message::Alarm { to, alarm: alarm.to_owned(), on }).await?;
+        self.for_each(query, |to| Message::Alarm { to, alarm: alarm.to_owned(), on, at: event.time }).await?;
         Ok(Handled::Recorded)
     }
 

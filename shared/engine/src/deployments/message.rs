@@ -41,6 +41,8 @@ pub enum Message {
         alarm: String,
         /// On, or off.
         on: bool,
+        /// Since when.
+        at: Timestamp,
     },
     /// A person or a tool asks for something.
     Command {

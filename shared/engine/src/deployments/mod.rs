@@ -130,7 +130,7 @@ impl<P: Ports> Engine for Deployments<P> {
         let (to, input) = match message {
             Message::Evaluate { to, .. } => (to, Input::Evaluate),
             Message::Wake { to, at } => (to, Input::Wake(*at)),
-            Message::Alarm { to, alarm, on } => (to, Input::Alarm(alarm, *on)),
+            Message::Alarm { to, alarm, on, at } => (to, Input::Alarm(alarm, *on, *at)),
             Message::Command { to, command, note } => (to, Input::Command(command, note)),
         };
         self.turn(to, input, cause).await

@@ -277,7 +277,8 @@ impl Scenario for Deploying {
                 self.ask(sim, place, command, id);
             }
             Action::Alarm(place, on) => {
-                let message = Message::Alarm { to: self.configs[place].0.clone(), alarm: "errors".into(), on };
+                let at = sim.world.now();
+                let message = Message::Alarm { to: self.configs[place].0.clone(), alarm: "errors".into(), on, at };
                 sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
             }
             Action::Task(place, name, id) => self.task(sim, place, name, id),

@@ -58,7 +58,7 @@ pub fn view(x: &Config, history: &[Past], last: Option<&Snapshot>) -> Value {
         ("deleted", x.deleted.into()),
         ("condition", x.condition.reason.as_str().into()),
         ("says", x.condition.message.as_str().into()),
-        ("alarms", x.alarms.clone().into()),
+        ("alarms", x.alarms.iter().filter(|(_, (on, _))| *on).map(|(name, _)| name.as_str()).collect::<Vec<_>>().into()),
         ("deployed", last.and_then(|last| serde_json::to_value(&last.definition).ok()).into()),
         ("history", history.iter().map(line).collect::<Vec<_>>().into()),
     ];

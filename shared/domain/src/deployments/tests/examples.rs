@@ -123,7 +123,7 @@ fn a_failed_version_is_rolled_back_once() {
     stand.command(Command::ResumeTriggers).unwrap();
     stand.deploy(0);
     assert_eq!((stand.x.latest, stand.image()), (4, "shop@sha256:2"));
-    stand.give(Input::Alarm("errors", true));
+    stand.give(Input::Alarm("errors", true, stand.now));
     stand.settle();
     assert_eq!((stand.x.latest, stand.image()), (5, "shop@sha256:1"), "it was baking");
 }

@@ -57,7 +57,7 @@ fn step(stand: &mut Stand, dice: u64) {
         }
         22 => stand.pass(Span::seconds(i64::try_from(arg % 700).unwrap_or(0))),
         _ => {
-            stand.give(Input::Alarm("errors", arg.is_multiple_of(2)));
+            stand.give(Input::Alarm("errors", arg.is_multiple_of(2), stand.now));
         }
     }
 }
