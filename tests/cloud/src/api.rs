@@ -107,6 +107,18 @@ impl Api {
         self.request(Method::POST, path, Some(&self.token), Some(("application/json", body.to_string()))).await
     }
 
+    /// `POST` of JSON with a bearer token instead of the API's.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn post_as(&self, path: &str, bearer: &str, body: &Value) -> Result<Reply, Problem> {
+        let request = self.client.post(format!("{}{path}", self.url)).bearer_auth(bearer).json(body);
+        let answer = request.send().await.map_err(|error| Problem::of(path, format!("{error:?}")))?;
+        let status = answer.status().as_u16();
+        let text = answer.text().await.map_err(|error| Problem::of(path, error))?;
+        Ok(Reply { status, content_type: String::new(), body: serde_json::from_str(&text).unwrap_or(Value::String(text)) })
+    }
+
     /// Applies manifests; `project` for shipyards.
     ///
     /// # Errors

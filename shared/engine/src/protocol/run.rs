@@ -83,7 +83,7 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
     let key = handler.key();
     let mut wanted = handler.reads();
     wanted.push(key.clone());
-    let mut told = None;
+    let (redelivered, mut tried, mut told) = (cause.again, None, None);
     for lost in 0..COMMIT_TRIES {
         if lost > 0 {
             engine.ports().pause(pause(cause, lost)).await;
@@ -95,8 +95,9 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
         match handler.decide(engine, found.as_ref(), &items).await? {
             Verdict::Commit(change) => {
                 // Time may have passed since an earlier delivery committed and stopped there. This one decides something new; what that
-                // one owes comes first, because nobody else publishes it.
-                if let Some(loaded) = found.as_ref().filter(|_| cause.again)
+                // one owes comes first, because nobody else publishes it. The same holds for a write of its own whose answer got lost.
+                let may_have = |loaded: &&Loaded<E::State>| redelivered || tried.is_some() && loaded.x.record() == tried;
+                if let Some(loaded) = found.as_ref().filter(may_have)
                     && let Some((id, record)) = made(engine, &loaded.x, cause, told).await?
                 {
                     perform(engine, &loaded.x, Some((id, &record)), &owed(&record)).await?;
@@ -105,6 +106,7 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
                 if commit(engine, found.as_ref(), &change).await? {
                     return Ok(Handled::Committed);
                 }
+                tried = change.record.as_ref().and_then(|_| change.next.record());
             }
             Verdict::Settle => {
                 if let Some(loaded) = &found {

@@ -62,6 +62,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     let mut tests = vec![
         Test::new("examples::shop, as its page says", shop),
         Test::new("examples::hello, as its page says", hello),
+        Test::new("examples::deployments, waiting for their images", deployments),
         Test::new("examples::none is left out", none_left_out).needs(&[]),
     ];
     tests.extend(KEPTN.iter().map(|shown| Test::new(format!("examples::keptn/{}", shown.name), |bed: &Bed| keptn(bed, shown))));
@@ -77,6 +78,16 @@ fn list(path: &str) -> Result<Vec<Vec<String>>, Problem> {
     let text = std::fs::read_to_string(repository().join(path)).map_err(|error| Problem::of(path, error))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(|line| line.split_whitespace().map(str::to_owned).collect()).collect())
+}
+
+fn deployments(bed: &Bed) -> Outcome {
+    Shell(bed).fine(&["apply", "-f", "examples/deployments"])?;
+    for name in ["carts", "frontend"] {
+        let state = || bed.stack.wait(bed.stack.api().get(&format!("/v1/deploymentConfigs/shop:{name}/status")))?.fine("status");
+        let found = || Ok(Some(state()?).filter(|state| state["reason"] == "Unresolved"));
+        until(name, found, || state().map_or_else(|error| error.0, |state| state.to_string()))?;
+    }
+    Ok(())
 }
 
 fn hello(bed: &Bed) -> Outcome {
@@ -239,7 +250,7 @@ fn names(folder: &str) -> Result<BTreeSet<String>, Problem> {
 
 fn none_left_out(_: &Bed) -> Outcome {
     let folders = names("examples")?;
-    let known = BTreeSet::from(["hello", "keptn", "promotions", "shop"].map(str::to_owned));
+    let known = BTreeSet::from(["deployments", "hello", "keptn", "promotions", "shop"].map(str::to_owned));
     ensure(folders == known, || format!("examples holds {folders:?}, and the tests know {known:?}"))?;
     let files = names("examples/keptn")?;
     let known: BTreeSet<String> = KEPTN.iter().map(|shown| format!("{}.yaml", shown.name)).collect();

@@ -7,6 +7,7 @@ mod approvals;
 mod bed;
 mod cases;
 mod cli;
+mod deployments;
 mod examples;
 mod failures;
 mod lanes;
@@ -31,6 +32,7 @@ fn tests() -> Vec<Test<Bed>> {
     let groups = [
         stacks::tests,
         promotions::tests,
+        deployments::tests,
         approvals::tests,
         failures::tests,
         examples::tests,
