@@ -9,7 +9,6 @@ use crate::ports::{Clock, PortError, Queue, Store, Transacted, Write, Written};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::{RecordId, hash64};
-use keelway_domain::record::Record;
 use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
@@ -83,7 +82,6 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
     let key = handler.key();
     let mut wanted = handler.reads();
     wanted.push(key.clone());
-    let (redelivered, mut tried, mut told) = (cause.again, None, None);
     for lost in 0..COMMIT_TRIES {
         if lost > 0 {
             engine.ports().pause(pause(cause, lost)).await;
@@ -94,29 +92,19 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
         let found = items.get(&key).map(Loaded::read).transpose()?;
         match handler.decide(engine, found.as_ref(), &items).await? {
             Verdict::Commit(change) => {
-                // Time may have passed since an earlier delivery committed and stopped there. This one decides something new; what that
-                // one owes comes first, because nobody else publishes it. The same holds for a write of its own whose answer got lost.
-                let may_have = |loaded: &&Loaded<E::State>| redelivered || tried.is_some() && loaded.x.record() == tried;
-                if let Some(loaded) = found.as_ref().filter(may_have)
-                    && let Some((id, record)) = made(engine, &loaded.x, cause, told).await?
-                {
-                    perform(engine, &loaded.x, Some((id, &record)), &owed(&record)).await?;
-                    told = Some(id);
-                }
                 if commit(engine, found.as_ref(), &change).await? {
                     return Ok(Handled::Committed);
                 }
-                tried = change.record.as_ref().and_then(|_| change.next.record());
             }
             Verdict::Settle => {
                 if let Some(loaded) = &found {
-                    settle_but(engine, &loaded.x, cause, told).await?;
+                    settle(engine, &loaded.x, cause).await?;
                 }
                 return Ok(Handled::Settled);
             }
             Verdict::Late => {
                 if let Some(loaded) = found.as_ref().filter(|_| cause.again) {
-                    settle_but(engine, &loaded.x, cause, told).await?;
+                    settle(engine, &loaded.x, cause).await?;
                 }
                 return Ok(Handled::Stale);
             }
@@ -166,11 +154,6 @@ pub async fn commit<E: Engine>(engine: &E, found: Option<&Loaded<E::State>>, cha
 /// # Errors
 /// Of the ports.
 pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result<(), PortError> {
-    settle_but(engine, x, cause, None).await
-}
-
-/// The same, but for a record that this delivery has published already.
-async fn settle_but<E: Engine>(engine: &E, x: &E::State, cause: Cause, told: Option<RecordId>) -> Result<(), PortError> {
     let made = record::made_by(engine.ports(), x, cause).await?;
     // Only the message that ended a subject performs what the end owes. Many other messages, such as wake-ups, may still arrive
     // later.
@@ -178,22 +161,12 @@ async fn settle_but<E: Engine>(engine: &E, x: &E::State, cause: Cause, told: Opt
         return Ok(());
     }
     let mut effects: Vec<Effect<_>> = unarmed(x, cause).map(Effect::Wake).into_iter().collect();
-    let made = made.filter(|(id, _)| Some(*id) != told);
-    effects.extend(made.iter().flat_map(|(_, record)| owed(record)));
+    if let Some((_, record)) = &made {
+        effects.push(Effect::Publish);
+        effects.extend((0..record.sends.len()).map(Effect::Send));
+    }
     effects.extend(x.owed(cause).into_iter().map(Effect::Duty));
     perform(engine, x, made.as_ref().map(|(id, record)| (*id, record)), &effects).await
-}
-
-/// The committed record that this message made, if this delivery has not published it.
-async fn made<E: Engine>(engine: &E, x: &E::State, cause: Cause, told: Option<RecordId>) -> Result<Made<E>, PortError> {
-    Ok(record::made_by(engine.ports(), x, cause).await?.filter(|(id, _)| Some(*id) != told))
-}
-
-type Made<E> = Option<(RecordId, RecordOf<<E as Engine>::State>)>;
-
-/// What a record owes: its events and its messages.
-fn owed<S, D>(record: &Record<S>) -> Vec<Effect<D>> {
-    std::iter::once(Effect::Publish).chain((0..record.sends.len()).map(Effect::Send)).collect()
 }
 
 /// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up does
