@@ -159,7 +159,13 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
     async fn follow(&self, of: &Address, environment: &str, cause: Cause) -> Result<Handled, PortError> {
         let x = self.state(of).await?;
         let promotion = x.as_ref().and_then(|x| x.environments.get(environment)?.promotion.as_ref());
-        let Some(promotion) = promotion.filter(|promotion| runs_sequence(promotion)) else { return Ok(Handled::Stale) };
+        let Some(promotion) = promotion.filter(|promotion| runs_sequence(promotion)) else {
+            // An earlier delivery may have committed the end, and then stopped before it did what that owes.
+            if let Some(x) = x.as_ref().filter(|_| cause.again) {
+                settle(&self.pipelines, x, cause).await?;
+            }
+            return Ok(Handled::Stale);
+        };
         let attempt = Attempt::of(environment, promotion);
         let Some(task) = task(of, &attempt, promotion) else { return Ok(Handled::Stale) };
         match self.outside.follow(&task).await? {
