@@ -3,12 +3,14 @@
 //! in-memory world of the tests.
 
 pub mod deployments;
+mod entries;
 pub mod item;
 mod json;
 pub mod keys;
 pub mod ports;
 pub mod promotions;
 pub mod protocol;
+pub mod registry;
 pub mod remembered;
 pub mod secrets;
 pub mod sequences;

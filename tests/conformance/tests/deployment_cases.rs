@@ -5,6 +5,7 @@
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::deployments::{Both, DeploymentsWorld, Rider};
 use keelway_world::case::{Only, run};
+use keelway_world::core::Method;
 use keelway_world::deployments::{Case, cases};
 use keelway_world::story::{Mode, Story};
 
@@ -49,6 +50,16 @@ fn every_message_of_deployments_twice_is_once() {
 #[test]
 fn a_deployment_config_evaluated_after_each_step_is_the_same() {
     Contracts::new(stories(), |case: &Case, mode| tell_with(case, mode, Rider::Evaluated)).hold();
+}
+
+/// Requests of deployers and of the API among them.
+#[test]
+fn a_fault_after_any_request_of_deployments_changes_nothing() {
+    let points = Contracts::new(stories(), tell).hold_with_a_fault_after_each_request();
+    if std::env::var("KEELWAY_CASE").is_err() {
+        let none: Vec<_> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
+        assert_eq!(none, Vec::<Method>::new(), "no case fails after these");
+    }
 }
 
 /// Of each step's messages, and pushes that are no longer new among them.

@@ -44,6 +44,14 @@ pub struct Repository {
 }
 
 impl ArtifactSource {
+    /// The repository that feeds it, if it is one of ECR.
+    pub fn repository(&self) -> Option<&Repository> {
+        match &self.from {
+            Origin::Ecr(repository) => Some(repository),
+            Origin::Webhook { .. } => None,
+        }
+    }
+
     /// The tags that a push of `tag` moves: itself, and those whose pattern it matches.
     pub fn moved_by(&self, tag: &str) -> Vec<String> {
         let followed =

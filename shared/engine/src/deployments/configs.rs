@@ -2,6 +2,7 @@
 
 use super::message::{Address, Message};
 use super::{Deployments, keys};
+use crate::entries;
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
@@ -57,7 +58,7 @@ pub fn read(item: &Item) -> Result<Option<(Applied, Option<String>)>, PortError>
 }
 
 /// The item of a definition.
-pub(super) fn item(to: &Address, applied: &Applied, source: Option<&str>, now: Timestamp) -> Item {
+fn item(to: &Address, applied: &Applied, source: Option<&str>, now: Timestamp) -> Item {
     Item::new(keys::definition(to))
         .with("j", json(applied))
         .with_some("src", source)
@@ -92,6 +93,7 @@ impl<P: Ports> Deployments<P> {
                 by: wanted.by.to_owned(),
                 request: wanted.request.clone(),
             };
+            let gone = leaving(to, found.as_ref(), Some(wanted.definition))?;
             let item = item(to, &applied, Some(wanted.source), self.ports.now());
             // A snapshot holds the definition once more, with its images.
             if item.size() > MAX_ITEM_BYTES - 16 * 1024 {
@@ -101,21 +103,17 @@ impl<P: Ports> Deployments<P> {
             let listed = Item::new(Key::new(keys::NAMESPACES, to.namespace.as_str()));
             drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
             // The entries come first: a config that is woken for nothing does nothing, but one that is not woken hangs.
-            let entries = entries(to, wanted.definition);
-            table::record(&self.ports, entries.iter().map(|key| entry(key, to)).collect(), vec![]).await?;
+            table::record(&self.ports, entered_at(to, wanted.definition), vec![]).await?;
             let state = Config::new(&to.namespace, &to.name, self.ports.now());
             drop(self.ports.write(&create(&state, self.ports.now() + self.limits.retention)).await?);
             if !unchanged {
                 let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
+                if self.ports.write(&Write::Put(entries::note(item, &gone), condition)).await? != Written::Done {
                     continue;
                 }
             }
-            if let Some((old, _)) = &old {
-                let gone = self::entries(to, &old.definition).difference(&entries).cloned().collect();
-                table::record(&self.ports, vec![], gone).await?;
-            }
             let now = if unchanged { version } else { version + 1 };
+            entries::delete(&self.ports, key, now, gone).await?;
             self.wake(to, format!("definition {now}")).await?;
             return Ok(if unchanged { Outcome::Unchanged(now) } else { Outcome::Changed(now) });
         }
@@ -130,15 +128,18 @@ impl<P: Ports> Deployments<P> {
         let key = keys::definition(to);
         for _ in 0..crate::protocol::COMMIT_TRIES {
             let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
+            let gone = leaving(to, Some(&found), None)?;
             let Some((old, _)) = read(&found)? else {
+                entries::delete(&self.ports, key, found.version(), gone).await?;
                 self.wake(to, format!("definition {}", found.version())).await?;
                 return Ok(false);
             };
             // A tombstone keeps the version rising: whoever applied the definition last, and was slow, does not bring it back.
             let expires = self.ports.now() + self.limits.retention;
             let tombstone = Item::new(key.clone()).with("v", old.version + 1).with("f", FORMAT).with("ttl", expires.0 / 1000);
+            let tombstone = entries::note(tombstone, &gone);
             if self.ports.write(&Write::Put(tombstone, Condition::Version(old.version))).await? == Written::Done {
-                table::record(&self.ports, vec![], entries(to, &old.definition).into_iter().collect()).await?;
+                entries::delete(&self.ports, key, old.version + 1, gone).await?;
                 self.wake(to, format!("definition {}", old.version + 1)).await?;
                 return Ok(true);
             }
@@ -213,9 +214,25 @@ fn entries(to: &Address, definition: &Definition) -> BTreeSet<Key> {
     tags.chain(alarms).collect()
 }
 
-/// An entry that leads to a config.
-fn entry(key: &Key, to: &Address) -> Item {
-    Item::new(key.clone()).with("ns", to.namespace.as_str()).with("na", to.name.as_str())
+/// The entries that lead to a config.
+pub(super) fn entered_at(to: &Address, definition: &Definition) -> Vec<Item> {
+    let entry = |key: Key| Item::new(key).with("ns", to.namespace.as_str()).with("na", to.name.as_str());
+    entries(to, definition).into_iter().map(entry).collect()
+}
+
+/// The entries that are to be deleted when `new` takes the place of what an item says.
+fn leaving(to: &Address, found: Option<&Item>, new: Option<&Definition>) -> Result<Vec<Key>, PortError> {
+    let Some(found) = found else { return Ok(vec![]) };
+    let named = read(found)?.map(|(old, _)| entries(to, &old.definition)).unwrap_or_default();
+    let keeps = new.map(|new| entries(to, new)).unwrap_or_default();
+    entries::leaving(found, named, &keeps)
+}
+
+/// What a rollback makes of the definition that an item says. The next one who applies or deletes it deletes the entries it leaves.
+pub(super) fn rewritten(to: &Address, found: &Item, applied: &Applied, now: Timestamp) -> Result<Item, PortError> {
+    let gone = leaving(to, Some(found), Some(&applied.definition))?;
+    // The text that was applied is no longer what is in force.
+    Ok(entries::note(item(to, applied, None, now), &gone))
 }
 
 /// The config that an entry leads to.

@@ -2,7 +2,7 @@
 //! configs that watch its tag, and no others.
 
 use super::message::Message;
-use super::{Address, Deployments, configs, keys};
+use super::{Address, Deployments, ask, configs, keys};
 use crate::item::{Item, Key};
 use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
@@ -10,7 +10,8 @@ use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
-use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Origin, Repository};
+use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Repository};
+use keelway_domain::deployments::template::digest;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 
@@ -45,8 +46,14 @@ pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<He
     Ok(heads)
 }
 
-fn read(item: &Item) -> Result<Option<Head>, PortError> {
+pub(super) fn read(item: &Item) -> Result<Option<Head>, PortError> {
     member::<Option<Head>>(item, "j")
+}
+
+/// An image of a repository, as a template names it. `here`: account and region of the installation.
+pub(super) fn name(of: &Repository, here: (&str, &str), digest: &str) -> String {
+    let (account, region) = (of.account.as_deref().unwrap_or(here.0), of.region.as_deref().unwrap_or(here.1));
+    format!("{account}.dkr.ecr.{region}.amazonaws.com/{}@{digest}", of.name)
 }
 
 impl<P: Ports> Deployments<P> {
@@ -58,13 +65,11 @@ impl<P: Ports> Deployments<P> {
         let (namespace, name) = of;
         let old = self.source(namespace, name).await?;
         let here = (self.limits.account.as_str(), self.limits.region.as_str());
-        let fed = |source: &ArtifactSource| match &source.from {
-            Origin::Ecr(repository) => Some(Key::new(keys::repository_partition(repository, here), format!("{namespace}/{name}"))),
-            Origin::Webhook { .. } => None,
-        };
+        let fed = |source: &ArtifactSource| source.repository().map(|from| keys::fed(from, here, (namespace, name)));
         let item = Item::new(keys::source(namespace, name)).with("j", json(source)).with("src", text);
         let mut items = vec![item];
         items.extend(fed(source).map(|key| Item::new(key).with("ns", namespace).with("na", name)));
+        items.extend(source.repository().map(|_| ask::askable(namespace, name)));
         let gone = old.as_ref().and_then(|(old, _)| fed(old)).filter(|key| fed(source).as_ref() != Some(key));
         table::record(&self.ports, items, gone.into_iter().collect()).await?;
         let query = Query::table(keys::source_partition(namespace, name), PAGE).prefix(keys::HEADS);
@@ -83,12 +88,11 @@ impl<P: Ports> Deployments<P> {
     /// # Errors
     /// Of the ports.
     pub async fn delete_source(&self, namespace: &str, name: &str) -> Result<bool, PortError> {
+        let of = (namespace, name);
         let Some((old, _)) = self.source(namespace, name).await? else { return Ok(false) };
         let here = (self.limits.account.as_str(), self.limits.region.as_str());
-        let mut gone = vec![keys::source(namespace, name)];
-        if let Origin::Ecr(repository) = &old.from {
-            gone.push(Key::new(keys::repository_partition(repository, here), format!("{namespace}/{name}")));
-        }
+        let mut gone = vec![keys::source(namespace, name), keys::askable(namespace, name)];
+        gone.extend(old.repository().map(|from| keys::fed(from, here, of)));
         table::record(&self.ports, vec![], gone).await?;
         Ok(true)
     }
@@ -131,12 +135,7 @@ impl<P: Ports> Deployments<P> {
     pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
         let Some((source, _)) = self.source(namespace, name).await? else { return Ok(false) };
         let head = Head { image: push.image.clone(), at: push.at };
-        // It is there again.
-        let digest = keelway_domain::deployments::template::digest(&push.image);
-        let gone = keys::deleted(namespace, name, digest);
-        if self.ports.get(&gone).await?.is_some_and(|item| item.number("at").unwrap_or_default() < push.at.0) {
-            self.ports.write(&Write::Delete(gone, Condition::Always)).await?;
-        }
+        self.there_again((namespace, name), &head).await?;
         for tag in source.moved_by(&push.tag) {
             self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag }, &head).await?;
         }
@@ -152,8 +151,17 @@ impl<P: Ports> Deployments<P> {
         self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
     }
 
+    /// Forgets that an image was deleted, if that was before it was pushed.
+    pub(super) async fn there_again(&self, (namespace, name): (&str, &str), head: &Head) -> Result<(), PortError> {
+        let gone = keys::deleted(namespace, name, digest(&head.image));
+        if self.ports.get(&gone).await?.is_some_and(|item| item.number("at").unwrap_or_default() < head.at.0) {
+            self.ports.write(&Write::Delete(gone, Condition::Always)).await?;
+        }
+        Ok(())
+    }
+
     /// Has a tag point to an image, if that is newer, and wakes who watches it.
-    async fn point(&self, tag: &ImageTag, head: &Head) -> Result<(), PortError> {
+    pub(super) async fn point(&self, tag: &ImageTag, head: &Head) -> Result<(), PortError> {
         let key = keys::head(tag);
         for _ in 0..COMMIT_TRIES {
             let found = self.ports.get(&key).await?;
@@ -208,9 +216,15 @@ impl<P: Ports> Deployments<P> {
         let here = (self.limits.account.as_str(), self.limits.region.as_str());
         let (fed, _) = table::all(&self.ports, Query::table(keys::repository_partition(&from, here), PAGE), TAGS).await?;
         for of in fed.iter().filter_map(configs::entered) {
+            // Whoever had it follow another repository may have stopped before deleting this entry.
+            let source = self.source(&of.namespace, &of.name).await?.map(|(source, _)| source);
+            let partition = keys::repository_partition(&from, here);
+            if source.and_then(|source| Some(keys::repository_partition(source.repository()?, here))) != Some(partition) {
+                continue;
+            }
             match (action, text("image-tag")) {
                 ("PUSH", Some(tag)) => {
-                    let image = format!("{account}.dkr.ecr.{region}.amazonaws.com/{repository}@{digest}");
+                    let image = name(&from, here, digest);
                     self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time }).await?;
                 }
                 ("DELETE", _) => self.deleted(&of.namespace, &of.name, digest, event.time).await?,

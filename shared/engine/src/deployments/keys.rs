@@ -113,6 +113,12 @@ pub fn watchers(tag: &str) -> String {
     format!("P#{}#", sort_of(tag))
 }
 
+/// What [`watchers`] of the tag is, in the sort key of such an entry.
+pub fn watched(sort: &str) -> Option<&str> {
+    let tag = sort.strip_prefix("P#")?.find('#')?;
+    sort.get(..=tag + "P#".len())
+}
+
 /// Says that a config watches a tag.
 pub fn watches(tag: &ImageTag, to: &Address) -> Key {
     let sort = format!("{}{}#{}", watchers(&tag.tag), to.namespace, to.name);
@@ -135,6 +141,19 @@ pub fn repository_partition(repository: &Repository, here: (&str, &str)) -> Stri
     let region = repository.region.as_deref().unwrap_or(here.1);
     let parts = [account, region, &repository.name].map(str::as_bytes);
     format!("DR#{}", hash(hash64(&[b"ecr", parts[0], parts[1], parts[2]])))
+}
+
+/// Says that a repository feeds a source.
+pub fn fed(repository: &Repository, here: (&str, &str), of: (&str, &str)) -> Key {
+    Key::new(repository_partition(repository, here), format!("{}/{}", of.0, of.1))
+}
+
+/// The partition that lists the sources whose registry can be asked.
+pub const ASKABLE: &str = "DE";
+
+/// Says that a source's registry can be asked.
+pub fn askable(namespace: &str, name: &str) -> Key {
+    Key::new(ASKABLE, format!("{namespace}/{name}"))
 }
 
 /// The partition of the configs that name an alarm.

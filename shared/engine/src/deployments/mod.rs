@@ -5,6 +5,7 @@
 //! `images` are what the API and the bus write: they have no effects of their own, and wake the configs concerned. `deployers` serves
 //! those who carry deployments out: what they say is one conditional write of the config, and an evaluation follows.
 
+mod ask;
 pub mod codec;
 pub mod configs;
 pub mod deployers;
@@ -21,7 +22,7 @@ pub use message::{Address, Job, Message, address};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run, settle};
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
@@ -175,7 +176,8 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
             (Some(x), Some(_)) => x.clone(),
             (Some(x), None) if !x.over() => x.clone(),
             (None, Some(_)) => Config::new(&self.to.namespace, &self.to.name, now),
-            (_, None) => return Ok(Verdict::Done(Handled::Stale)),
+            // It was deleted, and is over: whoever ended it may have stopped before it told that.
+            (_, None) => return Ok(Verdict::Late),
         };
         let target = match target(&x, self.input, applied.as_ref()) {
             Some(n) => engine.version(self.to, n).await?,
@@ -183,15 +185,14 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
         };
         let facts = Facts { now, cause: self.cause, applied: applied.as_ref(), heads: &heads, target: target.as_ref() };
         match decide(&x, self.input, &facts) {
-            Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, old, *transition, written)))),
+            Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, old, *transition, written)?))),
             Decision::Settle => Ok(Verdict::Settle),
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason) | Refused::Nothing(reason)) => {
                 // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
                 if let Some(x) = old
                     && record::made_by(&engine.ports, x, self.cause).await?.is_some()
                 {
-                    settle(engine, x, self.cause).await?;
-                    return Ok(Verdict::Done(Handled::Settled));
+                    return Ok(Verdict::Settle);
                 }
                 let text = format!("{} {:?}", self.to, self.input);
                 invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
@@ -204,7 +205,13 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
 impl<P: Ports> Deployments<P> {
     /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with the
     /// commit, or not at all.
-    fn change(&self, turn: &Turn<'_>, old: Option<&Config>, transition: Transition, written: Option<&Item>) -> Change<Config> {
+    fn change(
+        &self,
+        turn: &Turn<'_>,
+        old: Option<&Config>,
+        transition: Transition,
+        written: Option<&Item>,
+    ) -> Result<Change<Config>, PortError> {
         let mut change = Change::new(old, transition.next, transition.record);
         change.items = transition.snapshots.iter().map(|snapshot| codec::snapshot(turn.to, snapshot)).collect();
         let expires = self.ports.now() + self.limits.retention;
@@ -218,11 +225,11 @@ impl<P: Ports> Deployments<P> {
                 _ => String::new(),
             };
             let applied = Applied { definition, version: item.version() + 1, by, request: None };
-            // A rollback shows what it made of the manifest; the text that was applied is no longer what is in force.
-            change
-                .with
-                .push(Write::Put(configs::item(turn.to, &applied, None, self.ports.now()), Condition::Version(item.version())));
+            // What it watches now may be what it did not watch before.
+            change.items.extend(configs::entered_at(turn.to, &applied.definition));
+            let item = configs::rewritten(turn.to, item, &applied, self.ports.now())?;
+            change.with.push(Write::Put(item, Condition::Version(applied.version - 1)));
         }
-        change
+        Ok(change)
     }
 }

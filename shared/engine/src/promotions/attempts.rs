@@ -157,21 +157,21 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
 
     /// Looks at the sequence that carries out the promotion into an environment.
     async fn follow(&self, of: &Address, environment: &str, cause: Cause) -> Result<Handled, PortError> {
-        let x = self.state(of).await?;
-        let promotion = x.as_ref().and_then(|x| x.environments.get(environment)?.promotion.as_ref());
-        let Some(promotion) = promotion.filter(|promotion| runs_sequence(promotion)) else {
-            // An earlier delivery may have committed the end, and then stopped before it did what that owes.
-            if let Some(x) = x.as_ref().filter(|_| cause.again) {
-                settle(&self.pipelines, x, cause).await?;
+        let Some(x) = self.state(of).await? else { return Ok(Handled::Stale) };
+        let promotion =
+            x.environments.get(environment).and_then(|state| state.promotion.as_ref()).filter(|promotion| runs_sequence(promotion));
+        if let Some(promotion) = promotion {
+            let attempt = Attempt::of(environment, promotion);
+            let Some(task) = task(of, &attempt, promotion) else { return Ok(Handled::Stale) };
+            if let Some(seen) = self.outside.follow(&task).await? {
+                return self.pipelines.turn(of, Input::Seen(&attempt, &seen), cause).await;
             }
-            return Ok(Handled::Stale);
-        };
-        let attempt = Attempt::of(environment, promotion);
-        let Some(task) = task(of, &attempt, promotion) else { return Ok(Handled::Stale) };
-        match self.outside.follow(&task).await? {
-            Some(seen) => self.pipelines.turn(of, Input::Seen(&attempt, &seen), cause).await,
-            None => Ok(Handled::Settled),
         }
+        // An earlier delivery may have committed the end, and then stopped before it did what that owes.
+        if cause.again {
+            settle(&self.pipelines, &x, cause).await?;
+        }
+        Ok(if promotion.is_some() { Handled::Settled } else { Handled::Stale })
     }
 
     /// One look at a repository: every pipeline with an open pull request there learns what became of it.

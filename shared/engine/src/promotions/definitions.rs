@@ -2,7 +2,8 @@
 
 use super::message::{Address, Message};
 use super::{Promotions, keys, observations, observer};
-use crate::item::{Attrs, Item, Key, MAX_ITEM_BYTES, Name};
+use crate::entries;
+use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
 use crate::table;
@@ -13,9 +14,6 @@ use std::collections::BTreeSet;
 
 /// The newest format of a definition that this code knows.
 const FORMAT: i64 = 1;
-
-/// The attribute of a definition, or of its tombstone, with the entries of targets that it has ceased to name, until they are deleted.
-const LEAVING: &str = "go";
 
 /// A page of the pipelines of all namespaces looks into so many of them.
 const NAMESPACES_AT_ONCE: u32 = 25;
@@ -70,23 +68,12 @@ fn entries(to: &Address, definition: &Definition) -> BTreeSet<Key> {
     definition.targets().flat_map(of).flatten().collect()
 }
 
-/// The entries that are to be deleted when `new` takes the place of what an item says: what it names itself, and what it had still to
-/// delete.
+/// The entries that are to be deleted when `new` takes the place of what an item says.
 fn leaving(to: &Address, found: Option<&Item>, new: Option<&Definition>) -> Result<Vec<Key>, PortError> {
     let Some(found) = found else { return Ok(vec![]) };
-    let mut gone = read(found)?.map(|old| entries(to, &old.definition)).unwrap_or_default();
-    let before: Vec<(String, String)> = crate::json::member(found, LEAVING)?;
-    gone.extend(before.into_iter().map(|(pk, sk)| Key::new(pk, sk)));
-    let kept = new.map(|new| entries(to, new)).unwrap_or_default();
-    Ok(gone.difference(&kept).cloned().collect())
-}
-
-/// Notes the entries that are to be deleted. Without room for them they are left out: then they stay if they cannot be deleted at once.
-fn with_leaving(item: Item, gone: &[Key]) -> Item {
-    let named: Vec<(&str, &str)> = gone.iter().map(|key| (key.pk.as_str(), key.sk.as_str())).collect();
-    let text = serde_json::to_string(&named).unwrap_or_default();
-    let noted = !gone.is_empty() && item.size() + text.len() <= MAX_ITEM_BYTES - 1024;
-    item.with_some(LEAVING, noted.then_some(text))
+    let named = read(found)?.map(|old| entries(to, &old.definition)).unwrap_or_default();
+    let keeps = new.map(|new| entries(to, new)).unwrap_or_default();
+    entries::leaving(found, named, &keeps)
 }
 
 /// Whether a definition fits into its item.
@@ -120,12 +107,12 @@ impl<P: Ports> Promotions<P> {
             let unchanged = old.as_ref().is_some_and(|old| old.definition == *definition && old.source == source);
             if !unchanged {
                 let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-                if self.ports.write(&Write::Put(with_leaving(item, &gone), condition)).await? != Written::Done {
+                if self.ports.write(&Write::Put(entries::note(item, &gone), condition)).await? != Written::Done {
                     continue;
                 }
             }
             let version = if unchanged { version } else { version + 1 };
-            self.depend_no_more(to, version, gone).await?;
+            entries::delete(&self.ports, key, version, gone).await?;
             self.wake(to, format!("definition {version}")).await?;
             return Ok(if unchanged { Outcome::Unchanged } else { Outcome::Changed });
         }
@@ -142,16 +129,16 @@ impl<P: Ports> Promotions<P> {
             let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
             let gone = leaving(to, Some(&found), None)?;
             let Some(old) = read(&found)? else {
-                self.depend_no_more(to, found.version(), gone).await?;
+                entries::delete(&self.ports, key, found.version(), gone).await?;
                 self.wake(to, format!("definition {}", found.version())).await?;
                 return Ok(false);
             };
             // A tombstone keeps the version rising: whoever applied the definition last, and was slow, does not bring it back.
             let expires = self.ports.now() + self.limits.retention;
             let tombstone = Item::new(key.clone()).with("v", old.version + 1).with("f", FORMAT).with("ttl", expires.0 / 1000);
-            let tombstone = with_leaving(tombstone, &gone);
+            let tombstone = entries::note(tombstone, &gone);
             if self.ports.write(&Write::Put(tombstone, Condition::Version(old.version))).await? == Written::Done {
-                self.depend_no_more(to, old.version + 1, gone).await?;
+                entries::delete(&self.ports, key, old.version + 1, gone).await?;
                 self.wake(to, format!("definition {}", old.version + 1)).await?;
                 return Ok(true);
             }
@@ -240,24 +227,6 @@ impl<P: Ports> Promotions<P> {
             // If it changed in between, the newer fact found the entry, and is kept.
             drop(self.ports.write(&observations::keep(item)).await?);
         }
-        Ok(())
-    }
-
-    /// Deletes entries, and what a definition of this version noted about them.
-    async fn depend_no_more(&self, to: &Address, version: i64, gone: Vec<Key>) -> Result<(), PortError> {
-        if gone.is_empty() {
-            return Ok(());
-        }
-        table::record(&self.ports, vec![], gone).await?;
-        let done = Write::Update {
-            key: keys::definition(to),
-            condition: Condition::Version(version),
-            set: Attrs::new(),
-            remove: vec![Name::Borrowed(LEAVING)],
-            raise: false,
-        };
-        // If it changed in between, the newer one has noted them as well.
-        drop(self.ports.write(&done).await?);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub use message::{Address, Job, Message, Observe};
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run, settle};
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
@@ -159,7 +159,8 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
             (Some(x), Some(_)) => x.clone(),
             (Some(x), None) if !x.over() => x.clone(),
             (None, Some(_)) => Pipeline::new(&self.to.namespace, &self.to.name, now),
-            (_, None) => return Ok(Verdict::Done(Handled::Stale)),
+            // It was deleted, and is over: whoever ended it may have stopped before it told that.
+            (_, None) => return Ok(Verdict::Late),
         };
         let facts = Facts {
             now,
@@ -185,8 +186,7 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
                 if let Some(x) = old
                     && record::made_by(&engine.ports, x, self.cause).await?.is_some()
                 {
-                    settle(engine, x, self.cause).await?;
-                    return Ok(Verdict::Done(Handled::Settled));
+                    return Ok(Verdict::Settle);
                 }
                 let text = format!("{} {:?}", self.to, self.input);
                 invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;

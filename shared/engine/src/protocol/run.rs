@@ -82,19 +82,35 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
     let key = handler.key();
     let mut wanted = handler.reads();
     wanted.push(key.clone());
+    let mut tried = None;
     for lost in 0..COMMIT_TRIES {
         if lost > 0 {
             engine.ports().pause(pause(cause, lost)).await;
         }
+        let redelivered = cause.again;
         // The write that was lost may have been its own: the answer got lost, and the client tried once more.
-        let cause = Cause { again: cause.again || lost > 0, ..cause };
+        let cause = Cause { again: redelivered || lost > 0, ..cause };
         let items = table::read(engine.ports(), &wanted).await?;
         let found = items.get(&key).map(Loaded::read).transpose()?;
         match handler.decide(engine, found.as_ref(), &items).await? {
             Verdict::Commit(change) => {
+                // Time has passed since an earlier delivery, or a write whose answer got lost, committed and stopped there. This one
+                // decides something new. What that one owes comes first, because nobody else does it.
+                let mut owed = None;
+                if let Some(Loaded { x, .. }) = found.as_ref().filter(|found| redelivered || may_be(found.x.record(), tried)) {
+                    owed = record::made_by(engine.ports(), x, cause).await?;
+                    if owed.is_some() {
+                        complete(engine, x, cause, owed.as_ref()).await?;
+                    }
+                }
                 if commit(engine, found.as_ref(), &change).await? {
                     return Ok(Handled::Committed);
                 }
+                // One delivery publishes a record once: the next delivery tries again.
+                if owed.is_some() {
+                    return Err(contended(&key));
+                }
+                tried = change.record.as_ref().and_then(|_| change.next.record());
             }
             Verdict::Settle => {
                 if let Some(loaded) = &found {
@@ -160,13 +176,28 @@ pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result
     if x.over() && made.is_none() {
         return Ok(());
     }
+    complete(engine, x, cause, made.as_ref()).await
+}
+
+/// Performs what this message owes, with the record it `made`.
+async fn complete<E: Engine>(
+    engine: &E,
+    x: &E::State,
+    cause: Cause,
+    made: Option<&(RecordId, RecordOf<E::State>)>,
+) -> Result<(), PortError> {
     let mut effects: Vec<Effect<_>> = unarmed(x, cause).map(Effect::Wake).into_iter().collect();
-    if let Some((_, record)) = &made {
+    if let Some((_, record)) = made {
         effects.push(Effect::Publish);
         effects.extend((0..record.sends.len()).map(Effect::Send));
     }
     effects.extend(x.owed(cause).into_iter().map(Effect::Duty));
-    perform(engine, x, made.as_ref().map(|(id, record)| (*id, record)), &effects).await
+    perform(engine, x, made.map(|(id, record)| (*id, record)), &effects).await
+}
+
+/// Whether the record `tried` may have been committed, with the state at the record `now`: there is one record for each number.
+fn may_be(now: Option<RecordId>, tried: Option<RecordId>) -> bool {
+    now.zip(tried).is_some_and(|(now, tried)| now == tried || now.number != tried.number)
 }
 
 /// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up does

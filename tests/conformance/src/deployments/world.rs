@@ -2,7 +2,7 @@
 
 use super::{Both, HERE, Plant, Starter};
 use keelway_domain::deployments::definition::Definition;
-use keelway_domain::deployments::registry::ArtifactSource;
+use keelway_domain::deployments::registry::{ArtifactSource, Repository};
 use keelway_domain::deployments::{Call, Command, Config, Past, Refused, Reply, Request, Snapshot};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
@@ -13,6 +13,7 @@ use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, NAME, keys};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::registry::{Registry, Tagged};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::case::{Answer, Entrance, Stand};
 use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE, view};
@@ -48,6 +49,16 @@ pub struct DeploymentsWorld {
     evaluations: u32,
     pushes: Vec<CloudEvent>,
     rng: Rng,
+}
+
+/// A registry with these tags.
+#[derive(Clone)]
+struct Answers(Vec<Tagged>);
+
+impl Registry for Answers {
+    async fn tags(&self, of: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
+        Ok((of.name == REPOSITORY).then(|| self.0.clone()))
+    }
 }
 
 fn to(namespace: &str, name: &str) -> Address {
@@ -262,6 +273,14 @@ impl DeploymentsStand for DeploymentsWorld {
         }
         let event = self.event("aws.ecr", "ECR Image Action", &data, what.at);
         self.pushed(event)
+    }
+    fn registry(&mut self, tags: &[Tagged]) -> Answer {
+        let answers = Answers(tags.to_vec());
+        let asked = self.request(move |both| {
+            let answers = answers.clone();
+            async move { both.configs.ask_registries(&answers, || true).await }
+        });
+        asked.map_or_else(|e| failed(&e), |_| Answer::status(200, ""))
     }
     fn ask(&mut self, namespace: &str, name: &str, command: &Command, note: &Note) -> Answer {
         let of = to(namespace, name);

@@ -36,6 +36,8 @@ pub struct Own {
     pub delete: Option<bool>,
     /// Images are pushed: digests by tag.
     pub push: Option<BTreeMap<String, String>>,
+    /// The registry is asked, and has these images by tag: `<digest> [<how long ago it was pushed>]`. It told nobody about them.
+    pub registry: Option<BTreeMap<String, String>>,
     /// An image is deleted at its source, by digest.
     pub gone: Option<String>,
     /// A new version is asked for.

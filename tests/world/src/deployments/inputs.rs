@@ -9,7 +9,9 @@ use keelway_domain::deployments::{Back, Call, Command, LEASE, Latest, Progress, 
 use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::registry::Tagged;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The config that all cases begin with: two containers, both of which run what the manifest says.
 fn first() -> Map<String, Value> {
@@ -84,6 +86,16 @@ pub(super) fn images(own: &Own, now: Timestamp) -> Result<Vec<Happened>, String>
     Ok(pushed.chain(gone).collect())
 }
 
+/// What the registry says when it is asked.
+pub(super) fn registry(all: &BTreeMap<String, String>, now: Timestamp) -> Result<Vec<Tagged>, String> {
+    let tagged = |(tag, what): (&String, &String)| {
+        let (digest, age) = what.split_once(' ').unwrap_or((what, "0s"));
+        let age = Span::parse(age).map_err(|e| e.to_string())?;
+        Ok(Tagged { tag: tag.clone(), digest: format!("sha256:{digest}"), at: now + Span(-age.0) })
+    };
+    all.iter().map(tagged).collect()
+}
+
 /// What a step asks of a config, if it does.
 pub(super) fn command(own: &Own) -> Result<Option<Command>, String> {
     Ok(match own {
@@ -153,6 +165,7 @@ pub(super) fn count(own: &Own) -> usize {
     let others = [
         own.apply.is_some(),
         own.push.is_some(),
+        own.registry.is_some(),
         own.gone.is_some(),
         own.latest.is_some(),
         own.rollback.is_some(),

@@ -169,6 +169,9 @@ impl<S: DeploymentsStand> Tells<S> for Deploys {
                 return Ok(answer);
             }
         }
+        if let Some(tags) = &own.registry {
+            return Ok(stand.registry(&inputs::registry(tags, stand.now())?));
+        }
         for (alarm, on) in own.alarm.iter().flatten() {
             stand.alarm(alarm, *on);
         }

@@ -6,6 +6,7 @@ use keelway_domain::deployments::registry::ArtifactSource;
 use keelway_domain::deployments::{Call, Command};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
+use keelway_engine::registry::Tagged;
 use serde_json::Value;
 
 /// Something that happened to an image.
@@ -29,6 +30,8 @@ pub trait DeploymentsStand: Stand {
     fn delete(&mut self, namespace: &str, name: &str) -> Answer;
     /// Tells what happened to an image of the repository: the registry on the bus, or somebody at the API about a source of this namespace.
     fn image(&mut self, namespace: &str, what: &Happened, at: Entrance) -> Answer;
+    /// Asks the registry, which has these tags.
+    fn registry(&mut self, tags: &[Tagged]) -> Answer;
     /// Asks something of a config. A refusal is answered as [`keelway_engine::protocol::Handled::Invalid`], with its reason.
     fn ask(&mut self, namespace: &str, name: &str, command: &Command, note: &Note) -> Answer;
     /// A deployer says something of a version: the answer, and what it is to do.

@@ -1,0 +1,115 @@
+//! Asks the registries themselves. Their events are best effort: a push whose event got lost is found here.
+
+use super::{Deployments, configs, images, keys};
+use crate::item::{Item, Key};
+use crate::ports::{Condition, PortError, Ports, Query, Write};
+use crate::protocol::record::SKEW;
+use crate::registry::{Registry, Tagged};
+use crate::table;
+use keelway_domain::deployments::definition::ImageTag;
+use keelway_domain::deployments::registry::{ArtifactSource, Head, Origin, Repository};
+use keelway_domain::time::{Span, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A source is asked about again after this: a little less than the sweep's usual period, so that each sweep asks.
+const EVERY: Span = Span::seconds(4 * 60);
+/// So many sources, and so many entries of one source, are looked at.
+const MOST: usize = 10_000;
+const PAGE: u32 = 200;
+
+/// What asking found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// Sources that were asked about.
+    pub sources: usize,
+    /// Tags that pointed to another image than was known.
+    pub moved: usize,
+}
+
+impl<P: Ports> Deployments<P> {
+    /// Asks about every source that nobody asked about for a while, those first that have waited longest, as long as there is `more` time.
+    /// A registry that does not answer does not keep the others from being asked.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn ask_registries(&self, registry: &impl Registry, more: impl Fn() -> bool) -> Result<Asked, PortError> {
+        let (entries, _) = table::all(&self.ports, Query::table(keys::ASKABLE, PAGE), MOST).await?;
+        let since = |item: &Item| Timestamp(item.number("at").unwrap_or_default());
+        let mut due: Vec<&Item> = entries.iter().filter(|item| since(item) + EVERY <= self.ports.now()).collect();
+        due.sort_by_key(|item| since(item));
+        let mut asked = Asked::default();
+        for entry in due {
+            if !more() {
+                break;
+            }
+            let Some(of) = configs::entered(entry) else { continue };
+            let now = self.ports.now();
+            let source = self.source(&of.namespace, &of.name).await?.map(|(source, _)| source);
+            let Some((source, repository)) = source.as_ref().and_then(|source| Some((source, source.repository()?))) else {
+                self.ports.write(&Write::Delete(entry.key.clone(), Condition::Always)).await?;
+                continue;
+            };
+            match registry.tags(repository).await {
+                Ok(Some(tags)) => asked.moved += self.catch_up((&of.namespace, &of.name), source, &tags, now).await?,
+                Ok(None) => tracing::warn!(source = %of, repository = repository.name, "there is no such repository"),
+                Err(error) => tracing::warn!(source = %of, repository = repository.name, %error, "the registry does not answer"),
+            }
+            asked.sources += 1;
+            let entry = askable(&of.namespace, &of.name).with("at", now.0);
+            self.ports.write(&Write::Put(entry, Condition::Always)).await?;
+        }
+        Ok(asked)
+    }
+
+    /// Has the watched tags point to what the registry said at that time.
+    async fn catch_up(
+        &self,
+        of: (&str, &str),
+        source: &ArtifactSource,
+        tags: &[Tagged],
+        at: Timestamp,
+    ) -> Result<usize, PortError> {
+        let (namespace, name) = of;
+        let Some(repository) = source.repository() else { return Ok(0) };
+        let (known, _) = table::all(&self.ports, Query::table(keys::source_partition(namespace, name), PAGE), MOST).await?;
+        let known: BTreeMap<Key, Item> = known.into_iter().map(|item| (item.key.clone(), item)).collect();
+        let watched: BTreeSet<&str> = known.keys().filter_map(|key| keys::watched(&key.sk)).collect();
+        let mut moved = 0;
+        for (tag, head) in self.wanted(source, repository, tags, at) {
+            if !watched.contains(keys::watchers(&tag).as_str()) {
+                continue;
+            }
+            let tag = ImageTag { namespace: namespace.into(), name: name.into(), tag };
+            let old = known.get(&keys::head(&tag)).map(images::read).transpose()?.flatten();
+            if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
+                self.there_again(of, &head).await?;
+                self.point(&tag, &head).await?;
+                moved += 1;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// What tags point to, by their names. A tag that was put on an older image counts from now on: only the registry knows when that was.
+    /// Clocks may differ, and a push that this answer does not have yet must count as the newer one.
+    fn wanted(&self, source: &ArtifactSource, of: &Repository, tags: &[Tagged], at: Timestamp) -> BTreeMap<String, Head> {
+        let mut wanted: BTreeMap<String, Head> = BTreeMap::new();
+        for pushed in tags {
+            let image = images::name(of, (&self.limits.account, &self.limits.region), &pushed.digest);
+            for tag in source.moved_by(&pushed.tag) {
+                let own = tag == pushed.tag && !source.tags.contains_key(&tag);
+                let since = if own { pushed.at.max(Timestamp(at.0 - SKEW.0)) } else { pushed.at };
+                let head = Head { image: image.clone(), at: since };
+                if wanted.get(&tag).is_none_or(|other| (other.at, &other.image) < (head.at, &head.image)) {
+                    wanted.insert(tag, head);
+                }
+            }
+        }
+        wanted
+    }
+}
+
+/// Says that a source is to be asked about.
+pub(super) fn askable(namespace: &str, name: &str) -> Item {
+    Item::new(keys::askable(namespace, name)).with("ns", namespace).with("na", name)
+}
