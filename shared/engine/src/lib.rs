@@ -3,6 +3,7 @@
 //! in-memory world of the tests.
 
 pub mod deployments;
+pub mod functions;
 pub mod item;
 mod json;
 pub mod keys;

@@ -1,0 +1,8 @@
+//! Deployments to Lambda aliases, with everything that the engine and the function do, on the in-memory world and a strict double of Lambda.
+
+mod crashes;
+mod hooks;
+mod lambda;
+mod people;
+mod stand;
+mod strategies;
