@@ -94,23 +94,21 @@ pub async fn shift(cloud: &impl Functions, work: &mut Work, weight: u8) -> Resul
     Ok(Done::Go)
 }
 
-/// Takes every alias back to where it was at the beginning, as far as that can be done.
-pub async fn back(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
-    let mut later = None;
+/// Takes every alias back to where it was at the beginning. One that cannot be taken back does not keep the others from it.
+pub async fn back(cloud: &impl Functions, work: &mut Work, status: Status) -> Result<Done, PortError> {
+    let (mut later, mut refused) = (None, None);
     for (target, function, alias) in targets(work) {
         let place = work.place(&target);
-        let told = match take_back(cloud, (&function, &alias), &place).await {
-            Ok(told) => told,
-            Err(error) if error.passes() => {
-                later = Some(Done::from(error));
-                continue;
+        match take_back(cloud, (&function, &alias), &place).await {
+            Ok(told) => work.tell_target(&target, status, told),
+            Err(error) if error.passes() => later = Some(Done::from(error)),
+            Err(error) => {
+                work.tell_target(&target, Status::Failed, format!("could not be taken back: {error}"));
+                refused = Some(Done::Fail(format!("alias {} could not be taken back: {error}", target.id)));
             }
-            // The others go back all the same.
-            Err(error) => format!("could not be taken back: {error}"),
-        };
-        work.tell_target(&target, Status::Failed, told);
+        }
     }
-    Ok(later.unwrap_or(Done::Go))
+    Ok(later.or(refused).unwrap_or(Done::Go))
 }
 
 async fn take_back(cloud: &impl Functions, (function, alias): (&Function, &str), place: &Place) -> Result<String, PortError> {

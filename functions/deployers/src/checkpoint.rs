@@ -28,6 +28,8 @@ pub enum Stage {
     Shift(usize),
     /// The hook after everything has changed.
     Post,
+    /// A test is over: the aliases go back to where they were.
+    Restore,
     /// Everything is done.
     End,
     /// The aliases go back to where they were.
@@ -37,7 +39,7 @@ pub enum Stage {
 impl Stage {
     /// Whether aliases may have been changed when this is done next.
     pub fn has_begun(self) -> bool {
-        matches!(self, Self::Shift(_) | Self::Post | Self::End)
+        matches!(self, Self::Shift(_) | Self::Post | Self::Restore | Self::End)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Carries out deployments to Lambda aliases, by the contract that every deployer has: it claims, says how far it is, and ends.
+//! Carries out deployments to Lambda aliases, by the contract that every deployer has: it claims, says how far it is, and ends. Deployments that
+//! name a task of ECS or a build of CodeBuild are started here (`tasks`).
 //!
 //! One message is one step: claim the attempt (the same claim again gets it again, with a new token, so whoever took an earlier step and is
 //! still at it counts no more), look at what is desired, do what the checkpoint says is next, keep the next checkpoint with a lease that
@@ -8,6 +9,8 @@ mod aliases;
 mod checkpoint;
 mod hooks;
 mod plan;
+mod starters;
+mod tasks;
 mod work;
 
 use checkpoint::Stage;
@@ -20,6 +23,7 @@ use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::{Engine, Handled, invalid};
+use keelway_engine::starters::Starters;
 use uuid::Uuid;
 use work::{Done, Work};
 
@@ -50,6 +54,12 @@ impl Attempt<'_> {
         hash64(&[b"built in", of.namespace.as_bytes(), of.name.as_bytes(), &n.to_be_bytes(), &attempt.to_be_bytes()])
     }
 
+    /// The claim of this function, with a token that nobody else knows.
+    fn call(&self, lease: Span) -> (String, Call) {
+        let token = sha256_hex(Uuid::now_v7().as_bytes());
+        (token.clone(), Call::Claim { by: SOURCE.into(), id: self.claim(), token, lease })
+    }
+
     /// The deployment, if this function is to carry it out, or does.
     fn present<'x>(&self, x: &'x Config) -> Option<&'x Deployment> {
         let d = x.in_flight().filter(|d| (d.n, d.attempt) == (self.n, self.attempt) && d.content.starts && d.report.is_none())?;
@@ -61,12 +71,13 @@ impl Attempt<'_> {
 pub struct Deployers<P, C> {
     engine: Deployments<P>,
     cloud: C,
+    callback: String,
 }
 
-impl<P: Ports, C: Functions> Deployers<P, C> {
-    /// On this engine and with this API of Lambda.
-    pub fn new(engine: Deployments<P>, cloud: C) -> Self {
-        Self { engine, cloud }
+impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
+    /// On this engine and with these APIs. `callback`: the address of Keelway's own API, for what is started; empty: it knows.
+    pub fn new(engine: Deployments<P>, cloud: C, callback: &str) -> Self {
+        Self { engine, cloud, callback: callback.to_owned() }
     }
 
     /// The job for a time: take the next step, if it is time, or if there is news.
@@ -92,11 +103,10 @@ impl<P: Ports, C: Functions> Deployers<P, C> {
             let reason = format!("the snapshot of {} is missing", x.version_name(d.n));
             return Err(PortError::Refused { request: "deployer", reason });
         };
-        if !snapshot.definition.deploys_to_aliases() {
-            return Ok(Handled::Stale);
+        if let Some(starter) = &snapshot.definition.deployer {
+            return self.start(attempt, starter).await;
         }
-        let token = sha256_hex(Uuid::now_v7().as_bytes());
-        let claim = Call::Claim { by: SOURCE.into(), id: attempt.claim(), token: token.clone(), lease: STEP };
+        let (token, claim) = attempt.call(STEP);
         let told = self.engine.say(attempt.of, attempt.n, &claim).await?;
         let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
         let Some(d) = attempt.present(&x) else { return Ok(Handled::Stale) };
@@ -164,7 +174,8 @@ impl<P: Ports, C: Functions> Deployers<P, C> {
                 return aliases::shift(&self.cloud, work, weight).await;
             }
             Stage::End => return Ok(Done::Go),
-            Stage::Back => return aliases::back(&self.cloud, work).await,
+            Stage::Back => return aliases::back(&self.cloud, work, Status::Failed).await,
+            Stage::Restore => return aliases::back(&self.cloud, work, Status::Complete).await,
             Stage::Pre => ("pre", hooks.pre),
             Stage::Mid => ("mid", hooks.mid),
             Stage::Post => ("post", hooks.post),
@@ -210,6 +221,10 @@ impl<P: Ports, C: Functions> Deployers<P, C> {
     }
 
     fn succeed(&self, work: &mut Work) -> Option<i64> {
+        if work.point.stage == Stage::Restore {
+            work.tell("the test is over: every alias points to where it did before");
+            return Some(SUCCEEDED);
+        }
         for target in work.definition.targets.clone() {
             let to = work.point.aliases.get(&target.name).map(|place| place.to.clone()).unwrap_or_default();
             work.tell_target(&target, Status::Complete, format!("at version {to}"));
@@ -275,7 +290,7 @@ fn handled(reply: &Reply) -> Handled {
     }
 }
 
-impl<P: Ports, C: Functions> Engine for Deployers<P, C> {
+impl<P: Ports, C: Functions + Starters> Engine for Deployers<P, C> {
     type Ports = P;
     type State = Config;
     type Message = Job;

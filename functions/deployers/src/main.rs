@@ -14,7 +14,8 @@ async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     ports.warm().await;
-    let engine = Arc::new(Deployers::new(Deployments::new(ports.clone(), config.deployments()), ports));
+    let callback = std::env::var("KEELWAY_API_URL").unwrap_or_default();
+    let engine = Arc::new(Deployers::new(Deployments::new(ports.clone(), config.deployments()), ports, &callback));
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let engine = engine.clone();
         async move {

@@ -23,6 +23,7 @@ pub fn stages(definition: &Definition, point: &Checkpoint, first: bool) -> Vec<S
     stages.extend(hooks.mid.as_ref().map(|_| Stage::Mid));
     stages.extend((0..shifts).map(Stage::Shift));
     stages.extend(hooks.post.as_ref().map(|_| Stage::Post));
+    stages.extend((is_test(definition) && shifts > 0).then_some(Stage::Restore));
     stages.push(Stage::End);
     stages
 }
@@ -57,6 +58,11 @@ fn rolling(params: &Map<String, Value>) -> Vec<Weight> {
     let step = update().or_else(|| percent("maxSurge")).or_else(|| percent("maxUnavailable")).unwrap_or(STEP);
     let interval = Span::seconds(params.get("intervalSeconds").and_then(Value::as_i64).unwrap_or(1).clamp(0, 24 * 3600));
     (step..ALL).step_by(usize::from(step)).map(|weight| Weight { weight, bake: Some(interval) }).collect()
+}
+
+/// Whether the version runs only while it is deployed (`test`).
+pub fn is_test(definition: &Definition) -> bool {
+    definition.other.get("test").and_then(Value::as_bool).unwrap_or_default()
 }
 
 /// How long everything runs on the new version before the deployment is complete, at least.

@@ -3,6 +3,7 @@
 use crate::Aws;
 use crate::error::{passes_by_code, refused, retry};
 use crate::signed::{Answered, Ask, Signed};
+use keelway_domain::json::canonical;
 use keelway_engine::functions::{Alias, Called, Function, Functions, Readiness, Route};
 use keelway_engine::ports::PortError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -36,7 +37,7 @@ fn ask<'a>(name: &'static str, method: &'static str, of: &'a Function, rest: &st
         method,
         path: format!("/2015-03-31/functions/{}{rest}", encoded(&of.name)),
         headers: if body.is_some() { JSON } else { &[] },
-        body: body.map(Value::to_string).unwrap_or_default(),
+        body: body.map(canonical).unwrap_or_default(),
         patience: PATIENCE,
     }
 }
@@ -59,7 +60,7 @@ fn error_of(answered: &Answered) -> (String, String) {
 }
 
 /// The JSON of an answer that is no error.
-fn read(name: &'static str, answered: &Answered) -> Result<Value, PortError> {
+pub(crate) fn read(name: &'static str, answered: &Answered) -> Result<Value, PortError> {
     if (200..300).contains(&answered.status) {
         return serde_json::from_slice(&answered.body).map_err(|_| retry(name, "the answer is not JSON"));
     }

@@ -13,6 +13,7 @@ pub mod meter;
 mod queue;
 mod secrets;
 mod signed;
+mod starters;
 mod store;
 
 use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};

@@ -13,4 +13,5 @@ pub mod protocol;
 pub mod remembered;
 pub mod secrets;
 pub mod sequences;
+pub mod starters;
 pub mod table;

@@ -1,7 +1,9 @@
-//! A double of Lambda's API that is as strict as the service about revisions, versions and weights. Each call is a request of the world.
+//! A double of Lambda's API, and of those of ECS and CodeBuild, that is as strict as the service about revisions, versions and weights. Each call is a request of the world.
 
+use keelway_domain::json::canonical;
 use keelway_engine::functions::{Alias, Called, Function, Functions, Readiness, Route};
 use keelway_engine::ports::PortError;
+use keelway_engine::starters::{Runner, Starters};
 use keelway_world::worker::Worker;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,6 +33,11 @@ pub struct State {
     pub broken: Option<String>,
     /// Updates of this alias are refused.
     pub forbidden: Option<String>,
+    /// The requests that started a task or a build, and those that stopped one.
+    pub started: Vec<String>,
+    pub stopped: Vec<String>,
+    /// Nothing is started, because of this.
+    pub unable: Option<String>,
     revision: u32,
 }
 
@@ -97,6 +104,29 @@ impl State {
             return refused(request, &format!("InvalidParameterValueException: {}", shown(route)));
         }
         Ok(())
+    }
+}
+
+impl Starters for Lambda {
+    /// The same token is the same task.
+    async fn start(&self, runner: Runner, request: &Value) -> Result<String, PortError> {
+        let request = canonical(request);
+        let start = |state: &mut State| {
+            if let Some(why) = &state.unable {
+                return refused("RunTask", why);
+            }
+            if state.started.last() != Some(&request) {
+                state.started.push(request.clone());
+            }
+            let kind =
+                if runner == Runner::Ecs { "ecs:eu-central-1:1:task/main/" } else { "codebuild:eu-central-1:1:build/deploy:" };
+            Ok(format!("arn:aws:{kind}{}", state.started.len()))
+        };
+        self.request("RunTask", start).await
+    }
+    async fn stop(&self, _: Runner, request: &Value) -> Result<(), PortError> {
+        let request = canonical(request);
+        self.request("StopTask", |state| Ok(state.stopped.push(request.clone()))).await
     }
 }
 

@@ -14,7 +14,7 @@ use keelway_world::exec::{block_on, step};
 use keelway_world::queue::Parcel;
 use keelway_world::story::handle;
 use keelway_world::worker::Worker;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::task::Poll;
 
 /// The worker that carries out deployments: its requests can be made to fail.
@@ -68,7 +68,7 @@ impl Stand {
         let engine = |worker| Deployments::new(world.worker(worker), Limits::default());
         let lambda = Lambda::new(world.worker(DEPLOYER));
         lambda.state().function("shop", 9);
-        let deployers = Deployers::new(engine(DEPLOYER), lambda.clone());
+        let deployers = Deployers::new(engine(DEPLOYER), lambda.clone(), "https://api.example.com");
         Self { engine: engine(1), deployers, lambda, crash_after: None, twice: false, requests: 0, world }
     }
 
@@ -102,6 +102,13 @@ impl Stand {
         let note = Note { by: "ann".into(), at: now, id: now.0 as u64, ..Note::default() };
         self.world
             .enqueue(keelway_engine::deployments::NAME, Parcel::Own(Message::Command { to: to(), command, note }.letter().body));
+        self.work();
+    }
+
+    /// An event of an AWS service, as the bus's envelope.
+    pub fn event(&mut self, envelope: &Value) {
+        let event = keelway_wire::cloudevent::from_bus_envelope(envelope, self.world.now()).unwrap();
+        self.world.enqueue(keelway_engine::deployments::NAME, Parcel::Event(event));
         self.work();
     }
 

@@ -108,6 +108,43 @@ fn a_version_is_complete_when_it_has_run_for_the_least_time() {
     stand.assert_ended(Status::Complete, "2");
 }
 
+/// S19.
+#[test]
+fn a_test_runs_while_it_is_deployed() {
+    let mut next = definition("Recreate", &version(2));
+    next.other.insert("minReadySeconds".into(), json!(60));
+    let mut stand = Stand::deployed(&next);
+    next.other.insert("test".into(), json!(true));
+    stand.apply(&next);
+    assert_eq!((stand.alias("live").as_str(), stand.status()), ("2", Status::Running));
+    stand.pass(Span::minutes(2));
+    stand.assert_ended(Status::Complete, "1");
+    assert_eq!(stand.log(), ["shop:live 2", "shop:live 1"]);
+    assert_eq!(stand.last().progress.targets["main"].message, "taken back to version 1");
+}
+
+/// What cannot be taken back is told, and the others go back all the same.
+#[test]
+fn an_alias_that_cannot_be_taken_back_is_told() {
+    let mut next = canary(&[(10, Some(60))]);
+    next.targets.insert(0, target("cart", "cart:live"));
+    next.template = json!({"containers": [{"name": "app", "image": IMAGE}]});
+    let mut stand = Stand::new();
+    stand.lambda.state().function("cart", 1);
+    stand.point("cart", "live", Route::to("1"));
+    stand.point("shop", "live", Route::to("1"));
+    stand.apply(&next);
+    next.template = json!({"containers": [{"name": "app", "image": format!("{IMAGE}cd")}]});
+    stand.apply(&next);
+    assert_eq!(stand.alias("live"), "10 10%11", "{:?}", stand.last());
+    stand.lambda.state().forbidden = Some("cart".into());
+    stand.command(Command::Cancel);
+    stand.pass(Span::seconds(1));
+    stand.assert_ended(Status::Failed, "10");
+    let told = stand.last().progress.targets["cart"].message.clone();
+    assert!(told.starts_with("could not be taken back") && told.contains("not authorized"), "{told}");
+}
+
 #[test]
 fn every_target_follows_or_all_of_them_go_back() {
     let mut next = canary(&[(10, Some(5))]);
