@@ -28,9 +28,9 @@ pub fn stages(definition: &Definition, point: &Checkpoint, first: bool) -> Vec<S
     stages
 }
 
-/// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `updatePercent`, `maxSurge` or
-/// `maxUnavailable`, the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an alias.
-/// `Canary` says its weights itself.
+/// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or `maxUnavailable`,
+/// the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an alias. `Canary` says its
+/// weights itself.
 pub fn weights(strategy: &Strategy, first: bool) -> Vec<Weight> {
     let mut weights = match strategy.kind {
         _ if first => vec![],
@@ -53,9 +53,7 @@ fn rolling(params: &Map<String, Value>) -> Vec<Weight> {
         let text = params.get(name)?.as_str()?;
         text.strip_suffix('%')?.trim().parse::<u8>().ok().filter(|percent| (1..=ALL).contains(percent))
     };
-    let update =
-        || params.get("updatePercent")?.as_i64().and_then(|n| u8::try_from(n.abs()).ok()).filter(|n| (1..=ALL).contains(n));
-    let step = update().or_else(|| percent("maxSurge")).or_else(|| percent("maxUnavailable")).unwrap_or(STEP);
+    let step = percent("maxSurge").or_else(|| percent("maxUnavailable")).unwrap_or(STEP);
     let interval = Span::seconds(params.get("intervalSeconds").and_then(Value::as_i64).unwrap_or(1).clamp(0, 24 * 3600));
     (step..ALL).step_by(usize::from(step)).map(|weight| Weight { weight, bake: Some(interval) }).collect()
 }
@@ -166,7 +164,7 @@ mod tests {
         assert_eq!(weights_of("Rolling", json!({})), [(25, 1000), (50, 1000), (75, 1000), (100, 0)]);
         let params = json!({"params": {"maxSurge": "0%", "maxUnavailable": "40%", "intervalSeconds": 7}});
         assert_eq!(weights_of("Rolling", params), [(40, 7000), (80, 7000), (100, 0)]);
-        assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": 1, "updatePercent": -50}})), [(50, 1000), (100, 0)]);
+        assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": 1, "maxUnavailable": "50%"}})), [(50, 1000), (100, 0)]);
         assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": "100%"}})), [(100, 0)]);
         let steps = json!({"steps": [{"weight": 10, "bake": 5000}, {"weight": 50}]});
         assert_eq!(weights_of("Canary", steps), [(10, 5000), (50, -1), (100, 0)]);
