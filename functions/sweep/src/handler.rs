@@ -2,7 +2,7 @@
 //! so that the next one continues there.
 
 use keelway_aws::Aws;
-use keelway_engine::deployments::Deployments;
+use keelway_engine::deployments::{Asked, Deployments};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
@@ -20,6 +20,7 @@ const PAGE_TIME: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Done {
     letters: usize,
+    asked: Asked,
     configs: Swept,
     pipelines: Swept,
     executions: Swept,
@@ -44,10 +45,11 @@ pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, unt
     let work = async {
         let letters = letters(sequences.ports(), half_of(until)).await?;
         // Each engine has its time, and one that fails does not keep the others from their work.
+        let asked = registries(deployments, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let executions = pages(sequences, until).await;
-        Ok::<_, PortError>(Done { letters, configs: configs?, pipelines: pipelines?, executions: executions? })
+        Ok::<_, PortError>(Done { letters, asked: asked?, configs: configs?, pipelines: pipelines?, executions: executions? })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -67,6 +69,11 @@ async fn letters(ports: &Aws, until: Instant) -> Result<usize, PortError> {
             return Ok(sent);
         }
     }
+}
+
+/// Asks registries about pushes that nobody told.
+async fn registries(deployments: &Deployments<Aws>, until: Instant) -> Result<Asked, PortError> {
+    deployments.ask_registries(deployments.ports(), || Instant::now() + PAGE_TIME <= until).await
 }
 
 async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError> {
@@ -89,5 +96,7 @@ fn outcome(done: &Done) -> String {
     };
     let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
     let configs = tell(&done.configs, "deployment configs");
-    format!("{} dead letters looked at; {executions}; {pipelines}; {configs}", done.letters)
+    let Asked { sources, moved } = done.asked;
+    let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
+    format!("{} dead letters looked at; {executions}; {pipelines}; {configs}; {asked}", done.letters)
 }

@@ -59,11 +59,21 @@ fn passes<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
         SdkError::ConstructionFailure(_) => false,
         SdkError::ServiceError(service) => {
             let status = service.raw().status().as_u16();
-            status >= 500 || status == 429 || service.err().code().is_some_and(|code| PASSING.contains(&code))
+            status >= 500 || status == 429 || service.err().code().is_some_and(passes_by_code)
         }
         // Timed out, no connection, half an answer: the request may or may not have taken effect.
         _ => true,
     }
+}
+
+/// Whether an error with this code is temporary.
+pub(crate) fn passes_by_code(code: &str) -> bool {
+    PASSING.contains(&code)
+}
+
+/// A request that may succeed later.
+pub(crate) fn retry(request: &'static str, reason: impl Into<String>) -> PortError {
+    PortError::Retry { request, reason: reason.into() }
 }
 
 /// A request that no service would accept, refused before it is sent.

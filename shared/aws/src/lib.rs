@@ -5,12 +5,16 @@
 
 mod bus;
 mod codec;
+mod ecr;
 mod error;
 mod expression;
+mod functions;
 mod http;
 pub mod meter;
 mod queue;
 mod secrets;
+mod signed;
+mod starters;
 mod store;
 
 use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
@@ -66,7 +70,7 @@ struct Inner {
     eventbridge: aws_sdk_eventbridge::Client,
     scheduler: aws_sdk_scheduler::Client,
     sqs: aws_sdk_sqs::Client,
-    secrets: secrets::SecretsManager,
+    signed: signed::Signed,
 }
 
 impl Aws {
@@ -102,7 +106,7 @@ impl Aws {
     pub fn new(config: &SdkConfig, names: Names) -> Self {
         let dynamodb = aws_sdk_dynamodb::config::Builder::from(config).retry_classifier(error::Contention).build();
         Self::with_clients(
-            (names, secrets::SecretsManager::new(config)),
+            (names, signed::Signed::new(config)),
             aws_sdk_dynamodb::Client::from_conf(dynamodb),
             aws_sdk_eventbridge::Client::new(config),
             aws_sdk_scheduler::Client::new(config),
@@ -111,13 +115,13 @@ impl Aws {
     }
 
     fn with_clients(
-        (names, secrets): (Names, secrets::SecretsManager),
+        (names, signed): (Names, signed::Signed),
         dynamodb: aws_sdk_dynamodb::Client,
         eventbridge: aws_sdk_eventbridge::Client,
         scheduler: aws_sdk_scheduler::Client,
         sqs: aws_sdk_sqs::Client,
     ) -> Self {
-        Self { inner: Arc::new(Inner { names, dynamodb, eventbridge, scheduler, sqs, secrets }) }
+        Self { inner: Arc::new(Inner { names, dynamodb, eventbridge, scheduler, sqs, signed }) }
     }
 
     /// Opens the connection to the table before the first message needs it, while the function starts at full speed.

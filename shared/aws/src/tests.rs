@@ -39,7 +39,7 @@ fn names() -> Names {
 fn aws(rule: &Rule) -> Aws {
     let at_once = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
     Aws::with_clients(
-        (names(), crate::secrets::SecretsManager::new(&aws_config::SdkConfig::builder().build())),
+        (names(), crate::signed::Signed::new(&aws_config::SdkConfig::builder().build())),
         mock_client!(aws_sdk_dynamodb, RuleMode::MatchAny, &[rule], |config| config
             .retry_config(at_once.clone())
             .retry_classifier(crate::error::Contention)),

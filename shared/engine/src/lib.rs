@@ -4,6 +4,7 @@
 
 pub mod deployments;
 mod entries;
+pub mod functions;
 pub mod item;
 mod json;
 pub mod keys;
@@ -14,4 +15,5 @@ pub mod registry;
 pub mod remembered;
 pub mod secrets;
 pub mod sequences;
+pub mod starters;
 pub mod table;

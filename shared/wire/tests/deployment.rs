@@ -355,7 +355,6 @@ status: {latestVersion: 3, details: {message: image change}}
     8 metadata.finalizers: means nothing here, where deleting a config deletes nothing else: leave it out
     12 spec.strategy.recreateParams: is not used: the strategy's type is `Rolling`; write `type: Recreate`, or leave it out
     14 spec.replicas: means nothing to Lambda aliases, which are all this config deploys to: leave it out
-    15 spec.test: means nothing to Lambda aliases, which are all this config deploys to: leave it out
     17 spec.triggers[0].imageChangeParams: is not used by `ConfigChange`: write `type: ImageChange`, or leave it out
     19 spec.triggers[1].imageChangeParams.containerNames[1]: "wbe" is no container of the template and is ignored: it has `web`
     19 spec.triggers[1].imageChangeParams.from.uid: is ignored: a tag is found by its name

@@ -280,10 +280,16 @@ impl<'a> Step<'a> {
         Condition::new("AwaitingCancellation", "the next version waits until the one that runs has ended")
     }
 
-    /// Orders that a deployer is started, if Keelway does so and nobody has claimed the work.
+    /// Orders that a deployer is started, if Keelway does so and nobody has claimed the work; or that the one it runs looks at once, because
+    /// what it is to do has changed.
     fn offer(&mut self) {
         let now = self.facts.now;
         let paused = self.next.paused.is_some();
+        if self.orders.is_empty()
+            && let Some((n, attempt)) = self.told_otherwise()
+        {
+            self.orders.push(Order::Start { n, attempt, at: now });
+        }
         let Some(last) =
             self.next.last.as_mut().filter(|last| last.content.starts && last.cancel.is_none() && last.report.is_none())
         else {
@@ -300,6 +306,16 @@ impl<'a> Step<'a> {
         if let Some(again) = last.offered.map(|offered| offered + OFFER_AGAIN) {
             self.wake_at(again);
         }
+    }
+
+    /// The attempt that Keelway carries out itself, if it was paused, resumed, cancelled or told to proceed.
+    fn told_otherwise(&self) -> Option<(u64, u32)> {
+        let mine = |d: &&Deployment| d.content.starts && d.claim.as_ref().is_some_and(|claim| claim.by == announce::SOURCE);
+        let d = self.next.in_flight().filter(mine).filter(|d| d.report.is_none())?;
+        let before = self.before.in_flight().filter(|before| (before.n, before.attempt) == (d.n, d.attempt))?;
+        let cancelled = d.cancel.is_some() && before.cancel.is_none();
+        let paused = self.next.paused.is_some() != self.before.paused.is_some();
+        (cancelled || paused || d.proceeds != before.proceeds).then_some((d.n, d.attempt))
     }
 
     /// Publishes each status once.

@@ -1,7 +1,7 @@
 //! What deployers say. It is decided without effects: whoever serves the deployer writes the next state at once, and the evaluation that
 //! follows tells what became of it.
 
-use super::deployment::{Claim, Deployment, MAX_TAIL, Progress, Report, Status};
+use super::deployment::{Claim, Deployment, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Status};
 use super::facts::{Call, Desired, LEASE_MOST, Refused, Reply};
 use super::state::Config;
 use crate::time::{Span, Timestamp};
@@ -10,7 +10,7 @@ use crate::time::{Span, Timestamp};
 const LEASE_LEAST: Span = Span::seconds(5);
 /// More targets than these are not kept.
 const MAX_TARGETS: usize = 50;
-/// The longest message, checkpoint or address of a log, in characters.
+/// The longest message or address of a log, in characters.
 const MAX_TEXT: usize = 1000;
 
 /// The answer to a deployer.
@@ -163,7 +163,10 @@ fn take_over(known: &mut Progress, told: &Progress) {
     };
     text(&mut known.message, &told.message);
     text(&mut known.log, &told.log);
-    text(&mut known.checkpoint, &told.checkpoint);
+    // A part of a checkpoint is of no use: one that is too long leaves the last one in place.
+    if !told.checkpoint.is_empty() && told.checkpoint.len() <= MAX_CHECKPOINT {
+        known.checkpoint.clone_from(&told.checkpoint);
+    }
     if !told.tail.is_empty() {
         let from = told.tail.len().saturating_sub(MAX_TAIL);
         let from = (from..=told.tail.len()).find(|at| told.tail.is_char_boundary(*at)).unwrap_or(0);

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
+/// The annotation that names the container whose digest is the version's revision. Default: the first one.
+const REVISION_OF: &str = "keelway.dev/revision-container";
+
 /// Names and values, of labels for example.
 pub type Texts = BTreeMap<String, String>;
 
@@ -324,6 +327,13 @@ impl Definition {
     /// Whether a change of the template cuts a new version.
     pub fn on_config_change(&self) -> bool {
         self.triggers.contains(&Trigger::ConfigChange)
+    }
+
+    /// The image of the container that stands for the whole version: the annotated one, or the first.
+    pub fn main_image(&self) -> Option<&str> {
+        let named = self.annotations.get(REVISION_OF);
+        let mut containers = super::template::containers(&self.template);
+        containers.find(|(name, _)| named.is_none_or(|named| named == name)).map(|(_, image)| image.trim())
     }
 
     /// Whether Keelway starts the deployer itself.

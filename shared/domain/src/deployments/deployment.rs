@@ -11,6 +11,9 @@ pub const MAX_CAUSES: usize = 20;
 /// The last so many bytes of a deployer's log are kept.
 pub const MAX_TAIL: usize = 2048;
 
+/// The longest checkpoint, in bytes. A longer one is not kept.
+pub const MAX_CHECKPOINT: usize = 8192;
+
 /// A numbered version of a config, and how its deployment goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {

@@ -29,8 +29,8 @@ pub use calls::{Answer, answer};
 pub use commands::missing;
 pub use decide::{decide, target};
 pub use deployment::{
-    Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress, Task, TimeLimits,
-    Why,
+    Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress,
+    Task, TimeLimits, Why,
 };
 pub use facts::{
     Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,

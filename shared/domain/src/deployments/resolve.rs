@@ -5,7 +5,7 @@ use super::deployment::{Content, Why};
 use super::facts::Applied;
 use super::registry::Heads;
 use super::state::Config;
-use super::template::{self, containers, with_images};
+use super::template::{self, with_images};
 
 /// Which images a version gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +31,6 @@ pub struct Resolved {
     pub blank: Vec<String>,
 }
 
-/// The annotation that names the container whose digest is the version's revision. Default: the first one.
-const REVISION_OF: &str = "keelway.dev/revision-container";
-
 /// Resolves the images of a definition.
 pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images) -> Resolved {
     let stated = template::images(&definition.template);
@@ -57,11 +54,9 @@ pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images
     }
     let blank = images.iter().filter(|(_, image)| image.is_empty()).map(|(name, _)| name.clone()).collect();
     let definition = Definition { template: with_images(&definition.template, &images), ..definition.clone() };
-    let first = || containers(&definition.template).next().map(|(name, _)| name.to_owned());
-    let of = definition.annotations.get(REVISION_OF).cloned().or_else(first).unwrap_or_default();
     let content = Content {
         template: template::hash(&definition.template),
-        revision: images.get(&of).map(|image| template::digest(image).to_owned()).unwrap_or_default(),
+        revision: definition.main_image().map(|image| template::digest(image).to_owned()).unwrap_or_default(),
         images,
         starts: definition.starts(),
     };

@@ -13,10 +13,12 @@ pub mod images;
 pub mod keys;
 mod look;
 pub mod message;
+pub mod started;
 mod subject;
 mod tasks;
 pub mod views;
 
+pub use ask::Asked;
 pub use message::{Address, Job, Message, address};
 
 use crate::item::{Item, Key};
@@ -124,6 +126,7 @@ impl<P: Ports> Engine for Deployments<P> {
         match event.source.as_str() {
             "aws.ecr" => self.pushed_by_event(event, cause).await,
             "aws.cloudwatch" => self.alarmed(event, cause).await,
+            "aws.ecs" | "aws.codebuild" => self.started(event).await,
             _ => self.task(event, cause).await,
         }
     }

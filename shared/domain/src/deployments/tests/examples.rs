@@ -2,7 +2,7 @@
 
 use super::stand::{Stand, definition, on_image};
 use crate::deployments::definition::{AutoRollback, Concurrency, Trigger};
-use crate::deployments::{Command, Input, Latest, Refused, Reply, Status, Why};
+use crate::deployments::{Call, Command, Input, LEASE, Latest, MAX_CHECKPOINT, Progress, Refused, Reply, Status, Why};
 use crate::time::Span;
 
 fn deployed() -> Stand {
@@ -140,4 +140,17 @@ fn refusals_name_the_way_out() {
     assert!(refused(stand.command(Command::Cancel)).starts_with("unable to cancel paused deployment default/cart"));
     assert!(refused(stand.command(Command::Retry)).starts_with("unable to retry paused deployment config \"cart\""));
     assert!(matches!(stand.claim(), Reply::Refused(_)), "a paused deployment is held");
+}
+
+#[test]
+fn a_checkpoint_is_kept_whole_or_not_at_all() {
+    let mut stand = deployed();
+    stand.push("shop@sha256:2");
+    stand.settle();
+    stand.claim();
+    for (length, kept) in [(MAX_CHECKPOINT, MAX_CHECKPOINT), (MAX_CHECKPOINT + 1, MAX_CHECKPOINT), (3, 3), (0, 3)] {
+        let progress = Progress { checkpoint: "c".repeat(length), ..Progress::default() };
+        stand.call(Call::Heartbeat { token: stand.token(), running: true, lease: LEASE, progress });
+        assert_eq!(stand.x.last.as_ref().unwrap().progress.checkpoint.len(), kept, "{length}");
+    }
 }

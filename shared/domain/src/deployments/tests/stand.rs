@@ -183,7 +183,7 @@ impl Stand {
         self.call(Call::Claim { by: "ci".into(), id: n, token: format!("token {n}"), lease: LEASE })
     }
 
-    fn token(&self) -> String {
+    pub fn token(&self) -> String {
         self.x.last.as_ref().and_then(|last| last.claim.as_ref()).map(|claim| claim.token.clone()).unwrap_or_default()
     }
 

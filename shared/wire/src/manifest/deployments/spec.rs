@@ -85,12 +85,12 @@ pub fn read(form: Form, report: &mut Report) -> Option<Definition> {
     let nowhere = (spec, path.to_owned());
     let (what, what_path) = form.what.as_ref().unwrap_or(&nowhere);
     let how = (how.get("strategy").unwrap_or(how), format!("{how_path}.strategy"));
-    meaningless(&definition, [(what, what_path, "replicas"), (spec, path, "test"), (how.0, &how.1, "resources")], report);
+    meaningless(&definition, [(what, what_path, "replicas"), (how.0, &how.1, "resources")], report);
     Some(definition)
 }
 
 /// Fields that only deployers of copies and containers heed.
-fn meaningless(definition: &Definition, fields: [(&Node, &str, &str); 3], report: &mut Report) {
+fn meaningless(definition: &Definition, fields: [(&Node, &str, &str); 2], report: &mut Report) {
     for (node, path, field) in fields.into_iter().filter(|_| definition.deploys_to_aliases()) {
         if let Some(at) = node.get(field).filter(|at| !at.is_null()) {
             let message = "means nothing to Lambda aliases, which are all this config deploys to: leave it out";

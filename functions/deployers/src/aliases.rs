@@ -1,0 +1,161 @@
+//! The steps that look at aliases and change them. Each looks first, so that it may be taken any number of times; each change names the
+//! revision that was looked at, so that a late request of an earlier step changes nothing.
+
+use crate::checkpoint::Place;
+use crate::plan;
+use crate::work::{Done, Work};
+use keelway_domain::deployments::Status;
+use keelway_domain::deployments::definition::Target;
+use keelway_engine::functions::{Function, Functions, Readiness, Route};
+use keelway_engine::ports::PortError;
+use std::collections::BTreeMap;
+
+/// The version that no weight can be put on.
+const LATEST: &str = "$LATEST";
+
+/// Remembers where every alias points, and what the image means there.
+pub async fn look(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
+    let image = match plan::image(&work.definition) {
+        Ok(image) => image,
+        Err(why) => return Ok(Done::Fail(why)),
+    };
+    let mut places = BTreeMap::new();
+    for target in work.definition.targets.clone() {
+        let (function, alias, version) = match (plan::place(&target), plan::version(&image, &target)) {
+            (Ok((function, alias)), Ok(version)) => (function, alias, version),
+            (Err(why), _) | (_, Err(why)) => return Ok(Done::Fail(why)),
+        };
+        let found = cloud.alias(&function, alias).await?.map(|found| found.route);
+        let shared = found.as_ref().is_some_and(|route| route.canary.is_some());
+        let from = found.map(|route| route.version);
+        let now = from.as_ref().map_or_else(|| "there is no such alias yet".to_owned(), |from| format!("at version {from}"));
+        work.tell_target(&target, Status::Pending, now);
+        places.insert(target.name.clone(), Place { from, to: version.unwrap_or_default(), shared });
+    }
+    work.point.aliases = places;
+    Ok(Done::Go)
+}
+
+/// Makes a version of the image at each function, and remembers it.
+pub async fn publish(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
+    let image = work.definition.main_image().unwrap_or_default().to_owned();
+    let mut made: BTreeMap<Function, String> = BTreeMap::new();
+    for (target, function, _) in targets(work) {
+        let version = match made.get(&function) {
+            Some(version) => version.clone(),
+            None => cloud.update_code(&function, &image).await?,
+        };
+        if let Some(place) = work.point.aliases.get_mut(&target.name) {
+            place.to.clone_from(&version);
+        }
+        made.insert(function, version);
+    }
+    let versions: Vec<String> = made.iter().map(|(function, version)| format!("{}:{version}", function.name)).collect();
+    work.tell(format!("published {}", versions.join(", ")));
+    Ok(Done::Go)
+}
+
+/// Waits until the versions can be called.
+pub async fn ready(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
+    let mut seen = vec![];
+    for (target, function, _) in targets(work) {
+        let to = work.place(&target).to;
+        if seen.contains(&(function.clone(), to.clone())) {
+            continue;
+        }
+        match cloud.readiness(&function, &to).await? {
+            Readiness::Ready => seen.push((function, to)),
+            Readiness::Pending => return Ok(Done::Again(format!("version {to} of {} is not ready yet", function.name))),
+            Readiness::Failed(why) => return Ok(Done::Fail(format!("version {to} of {} cannot be called: {why}", function.name))),
+        }
+    }
+    Ok(Done::Go)
+}
+
+/// Gives the new version its weight at each alias.
+pub async fn shift(cloud: &impl Functions, work: &mut Work, weight: u8) -> Result<Done, PortError> {
+    for (target, function, alias) in targets(work) {
+        let place = work.place(&target);
+        let wanted = route(&place, weight);
+        match (cloud.alias(&function, &alias).await?, &place.from) {
+            (None, None) => cloud.create_alias(&function, &alias, &place.to).await?,
+            (None, Some(_)) => return Ok(Done::Fail(format!("alias {} was deleted", target.id))),
+            (Some(found), _) if found.route == wanted => {}
+            (Some(found), _) if !is_ours(&place, &found.route) => {
+                let at = found.route.version;
+                return Ok(Done::Fail(format!("alias {} was pointed to version {at} by somebody else", target.id)));
+            }
+            (Some(found), _) => cloud.update_alias(&function, &alias, &wanted, &found.revision).await?,
+        }
+        let share = wanted.canary.map_or(100, |(_, share)| share);
+        work.tell_target(&target, Status::Running, format!("{share} % of the requests go to version {}", place.to));
+    }
+    work.tell(format!("{weight} % of the requests go to the new version"));
+    Ok(Done::Go)
+}
+
+/// Takes every alias back to where it was at the beginning. One that cannot be taken back does not keep the others from it.
+pub async fn back(cloud: &impl Functions, work: &mut Work, status: Status) -> Result<Done, PortError> {
+    let (mut later, mut refused) = (None, None);
+    for (target, function, alias) in targets(work) {
+        let place = work.place(&target);
+        match take_back(cloud, (&function, &alias), &place).await {
+            Ok(told) => work.tell_target(&target, status, told),
+            Err(error) if error.passes() => later = Some(Done::from(error)),
+            Err(error) => {
+                work.tell_target(&target, Status::Failed, format!("could not be taken back: {error}"));
+                refused = Some(Done::Fail(format!("alias {} could not be taken back: {error}", target.id)));
+            }
+        }
+    }
+    Ok(later.or(refused).unwrap_or(Done::Go))
+}
+
+async fn take_back(cloud: &impl Functions, (function, alias): (&Function, &str), place: &Place) -> Result<String, PortError> {
+    let Some(from) = &place.from else {
+        return Ok("there was no such alias before: what was made stays".into());
+    };
+    let wanted = Route::to(from);
+    match cloud.alias(function, alias).await? {
+        None => Ok("the alias was deleted".into()),
+        Some(found) if found.route == wanted => Ok(format!("at version {from}, as before")),
+        Some(found) if !is_ours(place, &found.route) => {
+            Ok(format!("somebody else pointed it to version {}: it stays there", found.route.version))
+        }
+        Some(found) => {
+            cloud.update_alias(function, alias, &wanted, &found.revision).await?;
+            Ok(format!("taken back to version {from}"))
+        }
+    }
+}
+
+/// What an alias should be at a weight.
+fn route(place: &Place, weight: u8) -> Route {
+    match &place.from {
+        Some(from) if weight < 100 && *from != place.to && from != LATEST => {
+            Route { version: from.clone(), canary: Some((place.to.clone(), weight)) }
+        }
+        // There is nothing to share the requests with.
+        _ => Route::to(&place.to),
+    }
+}
+
+/// Whether an alias points where this deployment found it or put it.
+fn is_ours(place: &Place, route: &Route) -> bool {
+    route.version == place.to || place.from.as_ref() == Some(&route.version)
+}
+
+/// The targets with their functions and aliases.
+fn targets(work: &Work) -> Vec<(Target, Function, String)> {
+    let named = |target: &Target| {
+        let (function, alias) = plan::place(target).ok()?;
+        Some((target.clone(), function, alias.to_owned()))
+    };
+    work.definition.targets.iter().filter_map(named).collect()
+}
+
+impl Work {
+    fn place(&self, target: &Target) -> Place {
+        self.point.aliases.get(&target.name).cloned().unwrap_or_default()
+    }
+}

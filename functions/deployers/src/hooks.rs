@@ -1,0 +1,88 @@
+//! What runs before, between and after. A hook whose success is known is not run again.
+
+use crate::work::{Done, Work};
+use keelway_domain::deployments::definition::{Action, FailurePolicy, Hook, Tagged};
+use keelway_domain::deployments::template;
+use keelway_engine::deployments::Deployments;
+use keelway_engine::deployments::images::Push;
+use keelway_engine::functions::{Function, Functions};
+use keelway_engine::ports::{PortError, Ports};
+use serde_json::{Value, json};
+
+/// So much of what a function said is told.
+const SAID: usize = 300;
+
+/// Runs a hook; `which`: `pre`, `mid` or `post`.
+pub async fn run<P: Ports>(
+    engine: &Deployments<P>,
+    cloud: &impl Functions,
+    work: &mut Work,
+    which: &str,
+    hook: &Hook,
+) -> Result<Done, PortError> {
+    let failed = match &hook.action {
+        Action::Invoke(function) => invoke(cloud, work, which, function).await?,
+        Action::TagImages(tags) => tag(engine, work, tags).await?,
+        Action::ExecNewPod(_) => Some("execNewPod runs a container, and a Lambda alias has none: use invoke".to_owned()),
+    };
+    let Some(why) = failed else {
+        work.tell(format!("hook {which}: done"));
+        return Ok(Done::Go);
+    };
+    let why = format!("hook {which} failed: {why}");
+    Ok(match (hook.failure_policy, &hook.action) {
+        (FailurePolicy::Ignore, _) => {
+            work.tell(format!("{why}; it is ignored"));
+            Done::Go
+        }
+        // The same again will not do any better.
+        (FailurePolicy::Abort, _) | (FailurePolicy::Retry, Action::ExecNewPod(_)) => Done::Fail(why),
+        (FailurePolicy::Retry, _) => Done::Patiently(why),
+    })
+}
+
+/// Calls a function with the deployment. Returns why it failed, if it did.
+async fn invoke(cloud: &impl Functions, work: &Work, which: &str, function: &str) -> Result<Option<String>, PortError> {
+    let payload = json!({
+        "namespace": work.of.namespace,
+        "name": work.name,
+        "config": work.of.name,
+        "version": work.deployment.n,
+        "attempt": work.deployment.attempt,
+        "hook": which,
+    });
+    let region = function.starts_with("arn:").then(|| function.split(':').nth(3).map(str::to_owned)).flatten();
+    let of = Function { name: function.to_owned(), region };
+    let called = match cloud.call(&of, &payload.to_string()).await {
+        Ok(called) => called,
+        Err(error) if error.passes() => return Err(error),
+        Err(error) => return Ok(Some(error.to_string())),
+    };
+    let said: String = called.body.chars().take(SAID).collect();
+    // What answers HTTP requests says in its answer how they went.
+    let answer: Value = serde_json::from_str(&called.body).unwrap_or_default();
+    let status = answer.get("statusCode").and_then(Value::as_u64).unwrap_or(200);
+    Ok(match (called.status, called.error) {
+        (200, None) if (200..300).contains(&status) => None,
+        (200, None) => Some(format!("{function} answered {status}: {said}")),
+        (200, Some(error)) => Some(format!("{function} ended with an error ({error}): {said}")),
+        (status, _) => Some(format!("{function} answered {status}: {said}")),
+    })
+}
+
+/// Points tags of artifact sources to the deployed images. Returns why that failed, if it did.
+async fn tag<P: Ports>(engine: &Deployments<P>, work: &Work, tags: &[Tagged]) -> Result<Option<String>, PortError> {
+    let images = template::images(&work.definition.template);
+    // The same time whenever it is repeated.
+    let at = work.deployment.claim.as_ref().map_or(work.deployment.since, |claim| claim.at);
+    for Tagged { container, to } in tags {
+        let Some(image) = images.get(container) else {
+            return Ok(Some(format!("the template has no container {container:?}")));
+        };
+        let push = Push { tag: to.tag.clone(), image: image.clone(), at };
+        if !engine.pushed(&to.namespace, &to.name, &push).await? {
+            return Ok(Some(format!("there is no ArtifactSource {}/{}: create it", to.namespace, to.name)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,196 @@
+//! What a definition means for aliases: in which stages a version comes, and which version it is.
+
+use crate::checkpoint::{Checkpoint, Place, Stage};
+use keelway_domain::deployments::definition::{Definition, Strategy, StrategyKind, Target, Weight};
+use keelway_domain::time::Span;
+use keelway_engine::functions::Function;
+use serde_json::{Map, Value};
+
+/// A rolling deployment's step if its parameters name none, in percent.
+const STEP: u8 = 25;
+/// The whole traffic.
+const ALL: u8 = 100;
+
+/// The stages of a deployment in their order. `first`: nothing of this config is deployed yet, so nobody compares it with anything.
+pub fn stages(definition: &Definition, point: &Checkpoint, first: bool) -> Vec<Stage> {
+    let hooks = &definition.strategy.hooks;
+    let published = matches!(image(definition), Ok(Image::Container(_)));
+    let shifts = if point.aliases.values().any(Place::moves) { weights(&definition.strategy, first).len() } else { 0 };
+    let mut stages = vec![Stage::Look];
+    stages.extend(published.then_some(Stage::Publish));
+    stages.push(Stage::Ready);
+    stages.extend(hooks.pre.as_ref().map(|_| Stage::Pre));
+    stages.extend(hooks.mid.as_ref().map(|_| Stage::Mid));
+    stages.extend((0..shifts).map(Stage::Shift));
+    stages.extend(hooks.post.as_ref().map(|_| Stage::Post));
+    stages.extend((is_test(definition) && shifts > 0).then_some(Stage::Restore));
+    stages.push(Stage::End);
+    stages
+}
+
+/// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or `maxUnavailable`,
+/// the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an alias. `Canary` says its
+/// weights itself.
+pub fn weights(strategy: &Strategy, first: bool) -> Vec<Weight> {
+    let mut weights = match strategy.kind {
+        _ if first => vec![],
+        StrategyKind::Recreate | StrategyKind::Custom => vec![],
+        StrategyKind::Rolling => rolling(&strategy.params),
+        StrategyKind::Canary => strategy.steps.clone(),
+    };
+    if weights.last().is_none_or(|last| last.weight < ALL) {
+        weights.push(Weight { weight: ALL, bake: None });
+    }
+    // Nothing follows the last one: there is nothing to hold for.
+    for all in weights.iter_mut().filter(|step| step.weight >= ALL) {
+        all.bake = all.bake.or(Some(Span(0)));
+    }
+    weights
+}
+
+fn rolling(params: &Map<String, Value>) -> Vec<Weight> {
+    let percent = |name: &str| {
+        let text = params.get(name)?.as_str()?;
+        text.strip_suffix('%')?.trim().parse::<u8>().ok().filter(|percent| (1..=ALL).contains(percent))
+    };
+    let step = percent("maxSurge").or_else(|| percent("maxUnavailable")).unwrap_or(STEP);
+    let interval = Span::seconds(params.get("intervalSeconds").and_then(Value::as_i64).unwrap_or(1).clamp(0, 24 * 3600));
+    (step..ALL).step_by(usize::from(step)).map(|weight| Weight { weight, bake: Some(interval) }).collect()
+}
+
+/// Whether the version runs only while it is deployed (`test`).
+pub fn is_test(definition: &Definition) -> bool {
+    definition.other.get("test").and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// How long everything runs on the new version before the deployment is complete, at least.
+pub fn least_bake(definition: &Definition) -> Span {
+    let seconds = definition.other.get("minReadySeconds").and_then(Value::as_i64).unwrap_or(0);
+    Span::seconds(seconds.clamp(0, 24 * 3600))
+}
+
+/// What the image of a version is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Image {
+    /// A version of a function that exists.
+    Version {
+        /// Where.
+        region: String,
+        /// Whose.
+        account: String,
+        /// Of which function.
+        function: String,
+        /// Which.
+        version: String,
+    },
+    /// A container image by its digest: it becomes a version.
+    Container(String),
+}
+
+/// The image of the container that stands for the whole version.
+///
+/// # Errors
+/// What is accepted, if it is something else.
+pub fn image(definition: &Definition) -> Result<Image, String> {
+    let given = definition.main_image().unwrap_or_default();
+    let refused = || {
+        format!(
+            "the image is {given:?}: a Lambda alias takes arn:aws:lambda:<region>:<account>:function:<name>:<version>, or a container \
+             image by its digest, <repository>@sha256:<digest>"
+        )
+    };
+    let parts: Vec<&str> = given.split(':').collect();
+    if let ["arn", partition, "lambda", region, account, "function", function, version] = parts[..] {
+        let is_version = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
+        if !partition.starts_with("aws") || function.is_empty() || !is_version {
+            return Err(refused());
+        }
+        let [region, account, function, version] = [region, account, function, version].map(str::to_owned);
+        return Ok(Image::Version { region, account, function, version });
+    }
+    let digest = given.split_once("@sha256:").filter(|(name, digest)| !name.is_empty() && !digest.is_empty());
+    digest.map(|_| Image::Container(given.to_owned())).ok_or_else(refused)
+}
+
+/// The function and the alias of a target.
+///
+/// # Errors
+/// When it does not name both.
+pub fn place(target: &Target) -> Result<(Function, &str), String> {
+    let named = target.id.rsplit_once(':').filter(|(function, alias)| !function.is_empty() && !alias.is_empty());
+    let (function, alias) =
+        named.ok_or_else(|| format!("target {}: its id is {:?}: write <function>:<alias>", target.name, target.id))?;
+    let name = match &target.account {
+        Some(account) if !function.contains(':') => format!("{account}:function:{function}"),
+        _ => function.to_owned(),
+    };
+    Ok((Function { name, region: target.region.clone() }, alias))
+}
+
+/// The version that an image is at a target; `None`: it has to be published.
+///
+/// # Errors
+/// When it is a version of another function.
+pub fn version(image: &Image, target: &Target) -> Result<Option<String>, String> {
+    let Image::Version { region, account, function, version } = image else { return Ok(None) };
+    let (at, _) = place(target)?;
+    let same = at.name.rsplit(':').next() == Some(function)
+        && target.region.as_ref().is_none_or(|wanted| wanted == region)
+        && target.account.as_ref().is_none_or(|wanted| wanted == account);
+    if same {
+        return Ok(Some(version.clone()));
+    }
+    Err(format!(
+        "target {}: the image is a version of {function} in {region} ({account}), and the target is {}: name a version of the same function",
+        target.name, target.id
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn weights_of(kind: &str, more: Value) -> Vec<(u8, i64)> {
+        let mut strategy = json!({"type": kind, "timeout": 0, "deadline": 0});
+        strategy.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let strategy: Strategy = serde_json::from_value(strategy).unwrap();
+        weights(&strategy, false).into_iter().map(|step| (step.weight, step.bake.map_or(-1, |bake| bake.0))).collect()
+    }
+
+    #[test]
+    fn the_weights_of_each_strategy() {
+        assert_eq!(weights_of("Recreate", json!({})), [(100, 0)]);
+        assert_eq!(weights_of("Rolling", json!({})), [(25, 1000), (50, 1000), (75, 1000), (100, 0)]);
+        let params = json!({"params": {"maxSurge": "0%", "maxUnavailable": "40%", "intervalSeconds": 7}});
+        assert_eq!(weights_of("Rolling", params), [(40, 7000), (80, 7000), (100, 0)]);
+        assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": 1, "maxUnavailable": "50%"}})), [(50, 1000), (100, 0)]);
+        assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": "100%"}})), [(100, 0)]);
+        let steps = json!({"steps": [{"weight": 10, "bake": 5000}, {"weight": 50}]});
+        assert_eq!(weights_of("Canary", steps), [(10, 5000), (50, -1), (100, 0)]);
+        assert_eq!(weights_of("Canary", json!({"steps": [{"weight": 100}]})), [(100, 0)]);
+    }
+
+    fn image_of(reference: &str) -> Result<Image, String> {
+        let definition = json!({"template": {"containers": [{"name": "app", "image": reference}]},
+            "strategy": {"type": "Recreate", "timeout": 0, "deadline": 0}});
+        image(&serde_json::from_value(definition).unwrap())
+    }
+
+    #[test]
+    fn versions_and_container_images_are_taken_and_nothing_else() {
+        let version = image_of("arn:aws:lambda:eu-central-1:123456789012:function:shop:7").unwrap();
+        assert!(matches!(&version, Image::Version { version, .. } if version == "7"));
+        assert!(matches!(image_of("1.dkr.ecr.eu-central-1.amazonaws.com/shop@sha256:ab"), Ok(Image::Container(_))));
+        for other in ["", "shop:latest", "arn:aws:lambda:r:1:function:shop", "arn:aws:lambda:r:1:function:shop:live", "@sha256:a"] {
+            assert!(image_of(other).unwrap_err().contains("a Lambda alias takes"), "{other}");
+        }
+        let target =
+            |id: &str| Target { name: "main".into(), kind: "lambda-alias".into(), id: id.into(), region: None, account: None };
+        assert_eq!(super::version(&version, &target("shop:live")), Ok(Some("7".into())));
+        assert!(
+            super::version(&version, &target("cart:live")).unwrap_err().starts_with("target main: the image is a version of shop")
+        );
+        assert!(place(&target("shop")).unwrap_err().contains("write <function>:<alias>"));
+    }
+}

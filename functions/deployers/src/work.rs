@@ -1,0 +1,78 @@
+//! A deployment while one of its steps is taken.
+
+use crate::checkpoint::Checkpoint;
+use keelway_domain::deployments::definition::{Definition, Target};
+use keelway_domain::deployments::{Config, Deployment, Progress, Status, TargetProgress};
+use keelway_domain::time::Timestamp;
+use keelway_engine::deployments::Address;
+use keelway_engine::ports::PortError;
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// It is done: the next one follows.
+    Go,
+    /// It has to be tried again, and why.
+    Again(String),
+    /// It has to be tried again for as long as the deployment may take.
+    Patiently(String),
+    /// The deployment fails.
+    Fail(String),
+}
+
+/// A request that failed: for now, or for good with what the service said.
+impl From<PortError> for Done {
+    fn from(error: PortError) -> Self {
+        if error.passes() { Self::Again(error.to_string()) } else { Self::Fail(error.to_string()) }
+    }
+}
+
+/// A deployment while one of its steps is taken.
+pub struct Work {
+    /// Of which config.
+    pub of: Address,
+    /// Which version, as it is now.
+    pub deployment: Deployment,
+    /// The version's name.
+    pub name: String,
+    /// What it deploys, and how.
+    pub definition: Definition,
+    /// Nothing of this config was ever complete.
+    pub first: bool,
+    /// Where it is.
+    pub point: Checkpoint,
+    /// What is told.
+    pub progress: Progress,
+    /// When the step began.
+    pub now: Timestamp,
+}
+
+impl Work {
+    /// As the config says it is.
+    pub fn new(of: &Address, x: &Config, deployment: &Deployment, definition: Definition, now: Timestamp) -> Self {
+        Self {
+            of: of.clone(),
+            deployment: deployment.clone(),
+            name: x.version_name(deployment.n),
+            definition,
+            first: x.active.is_none(),
+            point: Checkpoint::of(deployment),
+            progress: Progress { tail: deployment.progress.tail.clone(), ..Progress::default() },
+            now,
+        }
+    }
+
+    /// Tells a sentence, and keeps it in the log.
+    pub fn tell(&mut self, message: impl Into<String>) {
+        let message = message.into();
+        if !self.progress.tail.ends_with(&format!(" {message}\n")) {
+            self.progress.tail.push_str(&format!("{} {message}\n", self.now.rfc3339()));
+        }
+        self.progress.message = message;
+    }
+
+    /// Tells where a target is.
+    pub fn tell_target(&mut self, target: &Target, status: Status, message: impl Into<String>) {
+        self.progress.targets.insert(target.name.clone(), TargetProgress { status, message: message.into() });
+    }
+}

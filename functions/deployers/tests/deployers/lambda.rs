@@ -1,0 +1,203 @@
+//! A double of Lambda's API, and of those of ECS and CodeBuild, that is as strict as the service about revisions, versions and weights. Each call is a request of the world.
+
+use keelway_domain::json::canonical;
+use keelway_engine::functions::{Alias, Called, Function, Functions, Readiness, Route};
+use keelway_engine::ports::PortError;
+use keelway_engine::starters::{Runner, Starters};
+use keelway_world::worker::Worker;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A function with its versions and aliases.
+#[derive(Debug, Default)]
+pub struct Code {
+    pub versions: Vec<String>,
+    pub aliases: BTreeMap<String, Alias>,
+    images: Vec<String>,
+}
+
+#[derive(Default)]
+pub struct State {
+    pub functions: BTreeMap<String, Code>,
+    /// Every change of an alias: `<function>:<alias> <route>`, and every version that was made.
+    pub log: Vec<String>,
+    /// The payloads of calls, and what the log said then.
+    pub calls: Vec<(Value, usize)>,
+    /// So many calls fail, and how.
+    pub failing: u32,
+    pub fails_with: Option<Called>,
+    /// A version is ready when it was asked for so often.
+    pub slow: u32,
+    /// It never is.
+    pub broken: Option<String>,
+    /// Updates of this alias are refused.
+    pub forbidden: Option<String>,
+    /// The requests that started a task or a build, and those that stopped one.
+    pub started: Vec<String>,
+    pub stopped: Vec<String>,
+    /// Nothing is started, because of this.
+    pub unable: Option<String>,
+    revision: u32,
+}
+
+#[derive(Clone)]
+pub struct Lambda {
+    worker: Worker,
+    state: Arc<Mutex<State>>,
+}
+
+/// `1`, or `1 10%2`.
+pub fn shown(route: &Route) -> String {
+    let canary = route.canary.as_ref().map(|(version, percent)| format!(" {percent}%{version}"));
+    format!("{}{}", route.version, canary.unwrap_or_default())
+}
+
+fn refused<T>(request: &'static str, reason: &str) -> Result<T, PortError> {
+    Err(PortError::Refused { request, reason: reason.into() })
+}
+
+fn contended<T>(request: &'static str, reason: &str) -> Result<T, PortError> {
+    Err(PortError::Contended { request, reason: reason.into() })
+}
+
+impl Lambda {
+    pub fn new(worker: Worker) -> Self {
+        Self { worker, state: Arc::default() }
+    }
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+    async fn request<R: std::fmt::Debug>(
+        &self,
+        what: &str,
+        act: impl Fn(&mut State) -> Result<R, PortError>,
+    ) -> Result<R, PortError> {
+        let what = what.to_owned();
+        self.worker.outside(move || what, |_| act(&mut self.state())).await?
+    }
+}
+
+impl State {
+    pub fn function(&mut self, name: &str, versions: u32) -> &mut Code {
+        let code = self.functions.entry(name.to_owned()).or_default();
+        code.versions = (1..=versions).map(|n| n.to_string()).collect();
+        code
+    }
+    pub fn point(&mut self, function: &str, alias: &str, route: Route) {
+        self.revision += 1;
+        let revision = format!("revision {}", self.revision);
+        self.log.push(format!("{function}:{alias} {}", shown(&route)));
+        let code = self.functions.get_mut(function).unwrap();
+        code.aliases.insert(alias.to_owned(), Alias { route, revision });
+    }
+    fn check(&self, request: &'static str, of: &Function, route: &Route) -> Result<(), PortError> {
+        let Some(code) = self.functions.get(&of.name) else { return refused(request, "Function not found") };
+        let exists = |version: &String| version == "$LATEST" || code.versions.contains(version);
+        let canary = route.canary.as_ref();
+        if !exists(&route.version) || canary.is_some_and(|(version, _)| !exists(version)) {
+            return refused(request, &format!("Function not found: {}:{}", of.name, shown(route)));
+        }
+        let Some((other, percent)) = canary else { return Ok(()) };
+        let numbered = route.version != "$LATEST" && other != "$LATEST";
+        if !numbered || *other == route.version || !(1..100).contains(percent) {
+            return refused(request, &format!("InvalidParameterValueException: {}", shown(route)));
+        }
+        Ok(())
+    }
+}
+
+impl Starters for Lambda {
+    /// The same token is the same task.
+    async fn start(&self, runner: Runner, request: &Value) -> Result<String, PortError> {
+        let request = canonical(request);
+        let start = |state: &mut State| {
+            if let Some(why) = &state.unable {
+                return refused("RunTask", why);
+            }
+            if state.started.last() != Some(&request) {
+                state.started.push(request.clone());
+            }
+            let kind =
+                if runner == Runner::Ecs { "ecs:eu-central-1:1:task/main/" } else { "codebuild:eu-central-1:1:build/deploy:" };
+            Ok(format!("arn:aws:{kind}{}", state.started.len()))
+        };
+        self.request("RunTask", start).await
+    }
+    async fn stop(&self, _: Runner, request: &Value) -> Result<(), PortError> {
+        let request = canonical(request);
+        self.request("StopTask", |state| Ok(state.stopped.push(request.clone()))).await
+    }
+}
+
+impl Functions for Lambda {
+    async fn alias(&self, of: &Function, alias: &str) -> Result<Option<Alias>, PortError> {
+        let look = |state: &mut State| Ok(state.functions.get(&of.name).and_then(|code| code.aliases.get(alias)).cloned());
+        self.request("GetAlias", look).await
+    }
+    async fn create_alias(&self, of: &Function, alias: &str, version: &str) -> Result<(), PortError> {
+        let create = |state: &mut State| {
+            state.check("CreateAlias", of, &Route::to(version))?;
+            if state.functions[&of.name].aliases.contains_key(alias) {
+                return contended("CreateAlias", "Alias already exists");
+            }
+            state.point(&of.name, alias, Route::to(version));
+            Ok(())
+        };
+        self.request("CreateAlias", create).await
+    }
+    async fn update_alias(&self, of: &Function, alias: &str, route: &Route, revision: &str) -> Result<(), PortError> {
+        let update = |state: &mut State| {
+            if state.forbidden.as_deref() == Some(&of.name) {
+                return refused("UpdateAlias", "AccessDeniedException: not authorized to perform lambda:UpdateAlias");
+            }
+            state.check("UpdateAlias", of, route)?;
+            let Some(found) = state.functions[&of.name].aliases.get(alias) else { return refused("UpdateAlias", "no such alias") };
+            if found.revision != revision {
+                return contended("UpdateAlias", "PreconditionFailedException");
+            }
+            state.point(&of.name, alias, route.clone());
+            Ok(())
+        };
+        self.request("UpdateAlias", update).await
+    }
+    async fn update_code(&self, of: &Function, image: &str) -> Result<String, PortError> {
+        let update = |state: &mut State| {
+            let Some(code) = state.functions.get_mut(&of.name) else { return refused("UpdateFunctionCode", "Function not found") };
+            if code.images.last().is_none_or(|last| last != image) {
+                code.images.push(image.to_owned());
+                code.versions.push((code.versions.len() + 1).to_string());
+                let made = format!("{} has version {}", of.name, code.versions.len());
+                state.log.push(made);
+            }
+            Ok(state.functions[&of.name].versions.last().cloned().unwrap())
+        };
+        self.request("UpdateFunctionCode", update).await
+    }
+    async fn readiness(&self, of: &Function, version: &str) -> Result<Readiness, PortError> {
+        let look = |state: &mut State| {
+            if !state.functions.get(&of.name).is_some_and(|code| code.versions.iter().any(|known| known == version)) {
+                return refused("GetFunctionConfiguration", &format!("ResourceNotFoundException: {}:{version}", of.name));
+            }
+            if let Some(why) = &state.broken {
+                return Ok(Readiness::Failed(why.clone()));
+            }
+            state.slow = state.slow.saturating_sub(1);
+            Ok(if state.slow == 0 { Readiness::Ready } else { Readiness::Pending })
+        };
+        self.request("GetFunctionConfiguration", look).await
+    }
+    async fn call(&self, of: &Function, payload: &str) -> Result<Called, PortError> {
+        let call = |state: &mut State| {
+            let mut payload: Value = serde_json::from_str(payload).unwrap();
+            payload["function"] = of.name.as_str().into();
+            let so_far = state.log.len();
+            state.calls.push((payload, so_far));
+            let fails = state.failing > 0;
+            state.failing = state.failing.saturating_sub(1);
+            let well = Called { status: 200, error: None, body: "{}".into() };
+            Ok(if fails { state.fails_with.clone().unwrap_or(Called { error: Some("Unhandled".into()), ..well }) } else { well })
+        };
+        self.request("Invoke", call).await
+    }
+}

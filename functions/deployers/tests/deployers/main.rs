@@ -1,0 +1,9 @@
+//! Deployments to Lambda aliases, and by tasks and builds, with everything that the engine and the function do, on the in-memory world and a strict double of Lambda.
+
+mod crashes;
+mod hooks;
+mod lambda;
+mod people;
+mod stand;
+mod started;
+mod strategies;

@@ -1,0 +1,210 @@
+//! The engine, the function and the double together. Time passes when told to.
+
+use crate::lambda::{Lambda, shown};
+use keelway_deployers::Deployers;
+use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook};
+use keelway_domain::deployments::{Command, Config, Deployment, Status};
+use keelway_domain::promotions::Note;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::configs::Wanted;
+use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Limits, Message};
+use keelway_engine::functions::Route;
+use keelway_world::World;
+use keelway_world::exec::{block_on, step};
+use keelway_world::queue::Parcel;
+use keelway_world::story::handle;
+use keelway_world::worker::Worker;
+use serde_json::{Value, json};
+use std::task::Poll;
+
+/// The worker that carries out deployments: its requests can be made to fail.
+pub const DEPLOYER: usize = 2;
+
+pub struct Stand {
+    pub world: World,
+    pub lambda: Lambda,
+    pub engine: Deployments<Worker>,
+    deployers: Deployers<Worker, Lambda>,
+    /// The deployer stops after its request with this number, once.
+    pub crash_after: Option<u64>,
+    /// Every message to the deployer is handled twice.
+    pub twice: bool,
+    /// Requests of the deployer so far.
+    pub requests: u64,
+}
+
+pub fn to() -> Address {
+    Address { namespace: "shop".into(), name: "cart".into() }
+}
+
+pub fn version(n: u32) -> String {
+    format!("arn:aws:lambda:eu-central-1:1:function:shop:{n}")
+}
+
+/// A config with the alias `shop:live` as its target.
+pub fn definition(kind: &str, image: &str) -> Definition {
+    let definition = json!({
+        "template": {"containers": [{"name": "app", "image": image}]},
+        "targets": [{"name": "main", "kind": "lambda-alias", "id": "shop:live"}],
+        "strategy": {"type": kind, "timeout": 600_000, "deadline": 21_600_000},
+        "triggers": ["configChange"],
+    });
+    serde_json::from_value(definition).unwrap()
+}
+
+/// Another version of the same config.
+pub fn with_image(definition: &Definition, image: &str) -> Definition {
+    Definition { template: json!({"containers": [{"name": "app", "image": image}]}), ..definition.clone() }
+}
+
+pub fn hook(failure_policy: FailurePolicy) -> Option<Hook> {
+    Some(Hook { failure_policy, action: Action::Invoke("check".into()) })
+}
+
+impl Stand {
+    /// A function `shop` with nine versions, and no alias.
+    pub fn new() -> Self {
+        let world = World::new(Timestamp(1_700_000_000_000));
+        let engine = |worker| Deployments::new(world.worker(worker), Limits::default());
+        let lambda = Lambda::new(world.worker(DEPLOYER));
+        lambda.state().function("shop", 9);
+        let deployers = Deployers::new(engine(DEPLOYER), lambda.clone(), "https://api.example.com");
+        Self { engine: engine(1), deployers, lambda, crash_after: None, twice: false, requests: 0, world }
+    }
+
+    /// The same with version 1 deployed at `shop:live`; what was logged is forgotten.
+    pub fn deployed(definition: &Definition) -> Self {
+        let mut stand = Self::new();
+        stand.apply(&with_image(definition, &version(1)));
+        stand.pass(Span::minutes(60));
+        if stand.x().last.is_some_and(|last| last.status != Status::Complete) {
+            panic!("{:?}", stand.last());
+        }
+        stand.lambda.state().log.clear();
+        stand.lambda.state().calls.clear();
+        stand.requests = 0;
+        stand
+    }
+
+    /// Applies a definition; the change becomes a version.
+    pub fn apply(&mut self, definition: &Definition) {
+        let wanted = Wanted { definition, source: "", by: "ann", request: None, over: None };
+        block_on(self.engine.apply(&to(), &wanted)).unwrap();
+        self.work();
+        // Until the change has settled, and the steps that follow at once are taken.
+        self.pass(Span(2100));
+    }
+
+    pub fn command(&mut self, command: Command) {
+        // Every command has a time of its own.
+        self.pass(Span(1));
+        let now = self.world.now();
+        let note = Note { by: "ann".into(), at: now, id: now.0 as u64, ..Note::default() };
+        self.world
+            .enqueue(keelway_engine::deployments::NAME, Parcel::Own(Message::Command { to: to(), command, note }.letter().body));
+        self.work();
+    }
+
+    /// An event of an AWS service, as the bus's envelope.
+    pub fn event(&mut self, envelope: &Value) {
+        let event = keelway_wire::cloudevent::from_bus_envelope(envelope, self.world.now()).unwrap();
+        self.world.enqueue(keelway_engine::deployments::NAME, Parcel::Event(event));
+        self.work();
+    }
+
+    pub fn x(&self) -> Config {
+        block_on(self.engine.states(&[to()])).unwrap().remove(0).unwrap()
+    }
+
+    pub fn last(&self) -> Deployment {
+        self.x().last.unwrap()
+    }
+
+    pub fn status(&self) -> Status {
+        self.last().status
+    }
+
+    /// Where an alias of `shop` points.
+    pub fn alias(&self, alias: &str) -> String {
+        self.lambda.state().functions["shop"].aliases.get(alias).map_or("-".into(), |alias| shown(&alias.route))
+    }
+
+    pub fn point(&self, function: &str, alias: &str, route: Route) {
+        self.lambda.state().point(function, alias, route);
+    }
+
+    pub fn log(&self) -> Vec<String> {
+        self.lambda.state().log.clone()
+    }
+
+    /// What is asserted, with everything that explains it.
+    pub fn assert_ended(&self, status: Status, alias: &str) {
+        let last = self.last();
+        assert_eq!((last.status, self.alias("live").as_str()), (status, alias), "{last:#?}\n{:?}", self.log());
+    }
+
+    /// Time passes, and with it all timers.
+    pub fn pass(&mut self, time: Span) {
+        let until = self.world.now() + time;
+        loop {
+            self.work();
+            let next = self.world.core().queue.next_time().filter(|next| *next <= until);
+            let mut core = self.world.core();
+            core.now = next.unwrap_or(until).max(core.now);
+            let now = core.now;
+            core.queue.fire(now);
+            drop(core);
+            if next.is_none() {
+                break;
+            }
+        }
+        self.work();
+    }
+
+    /// All messages to the deployer are lost.
+    pub fn lose_jobs(&mut self) {
+        self.world.core().queue.messages.retain(|_, message| message.engine != DEPLOYERS);
+    }
+
+    /// Works until no message is left that is due.
+    pub fn work(&mut self) {
+        loop {
+            let id = {
+                let core = self.world.core();
+                core.queue.receivable(core.now).first().copied()
+            };
+            let Some(id) = id else { return };
+            let engine = self.world.core().queue.messages[&id].engine.clone();
+            let received = self.world.core().queue.receive(id).expect("delivered too often");
+            if engine == DEPLOYERS {
+                let mut done = self.deploy(&received);
+                if self.twice {
+                    done &= self.deploy(&received);
+                }
+                let mut core = self.world.core();
+                let now = core.now;
+                if done { core.queue.acknowledge(id) } else { core.queue.give_back(id, now + Span::seconds(2)) }
+            } else {
+                block_on(handle(&self.engine, &received)).unwrap();
+                self.world.core().queue.acknowledge(id);
+            }
+        }
+    }
+
+    /// One delivery to the deployer. `false`: it failed, or the deployer stopped.
+    fn deploy(&mut self, received: &keelway_world::queue::Received) -> bool {
+        let mut task = Box::pin(handle(&self.deployers, received));
+        loop {
+            let before = self.world.core().request_count();
+            let polled = step(&mut task);
+            self.requests += self.world.core().request_count() - before;
+            if self.crash_after.is_some_and(|after| self.requests >= after) {
+                self.crash_after = None;
+                return false;
+            }
+            if let Poll::Ready(handled) = polled {
+                return handled.is_ok();
+            }
+        }
+    }
+}
