@@ -45,6 +45,7 @@ pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, unt
     let work = async {
         let letters = letters(sequences.ports(), half_of(until)).await?;
         // Each engine has its time, and one that fails does not keep the others from their work.
+        // Configs are looked at next.
         let asked = registries(deployments, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;

@@ -1,13 +1,15 @@
 //! `make bench`: deploys the release builds as a stack of its own on the local cloud and counts, in the deployed functions, what one more
 //! task and one more sequence cost, whether that stays so as history and queues grow, how much CPU time and memory the functions use,
-//! and how long things take. Promotions are counted in memory, against a git host. Aims are printed beside the values; only a malfunction
+//! and how long things take. Promotions and deployments are counted in memory, promotions
+//! against a git host. Aims are printed beside the values; only a malfunction
 //! is a failure.
 //!
-//! `keelway-bench promotions` counts promotions and nothing else: it needs neither a stack nor release builds. `keelway-bench latency` only
-//! measures how long things take on a stack.
+//! `keelway-bench promotions` and `keelway-bench deployments` count these and nothing else: they need neither a stack nor release builds.
+//! `keelway-bench latency` only measures how long things take on a stack.
 
 mod bed;
 mod cost;
+mod deployments;
 mod history;
 mod latency;
 mod load;
@@ -29,9 +31,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => bench(),
-        ["promotions"] => promotions(),
+        ["promotions"] => counted(promotions::count),
+        ["deployments"] => counted(|report, _| deployments::count(report)),
         ["latency"] => latency(),
-        _ => Err("usage: keelway-bench [promotions | latency]".into()),
+        _ => Err("usage: keelway-bench [promotions | deployments | latency]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -47,10 +50,11 @@ fn teller(began: Instant) -> impl Fn(&str) {
     move |text| eprintln!("[{:>4.0} s] {text}", began.elapsed().as_secs_f64())
 }
 
-fn promotions() -> Result<(), Problem> {
+/// What can be counted without a stack.
+fn counted(count: impl Fn(&mut Report, &dyn Fn(&str)) -> Result<(), Problem>) -> Result<(), Problem> {
     let mut report = Report::default();
     let say = teller(Instant::now());
-    promotions::count(&mut report, &say)?;
+    count(&mut report, &say)?;
     say("done");
     report.write(&results()?)?;
     report.print();
@@ -105,6 +109,8 @@ fn bench() -> Result<(), Problem> {
     load::measure(&bed, &mut report)?;
     latencies(&bed, &mut report, &say)?;
     promotions::count(&mut report, &say)?;
+    say("counting deployments");
+    deployments::count(&mut report)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
     report.write_all(&results()?)?;

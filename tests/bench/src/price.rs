@@ -33,13 +33,13 @@ pub fn tell(report: &mut Report, costs: &Costs) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Tells the modelled price of a million promotions, each with one observation over the bus, during which the function waits for so many
-/// calls of a git host.
-pub fn tell_promotions(report: &mut Report, group: &str, promotion: &Used, calls: f64) -> Result<(), Problem> {
+/// Tells the modelled price of a million things called `what`, each with one event over the bus, during which the function waits for so
+/// many calls of a git host.
+pub fn tell_one(report: &mut Report, group: &str, what: &str, one: &Used, calls: f64) -> Result<(), Problem> {
     let prices = prices()?;
     let waiting = calls * assumed(&prices, "lambdaMillisecondsPerHostCall") / 1000.0;
     let waiting = waiting * gb_second(&prices) * 1e6;
-    report.row(group, "a million promotions, modelled price", all(&parts(&prices, promotion, 1.0)) + waiting, "$", Aim::None);
+    report.row(group, &format!("a million {what}, modelled price"), all(&parts(&prices, one, 1.0)) + waiting, "$", Aim::None);
     if calls > 0.0 {
         report.row(group, "of it, for waiting for the git host", waiting, "$", Aim::None);
     }

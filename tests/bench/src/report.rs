@@ -54,6 +54,7 @@ impl Report {
         let kinds = [
             ("costs", &["cost", "price"][..]),
             ("cpu", &["cpu", "memory"]),
+            ("deployments", &["deployments"]),
             ("latency", &["latency"]),
             ("promotions", &["promotions"]),
             ("start", &["start"]),

@@ -120,6 +120,11 @@ impl Default for QueueTwin {
 }
 
 impl QueueTwin {
+    /// How many messages were ever sent.
+    pub fn sent(&self) -> u64 {
+        self.next
+    }
+
     /// Puts a message into an engine's queue and returns its id.
     pub fn push(&mut self, sent: Timestamp, engine: &str, parcel: Parcel, delay: Span) -> u64 {
         self.next += 1;

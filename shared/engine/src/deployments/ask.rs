@@ -7,7 +7,7 @@ use crate::protocol::record::SKEW;
 use crate::registry::{Registry, Tagged};
 use crate::table;
 use keelway_domain::deployments::definition::ImageTag;
-use keelway_domain::deployments::registry::{ArtifactSource, Head, Origin, Repository};
+use keelway_domain::deployments::registry::{ArtifactSource, Head, Repository};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub struct Asked {
 
 impl<P: Ports> Deployments<P> {
     /// Asks about every source that nobody asked about for a while, those first that have waited longest, as long as there is `more` time.
-    /// A registry that does not answer does not keep the others from being asked.
+    /// A registry that does not answer does not keep the others from being asked. This wakes no config: the sweep looks at all of them next.
     ///
     /// # Errors
     /// Of the ports.
@@ -83,8 +83,7 @@ impl<P: Ports> Deployments<P> {
             let old = known.get(&keys::head(&tag)).map(images::read).transpose()?.flatten();
             if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
                 self.there_again(of, &head).await?;
-                self.point(&tag, &head).await?;
-                moved += 1;
+                moved += usize::from(self.keep(&tag, &head).await?);
             }
         }
         Ok(moved)

@@ -161,18 +161,28 @@ impl<P: Ports> Deployments<P> {
     }
 
     /// Has a tag point to an image, if that is newer, and wakes who watches it.
-    pub(super) async fn point(&self, tag: &ImageTag, head: &Head) -> Result<(), PortError> {
+    async fn point(&self, tag: &ImageTag, head: &Head) -> Result<(), PortError> {
+        if !self.keep(tag, head).await? {
+            return Ok(());
+        }
+        let because = format!("{tag} {}", head.at.0);
+        let query = Query::table(keys::source_partition(&tag.namespace, &tag.name), PAGE).prefix(&keys::watchers(&tag.tag));
+        self.for_each(query, |to| Message::Evaluate { to, because: because.clone() }).await
+    }
+
+    /// Has a tag point to an image. `false`: something newer is known.
+    pub(super) async fn keep(&self, tag: &ImageTag, head: &Head) -> Result<bool, PortError> {
         let key = keys::head(tag);
         for _ in 0..COMMIT_TRIES {
             let found = self.ports.get(&key).await?;
             let known = found.as_ref().map(read).transpose()?.flatten();
             if known.as_ref().is_some_and(|known| known.at > head.at) {
-                return Ok(());
+                return Ok(false);
             }
             if known.as_ref() != Some(head) {
                 // Two pushes of one moment: every function keeps the same one.
                 if known.is_some_and(|known| known.at == head.at && known.image > head.image) {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let version = found.as_ref().map_or(0, Item::version);
                 let item = Item::new(key.clone()).with("j", json(head)).with("t", tag.tag.as_str()).with("v", version + 1);
@@ -181,9 +191,7 @@ impl<P: Ports> Deployments<P> {
                     continue;
                 }
             }
-            let because = format!("{tag} {}", head.at.0);
-            let query = Query::table(keys::source_partition(&tag.namespace, &tag.name), PAGE).prefix(&keys::watchers(&tag.tag));
-            return self.for_each(query, |to| Message::Evaluate { to, because: because.clone() }).await;
+            return Ok(true);
         }
         Err(contended(key))
     }

@@ -49,7 +49,7 @@ fn tell(report: &mut Report, how: &str, run: Run) -> Result<(), Problem> {
     if calls > 0.0 {
         report.row(&group, "host calls", calls, "", Aim::None);
     }
-    price::tell_promotions(report, &group, &one, calls)
+    price::tell_one(report, &group, "promotions", &one, calls)
 }
 
 async fn by_notification() -> Result<Run, Problem> {

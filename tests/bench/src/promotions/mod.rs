@@ -11,12 +11,13 @@ mod rest;
 mod stand;
 
 pub use latency::attempts;
+pub use stand::number;
 
 use crate::report::Report;
 use keelway_cloud_tests::Problem;
 
 /// Counts everything that can be counted without a stack.
-pub fn count(report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
+pub fn count(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::of("a runtime", error))?;
     say("counting promotions by notification and by pull request");

@@ -1,17 +1,19 @@
 //! Deployments through template and binaries: images from a webhook and from ECR, deployers, rollback, a task of a sequence.
 
 use crate::bed::Bed;
+use crate::failures::sweep;
 use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
-use keelway_cloud_tests::{Outcome, Problem, Stack};
+use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
 use serde_json::{Value, json};
 
 pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("deployments::a version from an image to complete, and back", there_and_back),
         Test::new("deployments::a push to ECR, and a task of a sequence", by_events),
+        Test::new("deployments::a push that ECR told nobody is found by the sweep", untold).needs(&[Ability::Functions]),
     ]
 }
 
@@ -125,4 +127,22 @@ fn by_events(bed: &Bed) -> Outcome {
         Ok(state.filter(|state| state["state"] == "finished"))
     };
     until("the sequence", found, || "the sequence does not end".into()).map(drop)
+}
+
+fn untold(bed: &Bed) -> Outcome {
+    let config = Config::new(bed);
+    let repository = format!("{}/cart", config.namespace);
+    let ecr = |operation: &str, body: &Value| {
+        config.stack.wait(bed.cloud.raw().json("ecr", &format!("AmazonEC2ContainerRegistry_V20150921.{operation}"), body))
+    };
+    ecr("CreateRepository", &json!({"repositoryName": repository}))?;
+    let manifest = json!({"schemaVersion": 2, "config": {"digest": fresh()}}).to_string();
+    let pushed = ecr("PutImage", &json!({"repositoryName": repository, "imageTag": "latest", "imageManifest": manifest}))?;
+    config.apply(&format!("ecr: {{repository: '{repository}'}}"))?;
+    sweep(bed, config.stack)?;
+    let latest = config.becomes(1, "New")?;
+    let (image, digest) = (latest["images"]["web"].as_str().unwrap_or_default(), &pushed["image"]["imageId"]["imageDigest"]);
+    ensure(digest.as_str().is_some_and(|digest| image.ends_with(&format!("/{repository}@{digest}"))), || {
+        format!("{image} is deployed, and ECR has {digest}")
+    })
 }

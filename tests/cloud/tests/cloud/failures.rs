@@ -89,7 +89,7 @@ fn rewrite(stack: &Stack, key: &Key, set: Attrs) -> Outcome {
 }
 
 /// A sweep that comes to its end; after one that fails, the next tick does the same.
-fn sweep(bed: &Bed, stack: &Stack) -> Outcome {
+pub fn sweep(bed: &Bed, stack: &Stack) -> Outcome {
     let tick = || stack.wait(bed.cloud.raw().invoke(&stack.output("SweepFunctionName"), &json!({})));
     until("a sweep", || Ok(tick().ok().map(drop)), || format!("{:?}", tick()))
 }

@@ -59,7 +59,11 @@ impl Watch {
     pub fn changed(&mut self, change: &Change, table: &Table, crew: &mut Crew) -> Result<(), String> {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         if change.key.pk.starts_with("DD#") {
-            let lower = old.zip(new).is_some_and(|(old, new)| new.version() <= old.version());
+            let lower = old.zip(new).is_some_and(|(old, new)| {
+                // What it notes about entries that are to be deleted is no part of it.
+                let same = ["j", "src", "ttl"].iter().all(|name| old.attrs.get(*name) == new.attrs.get(*name));
+                new.version() < old.version() || new.version() == old.version() && !same
+            });
             return if lower { Err(format!("a definition was written over: {old:?} by {new:?}")) } else { Ok(()) };
         }
         if change.key.pk.starts_with("DH#") && change.key.sk.starts_with(keys::HEADS) {

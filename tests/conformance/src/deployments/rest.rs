@@ -11,8 +11,9 @@ use keelway_engine::item::Item;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whoever waits for longer waits while people act: a deployer that is started is started again after two minutes.
-const PATIENCE: Span = Span::seconds(50);
+/// Whoever waits for longer waits while people act: a deployer that is started is started again after two minutes. In every other round
+/// people act sooner: in a slow world, two configs whose deployers nobody started would run into their timeouts in turn, and for ever.
+const PATIENCE: [Span; 2] = [Span::seconds(50), Span::seconds(20)];
 /// Rounds in which everything comes to rest once nothing goes wrong any more.
 const ROUNDS: usize = 150;
 
@@ -26,10 +27,11 @@ impl Deploying {
         if sim.troubles.cut && !sim.troubles.redrive_first {
             sim.sweep_only(self)?;
         }
-        sim.patience = Some(PATIENCE);
+        sim.patience = Some(PATIENCE[0]);
         sim.redrive(self)?;
         let mut still = 0;
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
+            sim.patience = Some(PATIENCE[round % 2]);
             sim.rest(self, 60_000)?;
             let acted = (0..self.configs.len()).map(|place| self.people(sim, place)).fold(false, |any, acted| any || acted);
             let wakes = (0..self.configs.len()).any(|place| self.state(&sim.world, place).is_some_and(|x| x.wake.is_some()));

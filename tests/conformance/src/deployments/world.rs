@@ -12,6 +12,7 @@ use keelway_engine::deployments::configs::{Outcome, Wanted};
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, NAME, keys};
 use keelway_engine::ports::PortError;
+use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_engine::registry::{Registry, Tagged};
 use keelway_wire::cloudevent::from_bus_envelope;
@@ -278,7 +279,13 @@ impl DeploymentsStand for DeploymentsWorld {
         let answers = Answers(tags.to_vec());
         let asked = self.request(move |both| {
             let answers = answers.clone();
-            async move { both.configs.ask_registries(&answers, || true).await }
+            async move {
+                both.configs.ask_registries(&answers, || true).await?;
+                // As the sweep does.
+                let mut tick = Tick::default();
+                while !sweep::page(&both.configs, &mut tick).await?.finished {}
+                Ok(())
+            }
         });
         asked.map_or_else(|e| failed(&e), |_| Answer::status(200, ""))
     }

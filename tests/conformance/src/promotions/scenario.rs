@@ -51,6 +51,8 @@ pub struct Promoting {
     pub(super) runs: BTreeMap<Target, (String, bool)>,
     /// What each target was healthy on, at some time: facts about different targets arrive in any order.
     pub(super) healthy: BTreeSet<(Target, String)>,
+    /// So many commands were given so far.
+    commands: u64,
     /// So many pull requests more are closed by people.
     pub(super) closings: usize,
     /// Notifications and merges that were rolled out so far.
@@ -128,6 +130,7 @@ impl Promoting {
             versions: BTreeMap::new(),
             runs: BTreeMap::new(),
             healthy: BTreeSet::new(),
+            commands: 0,
             closings: rng.below(3),
             rolled_out: 0,
             merged: BTreeSet::new(),
@@ -164,7 +167,8 @@ impl Promoting {
 
     fn ask(&mut self, sim: &mut Sim<Self>, place: usize, command: Command) {
         self.watch.asked(&self.pipelines[place].0, &command);
-        let note = Note { by: "ann".into(), at: sim.world.now(), ..Note::default() };
+        self.commands += 1;
+        let note = Note { by: "ann".into(), at: sim.world.now(), id: self.commands, ..Note::default() };
         let message = Message::Command { to: self.pipelines[place].0.clone(), command, note };
         sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
     }

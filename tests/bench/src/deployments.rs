@@ -1,0 +1,136 @@
+//! Deployments: what a version costs, counted on the in-memory world, in which requests and units are those of AWS.
+
+use crate::cost::Used;
+use crate::price;
+use crate::promotions::number;
+use crate::report::{Aim, Report};
+use keelway_cloud_tests::Problem;
+use keelway_conformance::deployments::{DeploymentsWorld, Rider};
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
+use keelway_domain::deployments::{Call, LEASE, Progress};
+use keelway_domain::time::Span;
+use keelway_world::case::{Answer, Entrance, Said, Stand};
+use keelway_world::core::Method;
+use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE};
+use keelway_world::story::Mode;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+const NAMESPACE: &str = "bench";
+const CONFIG: &str = "cart";
+/// From a push to the version: pushes of a burst are one version.
+const DEBOUNCE: Span = Span::seconds(10);
+/// How long a deployer takes, and how often it tells that it is at work.
+const BEATS: usize = 5;
+const BEAT: Span = Span::seconds(30);
+/// Until then, all timers of a version have gone off.
+const OVER: Span = Span::minutes(60);
+
+/// Counts everything about deployments.
+pub fn count(report: &mut Report) -> Result<(), Problem> {
+    let mut stand = begun()?;
+    // What is made once is there then.
+    version(&mut stand, 1)?;
+    let before = used(&stand);
+    let beats = version(&mut stand, 2)?;
+    let all = used(&stand) - before;
+    let group = "deployments, cost of a version by a push, from ECR's event to Complete";
+    tell(report, group, &all);
+    report.row(group, &format!("of the AWS requests, for {BEATS} heartbeats"), beats.requests, "", Aim::None);
+    price::tell_one(report, group, "deployments", &all, 0.0)?;
+
+    let before = used(&stand);
+    fine("a push", &push(&mut stand, "side", 3))?;
+    stand.wait(DEBOUNCE);
+    tell(report, "deployments, cost of a push that no config watches", &(used(&stand) - before));
+
+    let before = used(&stand);
+    stand.wait(Span::minutes(8 * 60));
+    report.row(
+        "deployments, a config at rest for eight hours",
+        "AWS requests besides the sweep",
+        (used(&stand) - before).requests,
+        "",
+        Aim::None,
+    );
+    Ok(())
+}
+
+fn tell(report: &mut Report, group: &str, used: &Used) {
+    report.row(group, "AWS requests", used.requests, "", Aim::None);
+    report.row(group, "write units", used.writes, "WRU", Aim::None);
+    report.row(group, "read units", used.reads, "RRU", Aim::None);
+    report.row(group, "events published", used.events, "", Aim::None);
+    report.row(group, "messages handled", used.messages, "", Aim::None);
+}
+
+/// A config that watches a tag of a source.
+fn begun() -> Result<DeploymentsWorld, Problem> {
+    let mut stand = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
+    stand.bind(NAMESPACE, SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new() });
+    let tag = json!({"namespace": NAMESPACE, "name": SOURCE, "tag": "main"});
+    let definition = json!({
+        "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}},
+        "strategy": {"type": "Rolling", "timeout": 600_000, "deadline": 21_600_000},
+        "triggers": [{"imageChange": {"automatic": true, "from": tag, "containers": ["web"]}}],
+    });
+    let definition: Definition = serde_json::from_value(definition).map_err(|error| Problem::of("the config", error))?;
+    fine("the config", &stand.apply(NAMESPACE, CONFIG, &definition, None))?;
+    Ok(stand)
+}
+
+fn push(stand: &mut DeploymentsWorld, tag: &str, n: u64) -> Answer {
+    let at = stand.now();
+    stand.image(NAMESPACE, &Happened { tag: Some(tag.into()), digest: format!("{n:064x}"), at }, Entrance::default())
+}
+
+/// A version from its push to its end, and what the heartbeats of its deployer used.
+fn version(stand: &mut DeploymentsWorld, n: u64) -> Result<Used, Problem> {
+    fine("a push", &push(stand, "main", n))?;
+    stand.wait(DEBOUNCE);
+    let token = || format!("token {n}");
+    let say = |stand: &mut DeploymentsWorld, what: &str, call: &Call| {
+        let (answer, _) = stand.say(NAMESPACE, CONFIG, n, call);
+        fine(what, &answer)
+    };
+    say(stand, "a claim", &Call::Claim { by: "ci".into(), id: n, token: token(), lease: LEASE })?;
+    let mut beats = Used::default();
+    for _ in 0..BEATS {
+        stand.wait(BEAT);
+        let before = used(stand);
+        say(stand, "a heartbeat", &Call::Heartbeat { token: token(), running: true, lease: LEASE, progress: Progress::default() })?;
+        beats = beats + (used(stand) - before);
+    }
+    let end = Call::End { token: token(), exit: Some(0), message: String::new(), progress: Progress::default() };
+    say(stand, "the end", &end)?;
+    stand.wait(OVER);
+    let state = stand.config(NAMESPACE, CONFIG).flatten().unwrap_or_default();
+    if state["latest"] == n && state["status"] == "Complete" {
+        Ok(beats)
+    } else {
+        Err(format!("version {n} is not complete: {state}").into())
+    }
+}
+
+fn fine(what: &str, answer: &Answer) -> Result<(), Problem> {
+    match answer.said {
+        None | Some(Said::Handled(_) | Said::Status(200..=299)) => Ok(()),
+        said => Err(format!("{what}: {said:?} {}", answer.problem).into()),
+    }
+}
+
+fn used(stand: &DeploymentsWorld) -> Used {
+    let core = stand.story.world.core();
+    let of = |methods: &[Method]| methods.iter().map(|method| number(core.requests[*method as usize])).sum::<f64>();
+    Used {
+        requests: number(core.request_count()) - of(&[Method::Outside]),
+        writes: core.table.units.write,
+        reads: core.table.units.read,
+        events: number(core.bus.log.len() as u64),
+        messages: number(core.queue.sent()),
+        outside: 1.0,
+        sends: of(&[Method::Send, Method::SendAt]),
+    }
+}
