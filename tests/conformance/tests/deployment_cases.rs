@@ -3,10 +3,16 @@
 //! `KEELWAY_CASE=T07` runs one case and, if it fails, prints every request.
 
 use keelway_conformance::contracts::Contracts;
-use keelway_conformance::deployments::{Both, DeploymentsWorld, Rider};
-use keelway_world::case::{Only, run};
+use keelway_conformance::deployments::{Both, DeploymentsWorld, Rider, rollback_against_apply};
+use keelway_domain::deployments::{Call, Command, LEASE, Progress};
+use keelway_domain::promotions::Note;
+use keelway_domain::time::Span;
+use keelway_engine::deployments::{Address, Message};
+use keelway_engine::protocol::Handled;
+use keelway_world::case::{Only, Said, Stand, run};
 use keelway_world::core::Method;
-use keelway_world::deployments::{Case, cases};
+use keelway_world::deployments::{Case, DeploymentsStand, cases};
+use keelway_world::queue::Parcel;
 use keelway_world::story::{Mode, Story};
 
 /// Orders in which each case's messages are delivered.
@@ -77,4 +83,32 @@ fn any_order_of_delivery_of_deployments_is_the_same() {
     }
     println!("{} cases in {ORDERS} orders each", all().len());
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures[..failures.len().min(10)].join("\n"));
+}
+
+#[test]
+fn what_is_applied_while_a_rollback_is_decided_stays() {
+    rollback_against_apply(None).unwrap();
+}
+
+/// The API does not hand such a command in; but what it saw may have changed until the command is handled.
+#[test]
+fn a_copy_of_a_command_that_was_refused_stays_refused() {
+    let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    let strategy = serde_json::json!({"type": "Rolling", "timeout": 600_000, "deadline": 21_600_000});
+    let definition = serde_json::json!({
+        "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}, "strategy": strategy, "triggers": ["configChange"],
+    });
+    world.apply("shop", "app", &serde_json::from_value(definition).unwrap(), None);
+    let to = Address { namespace: "shop".into(), name: "app".into() };
+    let command = Message::Command { to, command: Command::Retry, note: Note { by: "ann".into(), id: 7, ..Note::default() } };
+    world.wait(Span::seconds(10));
+    assert_eq!(world.story.put_in(Parcel::Own(command.letter().body)).said, Some(Said::Handled(Handled::Invalid)));
+    let claim = Call::Claim { by: "ci".into(), id: 1, token: "token".into(), lease: LEASE };
+    world.say("shop", "app", 1, &claim);
+    let end = Call::End { token: "token".into(), exit: Some(1), message: String::new(), progress: Progress::default() };
+    world.say("shop", "app", 1, &end);
+    let failed = world.config("shop", "app").flatten().unwrap();
+    assert_eq!(failed["status"], "Failed");
+    world.replay();
+    assert_eq!(world.config("shop", "app").flatten().unwrap(), failed);
 }

@@ -1,6 +1,6 @@
 //! The simulation or a case finds each fault that is planted in deployments.
 
-use keelway_conformance::deployments::{DeploymentsWorld, Plant, Rider, simulate};
+use keelway_conformance::deployments::{DeploymentsWorld, Plant, Rider, rollback_against_apply, simulate};
 use keelway_conformance::sim::number;
 use keelway_world::case::run;
 use keelway_world::deployments::cases;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A fault must be found in the first so many seeds, or by a case.
 const SEEDS: u64 = 1000;
 
-/// The first seed, and the first case, that a fault spoils.
+/// The first seed, and the first case or race, that a fault spoils.
 fn found(plant: Plant) -> (Option<String>, Option<String>) {
     // A seed the engine itself fails on shows nothing.
     let violated = |seed| simulate(seed, Some(plant), false).err().filter(|_| simulate(seed, None, false).is_ok());
@@ -20,6 +20,7 @@ fn found(plant: Plant) -> (Option<String>, Option<String>) {
         run(case, &mut world).err().map(|failure| failure.to_string())
     };
     let case = cases().unwrap_or_else(|e| panic!("{e}")).iter().find_map(spoiled);
+    let case = case.or_else(|| rollback_against_apply(Some(plant)).err());
     (seed.map(|violation| format!("seed {}: {}", violation.seed, violation.rule)), case)
 }
 

@@ -15,12 +15,12 @@ use crate::time::Timestamp;
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
+    if x.has_obeyed(note) {
+        return Decision::Settle;
+    }
     let Some(applied) = facts.applied else {
         return Decision::Refused(Refused::Unknown(format!("there is no deployment config {} in {}", x.name, x.namespace)));
     };
-    if note.id != 0 && x.obeyed.contains(&note.id) {
-        return Decision::Settle;
-    }
     let begun = task_of(command).map(|task| announce::task(x, task, None, None, facts.now));
     let mut step = Step::new(x, facts);
     step.events.extend(begun.clone());
@@ -81,7 +81,8 @@ pub fn missing(namespace: &str, name: &str, command: &Command, now: Timestamp) -
     record.events(&id, &Context::of(&task.context))
 }
 
-fn task_of(command: &Command) -> Option<&Task> {
+/// The task of a sequence that a command carries out.
+pub fn task_of(command: &Command) -> Option<&Task> {
     match command {
         Command::Latest(latest) => latest.task.as_deref(),
         Command::Rollback(back) => back.task.as_deref(),

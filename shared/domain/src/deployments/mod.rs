@@ -26,7 +26,7 @@ mod tests;
 
 pub use announce::SOURCE;
 pub use calls::{Answer, answer};
-pub use commands::missing;
+pub use commands::{missing, task_of};
 pub use decide::{decide, target};
 pub use deployment::{
     Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress,

@@ -99,6 +99,11 @@ impl Config {
         self.last.as_ref().filter(|last| !last.status.is_final())
     }
 
+    /// Whether this command was obeyed before. One without an identity never was.
+    pub fn has_obeyed(&self, note: &Note) -> bool {
+        note.id != 0 && self.obeyed.contains(&note.id)
+    }
+
     /// Whether it is deleted, and nothing runs any more.
     pub fn over(&self) -> bool {
         self.deleted && self.in_flight().is_none()

@@ -156,6 +156,11 @@ pub fn askable(namespace: &str, name: &str) -> Key {
     Key::new(ASKABLE, format!("{namespace}/{name}"))
 }
 
+/// What was decided about a task of a sequence, by the id of its trigger.
+pub fn task(triggered: &str) -> Key {
+    Key::new(format!("DT#{}", hash(hash64(&[b"task", triggered.as_bytes()]))), MAIN)
+}
+
 /// The partition of the configs that name an alarm.
 pub fn alarm_partition(name: &str) -> String {
     format!("DA#{}", hash(hash64(&[b"alarm", name.as_bytes()])))

@@ -22,13 +22,15 @@ pub use ask::Asked;
 pub use message::{Address, Job, Message, address};
 
 use crate::item::{Item, Key};
-use crate::ports::{Condition, PortError, Ports, Query, Write};
+use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::sweep::Tick;
 use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
-use keelway_domain::deployments::{Applied, Config, Decision, Facts, Input, Past, Refused, Snapshot, Transition, decide, target};
+use keelway_domain::deployments::{
+    Applied, Config, Decision, Facts, Input, Past, Refused, Snapshot, Transition, decide, target, task_of,
+};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Span;
 use subject::Duty;
@@ -37,6 +39,9 @@ use subject::Duty;
 pub const NAME: &str = "deployments";
 /// The queue of the deployers that Keelway starts.
 pub const DEPLOYERS: &str = "deployers";
+/// Of a task that was decided: nobody carries it out; or its config does, from this version of its item on.
+const NOBODY: &str = "no";
+const SINCE: &str = "cv";
 /// So many pruned items are deleted at once.
 const PRUNED: usize = 200;
 
@@ -157,16 +162,48 @@ struct Turn<'a> {
     cause: Cause,
 }
 
+impl Turn<'_> {
+    /// What was decided about the task of a sequence that it carries out: the first copy of the trigger decides it for all.
+    fn task(&self) -> Option<Key> {
+        let Input::Command(command, _) = self.input else { return None };
+        task_of(command).map(|task| keys::task(&task.triggered))
+    }
+
+    /// The task names a config that does not exist, or is being deleted.
+    async fn for_nobody<P: Ports>(&self, engine: &Deployments<P>) -> Result<Verdict<Config>, PortError> {
+        let Some(task) = self.task() else { return Ok(Verdict::Late) };
+        let decided = engine.decided(task).with(NOBODY, 1);
+        Ok(match engine.ports.write(&Write::Put(decided, Condition::Absent)).await? {
+            Written::Done => Verdict::Done(Handled::Invalid),
+            Written::Conflict(_) => Verdict::Again,
+        })
+    }
+
+    /// As it is recorded if it cannot be used.
+    fn text(&self) -> String {
+        format!("{} {:?}", self.to, self.input)
+    }
+}
+
 impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::config(self.to)
     }
 
     fn reads(&self) -> Vec<Key> {
-        vec![keys::definition(self.to)]
+        self.task().into_iter().chain([keys::definition(self.to)]).collect()
     }
 
     async fn decide(&self, engine: &Deployments<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Config>, PortError> {
+        if let Some(decided) = self.task().and_then(|task| items.get(&task)) {
+            let since = decided.number(SINCE).unwrap_or_default();
+            return Ok(match decided.number(NOBODY) {
+                Some(_) => Verdict::Done(Handled::Invalid),
+                // Both were written at once, but what a transaction writes may become visible one after the other.
+                None if found.map_or(0, |found| found.version) < since => Verdict::Again,
+                None => Verdict::Late,
+            });
+        }
         let written = items.get(&keys::definition(self.to));
         let applied = written.map(configs::read).transpose()?.flatten().map(|(applied, _)| applied);
         let heads = match &applied {
@@ -179,6 +216,7 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
             (Some(x), Some(_)) => x.clone(),
             (Some(x), None) if !x.over() => x.clone(),
             (None, Some(_)) => Config::new(&self.to.namespace, &self.to.name, now),
+            (_, None) if self.task().is_some() => return self.for_nobody(engine).await,
             // It was deleted, and is over: whoever ended it may have stopped before it told that.
             (_, None) => return Ok(Verdict::Late),
         };
@@ -188,17 +226,26 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
         };
         let facts = Facts { now, cause: self.cause, applied: applied.as_ref(), heads: &heads, target: target.as_ref() };
         match decide(&x, self.input, &facts) {
-            Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, old, *transition, written)?))),
+            // A copy of a command that was refused stays refused, whatever has changed since.
+            Decision::Commit(_)
+                if matches!(self.input, Input::Command(..))
+                    && invalid::recorded(&engine.ports, self.cause.sent, &self.text()).await? =>
+            {
+                Ok(Verdict::Done(Handled::Invalid))
+            }
+            Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, found, *transition, written)?))),
             Decision::Settle => Ok(Verdict::Settle),
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason) | Refused::Nothing(reason)) => {
                 // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
                 if let Some(x) = old
-                    && record::made_by(&engine.ports, x, self.cause).await?.is_some()
+                    && !record::made_by(&engine.ports, x, self.cause).await?.is_empty()
                 {
                     return Ok(Verdict::Settle);
                 }
-                let text = format!("{} {:?}", self.to, self.input);
-                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
+                if self.task().is_some() {
+                    return self.for_nobody(engine).await;
+                }
+                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &self.text()).await?;
                 Ok(Verdict::Done(Handled::Invalid))
             }
         }
@@ -206,22 +253,29 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
 }
 
 impl<P: Ports> Deployments<P> {
+    /// The item that says that a task was decided.
+    fn decided(&self, task: Key) -> Item {
+        Item::new(task).with("ttl", (self.ports.now() + self.limits.retention).0 / 1000)
+    }
+
     /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with the
     /// commit, or not at all.
     fn change(
         &self,
         turn: &Turn<'_>,
-        old: Option<&Config>,
+        found: Option<&Loaded>,
         transition: Transition,
         written: Option<&Item>,
     ) -> Result<Change<Config>, PortError> {
-        let mut change = Change::new(old, transition.next, transition.record);
+        let mut change = Change::new(found.map(|found| &found.x), transition.next, transition.record);
         change.items = transition.snapshots.iter().map(|snapshot| codec::snapshot(turn.to, snapshot)).collect();
         let expires = self.ports.now() + self.limits.retention;
         let past = transition.past.iter().map(|past| Write::Put(codec::past(turn.to, past), Condition::Always));
         let obeyed = transition.obeyed.iter();
         let obeyed = obeyed.map(|obeyed| Write::Put(codec::obeyed(turn.to, obeyed, expires), Condition::Always));
         change.with.extend(past.chain(obeyed));
+        let since = found.map_or(0, |found| found.version) + 1;
+        change.with.extend(turn.task().map(|task| Write::Put(self.decided(task).with(SINCE, since), Condition::Absent)));
         if let (Some(definition), Some(item)) = (transition.rewritten, written) {
             let by = match turn.input {
                 Input::Command(_, note) => note.by.clone(),

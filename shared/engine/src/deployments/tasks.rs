@@ -51,14 +51,11 @@ impl<P: Ports> Deployments<P> {
         let id = hash64(&[b"task", event.id.as_bytes()]).max(1);
         let message = format!("task {name} of {}", event.context);
         let note = Note { by: "keelway-sequences".into(), at: cause.sent, message, id, run: 0 };
-        self.commanded(&to, &command, &note, cause).await
-    }
-
-    async fn commanded(&self, to: &Address, command: &Command, note: &Note, cause: Cause) -> Result<Handled, PortError> {
-        match self.turn(to, Input::Command(command, note), cause).await? {
-            // There is no such config: nobody else answers the task, so the reason is told.
-            Handled::Stale => {
-                crate::table::publish(&self.ports, &missing(&to.namespace, &to.name, command, cause.sent)).await?;
+        match self.turn(&to, Input::Command(&command, &note), cause).await? {
+            // There is no such config, or it is being deleted: nobody else answers the task, so the reason is told. Every copy of the trigger
+            // gets the same answer.
+            Handled::Invalid => {
+                crate::table::publish(&self.ports, &missing(&to.namespace, &to.name, &command, event.time)).await?;
                 Ok(Handled::Recorded)
             }
             handled => Ok(handled),

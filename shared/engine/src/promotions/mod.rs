@@ -138,6 +138,13 @@ struct Turn<'a> {
     cause: Cause,
 }
 
+impl Turn<'_> {
+    /// As it is recorded if it cannot be used.
+    fn text(&self) -> String {
+        format!("{} {:?}", self.to, self.input)
+    }
+}
+
 impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::pipeline(self.to)
@@ -169,6 +176,13 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
             observations: &observations,
         };
         match decide(&x, self.input, &facts) {
+            // A copy of a command that was refused stays refused, whatever has changed since.
+            Decision::Commit(_)
+                if matches!(self.input, Input::Command(..))
+                    && invalid::recorded(&engine.ports, self.cause.sent, &self.text()).await? =>
+            {
+                Ok(Verdict::Done(Handled::Invalid))
+            }
             Decision::Commit(transition) => {
                 let mut change = Change::new(old, transition.next, transition.record);
                 let expires = now + engine.limits.retention;
@@ -184,12 +198,11 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => {
                 // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
                 if let Some(x) = old
-                    && record::made_by(&engine.ports, x, self.cause).await?.is_some()
+                    && !record::made_by(&engine.ports, x, self.cause).await?.is_empty()
                 {
                     return Ok(Verdict::Settle);
                 }
-                let text = format!("{} {:?}", self.to, self.input);
-                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &text).await?;
+                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &self.text()).await?;
                 Ok(Verdict::Done(Handled::Invalid))
             }
         }

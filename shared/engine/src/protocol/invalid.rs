@@ -1,7 +1,7 @@
 //! Input that cannot be used. It is recorded with the reason, acknowledged, and never retried.
 
 use super::delivery::Handled;
-use crate::item::Item;
+use crate::item::{Item, Key};
 use crate::keys;
 use crate::ports::{PortError, Store};
 use crate::table;
@@ -17,12 +17,24 @@ pub fn short(reason: &str) -> String {
     reason.chars().take(1000).collect()
 }
 
+fn key(at: Timestamp, text: &str) -> Key {
+    keys::invalid(at, hash64(&[text.as_bytes()]))
+}
+
+/// Whether this input was recorded as one that cannot be used.
+///
+/// # Errors
+/// Of the ports.
+pub async fn recorded(store: &impl Store, at: Timestamp, text: &str) -> Result<bool, PortError> {
+    store.get(&key(at, text)).await.map(|item| item.is_some())
+}
+
 /// Records input that belongs to no subject.
 ///
 /// # Errors
 /// Of the ports.
 pub async fn record(store: &impl Store, retention: Span, at: Timestamp, reason: &str, text: &str) -> Result<Handled, PortError> {
-    let item = Item::new(keys::invalid(at, hash64(&[text.as_bytes()])))
+    let item = Item::new(key(at, text))
         .with("why", short(reason))
         .with("b", &text[..text.floor_char_boundary(KEPT)])
         .with_some("cut", (text.len() > KEPT).then_some(true))

@@ -40,21 +40,24 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
     Ok(decode::<S>(table::read(store, std::slice::from_ref(&key)).await?.get(&key)))
 }
 
-/// The committed record that this message made, if there is one. A record is younger than the message that made it, so the search
-/// goes back from the newest record and stops at the first one that is older than the message.
+/// The committed records that this message made, oldest first: usually one or none. Messages with the same text, such as evaluations for
+/// the same reason, count as one message, and each of them may have made a record. A record is younger than the message that made it, so
+/// the search goes back from the newest record and stops at the first one that is older than the message.
 ///
 /// # Errors
 /// Of the ports.
-pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Result<Option<(RecordId, RecordOf<S>)>, PortError> {
+pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Result<Vec<(RecordId, RecordOf<S>)>, PortError> {
+    let mut made = vec![];
     let mut next = x.record();
     while let Some(id) = next {
         let Some(record) = read(store, x, &id).await? else { break };
-        if record.made_by == cause.id {
-            return Ok(Some((id, record)));
-        }
         next = record.previous(id.subject).filter(|_| record.at + SKEW >= cause.sent);
+        if record.made_by == cause.id {
+            made.push((id, record));
+        }
     }
-    Ok(None)
+    made.reverse();
+    Ok(made)
 }
 
 /// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A

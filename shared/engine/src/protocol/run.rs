@@ -96,18 +96,18 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
             Verdict::Commit(change) => {
                 // Time has passed since an earlier delivery, or a write whose answer got lost, committed and stopped there. This one
                 // decides something new. What that one owes comes first, because nobody else does it.
-                let mut owed = None;
+                let mut owed = vec![];
                 if let Some(Loaded { x, .. }) = found.as_ref().filter(|found| redelivered || may_be(found.x.record(), tried)) {
                     owed = record::made_by(engine.ports(), x, cause).await?;
-                    if owed.is_some() {
-                        complete(engine, x, cause, owed.as_ref()).await?;
+                    if !owed.is_empty() {
+                        complete(engine, x, cause, &owed).await?;
                     }
                 }
                 if commit(engine, found.as_ref(), &change).await? {
                     return Ok(Handled::Committed);
                 }
                 // One delivery publishes a record once: the next delivery tries again.
-                if owed.is_some() {
+                if !owed.is_empty() {
                     return Err(contended(&key));
                 }
                 tried = change.record.as_ref().and_then(|_| change.next.record());
@@ -173,26 +173,27 @@ pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result
     let made = record::made_by(engine.ports(), x, cause).await?;
     // Only the message that ended a subject performs what the end owes. Many other messages, such as wake-ups, may still arrive
     // later.
-    if x.over() && made.is_none() {
+    if x.over() && made.is_empty() {
         return Ok(());
     }
-    complete(engine, x, cause, made.as_ref()).await
+    complete(engine, x, cause, &made).await
 }
 
-/// Performs what this message owes, with the record it `made`.
+/// Performs what this message owes, with the records it `made`.
 async fn complete<E: Engine>(
     engine: &E,
     x: &E::State,
     cause: Cause,
-    made: Option<&(RecordId, RecordOf<E::State>)>,
+    made: &[(RecordId, RecordOf<E::State>)],
 ) -> Result<(), PortError> {
-    let mut effects: Vec<Effect<_>> = unarmed(x, cause).map(Effect::Wake).into_iter().collect();
-    if let Some((_, record)) = made {
-        effects.push(Effect::Publish);
-        effects.extend((0..record.sends.len()).map(Effect::Send));
+    let wake: Vec<Effect<_>> = unarmed(x, cause).map(Effect::Wake).into_iter().collect();
+    perform(engine, x, None, &wake).await?;
+    for (id, record) in made {
+        let owed: Vec<Effect<_>> = std::iter::once(Effect::Publish).chain((0..record.sends.len()).map(Effect::Send)).collect();
+        perform(engine, x, Some((*id, record)), &owed).await?;
     }
-    effects.extend(x.owed(cause).into_iter().map(Effect::Duty));
-    perform(engine, x, made.map(|(id, record)| (*id, record)), &effects).await
+    let duties: Vec<Effect<_>> = x.owed(cause).into_iter().map(Effect::Duty).collect();
+    perform(engine, x, None, &duties).await
 }
 
 /// Whether the record `tried` may have been committed, with the state at the record `now`: there is one record for each number.

@@ -4,11 +4,13 @@ mod check;
 mod crew;
 mod plan;
 mod planted;
+mod race;
 mod rest;
 mod scenario;
 mod world;
 
 pub use planted::{Plant, Planted};
+pub use race::rollback_against_apply;
 pub use scenario::{Deploying, simulate};
 pub use world::{DeploymentsWorld, Rider};
 
