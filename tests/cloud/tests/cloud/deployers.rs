@@ -6,6 +6,9 @@ use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome, Problem};
+use keelway_engine::deployments::keys;
+use keelway_engine::item::Item;
+use keelway_engine::ports::{Condition, Store, Write};
 use serde_json::{Value, json};
 
 pub fn tests() -> Vec<Test<Bed>> {
@@ -121,9 +124,19 @@ fn aliases(bed: &Bed) -> Outcome {
             "template": {"containers": [{"name": "app", "image": format!("{arn}:{version}")}]},
         })
     };
-    let recreate = json!({"type": "Recreate", "recreateParams": {"timeoutSeconds": 120}});
+    // The hook after it points a tag to what was deployed, though that was once deleted at its source.
+    let source = json!({"apiVersion": "keelway.dev/v1", "kind": "ArtifactSource",
+        "metadata": {"name": "images", "namespace": config.namespace}, "spec": {"webhook": {"secret": "registry"}}});
+    let stack = &bed.stack;
+    stack.wait(stack.api().apply(None, &source.to_string()))?.fine("the source")?;
+    let deleted = Item::new(keys::deleted(&config.namespace, "images", &format!("{arn}:1"))).with("at", 1);
+    stack.wait(stack.ports().write(&Write::Put(deleted.clone(), Condition::Always))).map_err(|error| Problem(error.to_string()))?;
+    let tag = json!([{"containerName": "app", "to": {"kind": "ImageStreamTag", "name": "images:deployed"}}]);
+    let recreate = json!({"type": "Recreate", "recreateParams": {"timeoutSeconds": 120,
+        "post": {"failurePolicy": "Abort", "tagImages": tag}}});
     config.apply(&spec(&recreate, 1))?;
     config.becomes(1, &["Complete"])?;
+    ensure(stack.item(&deleted.key)?.is_none(), || "the image is still marked as deleted".into())?;
     let path = format!("/2021-10-31/functions/{shop}/url?Qualifier=live");
     let url = bed.stack.wait(bed.cloud.raw().rest("lambda", &path, &json!({"AuthType": "NONE"})))?;
     let id = url["FunctionUrl"].as_str().and_then(|url| url.split(['/', '.']).nth(2)).unwrap_or_default();
