@@ -1,6 +1,6 @@
 """The third act of `make run`: examples/greeter, a function behind an alias that Keelway deploys itself.
 
-While versions come and go, somebody calls the service again and again and says what it answers. What happens next comes from
+While versions come and go, somebody calls the service again and again and says what it answers. How a version ended comes from
 `keelway rollout status`.
 """
 
@@ -88,10 +88,10 @@ class Story:
         path.write_text(text.replace(text.rpartition("image: ")[2].strip(), self.versions[release]))
         self.keelway(self.env, "apply", "-f", os.path.relpath(path, ROOT))
 
-    def follow(self, version, programs):
-        """`rollout status` of a version, as soon as it is cut. Its exit code says how it ended."""
-        self.until(lambda: self.latest() >= version, f"version {version}")
-        words = ["rollout", "status", CONFIG, "-n", NAMESPACE, "--revision", str(version)]
+    def follow(self, after, programs):
+        """`rollout status` of the version that comes after this one. Its exit code says how it ended."""
+        self.until(lambda: self.latest() > after, f"a version after {after}")
+        words = ["rollout", "status", CONFIG, "-n", NAMESPACE, "--revision", str(after + 1)]
         say(f"$ keelway {' '.join(words)}")
         return subprocess.run([str(programs / "keelway"), *words], cwd=ROOT, env=self.env).returncode == 0
 
@@ -109,25 +109,37 @@ def expect(good, what):
         raise Problem(f"{what}: `keelway rollout history {CONFIG} -n {NAMESPACE}` shows more, `make logs` what the functions logged")
 
 
-def run(state, env, programs, keelway, cloud):
+def prepare(state, env, keelway, cloud):
+    """Publishes the releases and has the first one deployed. Nothing is shown: this happens while the second act plays."""
+    versions, url = publish(state, cloud, env["KEELWAY_STACK"])
+    story = Story(state, env, versions, lambda env, *words, **_: keelway(env, *words, capture=True))
+    keelway(env, "apply", "-f", str((EXAMPLE / "project.yaml").relative_to(ROOT)), "-f",
+            str((EXAMPLE / "shipyard.yaml").relative_to(ROOT)), capture=True)
+    before = story.latest()
+    if before:
+        # An earlier run may have ended before it resumed them.
+        keelway(env, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume", capture=True)
+    story.apply(FIRST)
+    story.until(lambda: story.latest() > before, "the first version")
+    return Story(state, env, versions, keelway), url
+
+
+def run(prepared, programs):
     say("")
     say("A function behind an alias, deployed as a canary")
-    versions, url = publish(state, cloud, env["KEELWAY_STACK"])
-    story = Story(state, env, versions, keelway)
-    keelway(env, "apply", "-f", str((EXAMPLE / "project.yaml").relative_to(ROOT)), "-f",
-            str((EXAMPLE / "shipyard.yaml").relative_to(ROOT)))
-    before = story.latest()
+    story, url = prepared
+    env, keelway = story.env, story.keelway
+    at = story.latest()
     with Caller(url) as caller:
-        for release in (FIRST, GOOD):
-            story.apply(release)
-            before += 1
-            expect(story.follow(before, programs), f"{release} was not deployed")
+        expect(story.follow(at - 1, programs), f"{FIRST} was not deployed")
+        story.apply(GOOD)
+        expect(story.follow(at, programs), f"{GOOD} was not deployed")
         story.until(lambda: caller.last and GOOD in caller.last, f"an answer of {GOOD}")
         story.apply(BAD)
-        expect(not story.follow(before + 1, programs), f"{BAD} was deployed, though it does not answer")
-        expect(story.follow(before + 2, programs), "the rollback failed")
+        expect(not story.follow(at + 1, programs), f"{BAD} was deployed, though it does not answer")
+        expect(story.follow(at + 2, programs), "the rollback failed")
         story.until(lambda: caller.last and GOOD in caller.last, f"an answer of {GOOD} after the rollback")
         keelway(env, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume")
-        keelway(env, "trigger", "delivery", "--project", NAMESPACE, "--service", CONFIG, "--image", versions[MENDED], "--watch")
+        keelway(env, "trigger", "delivery", "--project", NAMESPACE, "--service", CONFIG, "--image", story.versions[MENDED], "--watch")
         story.until(lambda: caller.last and MENDED in caller.last, f"an answer of {MENDED}")
-    keelway(env, "rollout", "history", CONFIG, "-n", NAMESPACE)
+    keelway(env, "rollout", "history", CONFIG, "-n", NAMESPACE, "--limit", "5")

@@ -5,6 +5,7 @@ a person could type.
 While the deliveries run, `keelway watch` is the only one that writes to the terminal. Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
 """
 
+import concurrent.futures
 import json
 import os
 import shlex
@@ -191,8 +192,11 @@ def run(state):
     deliveries = play(env)
     say("")
     keelway(env, "get", "environments", "--project", PROJECT)
-    promote.run(state, {**env, "KEELWAY_STACK": STACK}, target(), keelway, cloud)
-    greet.run(state, {**env, "KEELWAY_STACK": STACK}, target(), keelway, cloud)
+    of_stack = {**env, "KEELWAY_STACK": STACK}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        prepared = pool.submit(greet.prepare, state, of_stack, keelway, cloud)
+        promote.run(state, of_stack, target(), keelway, cloud)
+        greet.run(prepared.result(), target())
     some = next(iter(deliveries))[:8]
     say(f"""
 The stack and its executors stay up. Where to look next:
