@@ -8,6 +8,8 @@ use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
 use keelway_engine::deployments::keys;
+use keelway_engine::item::Item;
+use keelway_engine::ports::{Condition, Store, Write};
 use serde_json::{Value, json};
 
 pub fn tests() -> Vec<Test<Bed>> {
@@ -147,11 +149,15 @@ fn untold(bed: &Bed) -> Outcome {
     ecr("CreateRepository", &json!({"repositoryName": repository}))?;
     let manifest = json!({"schemaVersion": 2, "config": {"digest": fresh()}}).to_string();
     let pushed = ecr("PutImage", &json!({"repositoryName": repository, "imageTag": "latest", "imageManifest": manifest}))?;
+    let digest = pushed["image"]["imageId"]["imageDigest"].as_str().unwrap_or_default();
+    // ECR told that it was deleted, but not that it is there again.
+    let deleted = Item::new(keys::deleted(&config.namespace, "cart", digest)).with("at", 1);
+    let written = config.stack.wait(config.stack.ports().write(&Write::Put(deleted.clone(), Condition::Always)));
+    written.map_err(|error| Problem(error.to_string()))?;
     config.apply(&format!("ecr: {{repository: '{repository}'}}"))?;
     sweep(bed, config.stack)?;
     let latest = config.becomes(1, "New")?;
-    let (image, digest) = (latest["images"]["web"].as_str().unwrap_or_default(), &pushed["image"]["imageId"]["imageDigest"]);
-    ensure(digest.as_str().is_some_and(|digest| image.ends_with(&format!("/{repository}@{digest}"))), || {
-        format!("{image} is deployed, and ECR has {digest}")
-    })
+    let image = latest["images"]["web"].as_str().unwrap_or_default();
+    ensure(image.ends_with(&format!("/{repository}@{digest}")), || format!("{image} is deployed, and ECR has {digest}"))?;
+    same("the image that is there again", &config.stack.item(&deleted.key)?, &None)
 }
