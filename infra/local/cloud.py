@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from keelway_local import environment, recorder, server  # noqa: E402
 from keelway_local.common import ROOT, Problem, State  # noqa: E402
 
-IN_VENV = {"deploy", "undeploy", "env", "secret", "logs", "outputs", "actions"}
+IN_VENV = {"deploy", "undeploy", "env", "secret", "function", "logs", "outputs", "actions"}
 
 
 def key_value(text):
@@ -61,11 +61,17 @@ def parser():
         "--json", action="store_true", help="as JSON")
     verb("outputs", "print the outputs of a deployed stack", stack=True)
     logs = verb("logs", "print what the functions logged", stack=True)
-    logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "observer", "deployments", "sweep", "dead-letters"])
+    logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "observer", "deployments", "deployers", "sweep", "dead-letters"])
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     secret = verb("secret", "store a secret of a stack", stack=True)
     secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it")
     secret.add_argument("text", help="what it holds, such as {\"token\": \"...\"}")
+    function = verb("function", "publish versions of a Python function, and print their ARNs", stack=True)
+    function.add_argument("name", help="the function; it is made if it does not exist")
+    function.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a module with a `handler`; each becomes a version")
+    function.add_argument("--alias", metavar="NAME", help="make this alias of the first version, if there is none, and a URL for it")
+    function.add_argument("--variable", type=key_value, action="append", default=[], metavar="KEY=VALUE",
+                          help="a variable of a new function; may be given several times")
     verb("actions", "print which actions the template allows each function, as JSON")
     verb("recorded", "print which actions each function used, and which were denied, as JSON",
          stack=True)
@@ -78,7 +84,7 @@ def show(value):
 
 def run_in_venv(options):
     """Verbs that need the packages of the environment."""
-    from keelway_local import stack, template
+    from keelway_local import function, stack, template
 
     if options.verb == "actions":
         return show(template.actions(template.load()))
@@ -91,6 +97,8 @@ def run_in_venv(options):
         return stack.undeploy(state, options.stack, options.endpoint)
     if options.verb == "secret":
         return stack.store_secret(state, f"{options.stack}/{options.name}", options.text)
+    if options.verb == "function":
+        return show(function.publish(state, options.name, options.files, options.alias, dict(options.variable)))
     if options.verb == "env":
         return show(stack.environment(state, options.stack)) if options.json else print(stack.exports(state, options.stack))
     if options.verb == "outputs":

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop and examples/promotions with commands a person could
-type.
+"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop, examples/promotions and examples/greeter with commands
+a person could type.
 
 While the deliveries run, `keelway watch` is the only one that writes to the terminal. Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
 """
 
+import concurrent.futures
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import greet  # noqa: E402
 import promote  # noqa: E402
 from keelway_local import processes, server  # noqa: E402
 from keelway_local.common import ROOT, Problem, State, say  # noqa: E402
@@ -56,7 +58,7 @@ def build():
 
 def build_release():
     """The functions as they go to AWS, and the empty one the bench compares them with."""
-    packages = ("api", "sequences", "promotions", "attempts", "observer", "deployments", "sweep", "dead-letters", "empty")
+    packages = ("api", "sequences", "promotions", "attempts", "observer", "deployments", "deployers", "sweep", "dead-letters", "empty")
     cargo_build("the functions in release", "--release", *(f"--package=keelway-{name}" for name in packages))
 
 
@@ -95,7 +97,8 @@ def cloud(state, *words):
 def up(state):
     """The stack's environment, with the stack deployed."""
     start_and_build(state)
-    cloud(state, "deploy", "--stack", STACK, "--functions", str(target()))
+    parameters = [word for item in greet.PARAMETERS.items() for word in ("--parameter", "=".join(item))]
+    cloud(state, "deploy", "--stack", STACK, "--functions", str(target()), *parameters)
     variables = json.loads(cloud(state, "env", "--stack", STACK, "--json"))
     return {**os.environ, **variables, "PATH": f"{target()}{os.pathsep}{os.environ.get('PATH', '')}"}
 
@@ -189,7 +192,11 @@ def run(state):
     deliveries = play(env)
     say("")
     keelway(env, "get", "environments", "--project", PROJECT)
-    promote.run(state, {**env, "KEELWAY_STACK": STACK}, target(), keelway, cloud)
+    of_stack = {**env, "KEELWAY_STACK": STACK}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        prepared = pool.submit(greet.prepare, state, of_stack, keelway, cloud)
+        promote.run(state, of_stack, target(), keelway, cloud)
+        greet.run(prepared.result(), target())
     some = next(iter(deliveries))[:8]
     say(f"""
 The stack and its executors stay up. Where to look next:
@@ -198,6 +205,7 @@ The stack and its executors stay up. Where to look next:
   keelway get sequences --project {PROJECT}   all of them
   {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
   keelway pipeline status podinfo -n shop   the pipeline; its git host ended with this program
+  keelway rollout history greeter -n greetings   the versions of the function
   make logs   what the functions logged
   make down   end it all""")
 

@@ -3,6 +3,7 @@
 use crate::work::{Done, Work};
 use keelway_domain::deployments::definition::{Action, FailurePolicy, Hook, Tagged};
 use keelway_domain::deployments::template;
+use keelway_domain::ids::{SubjectId, hash64};
 use keelway_engine::deployments::Deployments;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::functions::{Function, Functions};
@@ -43,7 +44,16 @@ pub async fn run<P: Ports>(
 
 /// Calls a function with the deployment. Returns why it failed, if it did.
 async fn invoke(cloud: &impl Functions, work: &Work, which: &str, function: &str) -> Result<Option<String>, PortError> {
+    // The same whenever this hook of this attempt is called: it may be called again after a crash, or because it failed.
+    let id = hash64(&[
+        b"hook",
+        work.of.to_string().as_bytes(),
+        &work.deployment.n.to_be_bytes(),
+        &work.deployment.attempt.to_be_bytes(),
+        which.as_bytes(),
+    ]);
     let payload = json!({
+        "id": SubjectId(id).to_string(),
         "namespace": work.of.namespace,
         "name": work.name,
         "config": work.of.name,

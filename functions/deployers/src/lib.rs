@@ -13,12 +13,13 @@ mod starters;
 mod tasks;
 mod work;
 
-use checkpoint::Stage;
+use checkpoint::{Checkpoint, Stage};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Call, Config, Deployment, Desired, MAX_CHECKPOINT, Reply, SOURCE, Status};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::started::Started;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
@@ -85,12 +86,18 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         let states = self.engine.states(std::slice::from_ref(attempt.of)).await?;
         let Some(x) = states.into_iter().next().flatten() else { return Ok(Handled::Stale) };
         let Some(d) = attempt.present(&x) else { return Ok(Handled::Stale) };
-        let point = checkpoint::Checkpoint::of(d);
-        if !point.is_news(d, x.paused.is_some()) {
-            if at < point.at {
+        let (is_news, next) = match Started::of(d) {
+            Some(started) => (started.is_news(d), started.at),
+            None => {
+                let point = Checkpoint::of(d);
+                (point.is_news(d, x.paused.is_some()), point.at)
+            }
+        };
+        if !is_news {
+            if at < next {
                 // This step was taken; whoever took it may have stopped before it sent the next message.
                 if again {
-                    self.send(attempt, point.at).await?;
+                    self.send(attempt, next).await?;
                 }
                 return Ok(Handled::Stale);
             }
@@ -104,7 +111,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             return Err(PortError::Refused { request: "deployer", reason });
         };
         if let Some(starter) = &snapshot.definition.deployer {
-            return self.start(attempt, starter).await;
+            return self.start(attempt, starter, at).await;
         }
         let (token, claim) = attempt.call(STEP);
         let told = self.engine.say(attempt.of, attempt.n, &claim).await?;

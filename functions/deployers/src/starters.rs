@@ -50,19 +50,35 @@ pub fn start(starter: &Starter, which: &Which<'_>) -> Result<Start, String> {
     }
 }
 
+/// The request that asks for its state.
+pub fn look(starter: &Starter, arn: &str) -> (Runner, Value) {
+    match starter {
+        Starter::Ecs(parameters) => (Runner::Ecs, in_cluster(parameters, json!({"tasks": [arn]}))),
+        Starter::CodeBuild(_) => (Runner::CodeBuild, json!({"ids": [build_id(arn)]})),
+    }
+}
+
 /// The request that stops it.
 pub fn stop(starter: &Starter, arn: &str) -> (Runner, Value) {
     match starter {
         Starter::Ecs(parameters) => {
-            let mut request = json!({"task": arn, "reason": "the deployment is to stop"});
-            if let Some(cluster) = parameters.get("cluster") {
-                request["cluster"] = cluster.clone();
-            }
-            (Runner::Ecs, request)
+            (Runner::Ecs, in_cluster(parameters, json!({"task": arn, "reason": "the deployment is to stop"})))
         }
-        // The id is what follows `build/` in the ARN.
-        Starter::CodeBuild(_) => (Runner::CodeBuild, json!({"id": arn.rsplit_once("build/").map_or(arn, |(_, id)| id)})),
+        Starter::CodeBuild(_) => (Runner::CodeBuild, json!({"id": build_id(arn)})),
     }
+}
+
+/// A request about a task of the cluster that the parameters name; ECS takes `default` if they name none.
+fn in_cluster(parameters: &Map<String, Value>, mut request: Value) -> Value {
+    if let Some(cluster) = parameters.get("cluster") {
+        request["cluster"] = cluster.clone();
+    }
+    request
+}
+
+/// The id is what follows `build/` in the ARN.
+fn build_id(arn: &str) -> &str {
+    arn.rsplit_once("build/").map_or(arn, |(_, id)| id)
 }
 
 fn task(mut parameters: Map<String, Value>, which: &Which<'_>) -> Result<Start, String> {

@@ -1,11 +1,11 @@
-//! Starts the task or the build that carries an attempt out, and stops it.
+//! Starts the task or the build that carries an attempt out, asks for its state now and then, and stops it.
 
 use crate::starters::{self, Start, Which};
-use crate::{Attempt, Deployers, handled};
+use crate::{Attempt, Deployers, LOOK, handled};
 use keelway_domain::deployments::definition::Starter;
-use keelway_domain::deployments::{Call, Desired, LEASE_MOST, Progress, Reply};
-use keelway_domain::time::Span;
-use keelway_engine::deployments::started::{arn, checkpoint};
+use keelway_domain::deployments::{Call, Desired, Progress, Reply};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::started::{Became, LEASE, Look, Started};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::Handled;
@@ -13,17 +13,21 @@ use keelway_engine::starters::Starters;
 
 /// Requests take less than this.
 const REQUESTS: Span = Span::minutes(2);
+/// Its state is asked for after this time, then after twice as long, and so on, but at least every [`LOOK`]: events tell it sooner.
+const FIRST_LOOK: Span = Span::seconds(15);
+/// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has ended.
+const FORGOTTEN: Span = Span::minutes(30);
 
 impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     /// Starts what carries the attempt out, unless it is known to have been started; has it stop if the deployment is to.
-    pub(crate) async fn start(&self, attempt: &Attempt<'_>, starter: &Starter) -> Result<Handled, PortError> {
+    pub(crate) async fn start(&self, attempt: &Attempt<'_>, starter: &Starter, at: Timestamp) -> Result<Handled, PortError> {
         let which = Which { of: attempt.of, n: attempt.n, attempt: attempt.attempt, callback: &self.callback };
         let start = match starters::start(starter, &which) {
             Ok(start) => start,
             Err(why) => return self.refuse(attempt, &why).await,
         };
         if start.waits {
-            return self.wait(attempt, starter, &start).await;
+            return self.wait(attempt, (starter, &start), at).await;
         }
         // Whoever is started claims the deployment itself.
         match self.cloud.start(start.runner, &start.request).await {
@@ -33,32 +37,58 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         }
     }
 
-    /// Claims for what is started; the engine learns its end.
-    async fn wait(&self, attempt: &Attempt<'_>, starter: &Starter, start: &Start) -> Result<Handled, PortError> {
+    /// Claims for what is started, asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild tell the
+    /// engine the same, mostly sooner.
+    async fn wait(&self, attempt: &Attempt<'_>, (starter, start): (&Starter, &Start), at: Timestamp) -> Result<Handled, PortError> {
         let (token, claim) = attempt.call(REQUESTS);
         let told = self.engine.say(attempt.of, attempt.n, &claim).await?;
-        let (Reply::Desired(_), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
+        let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
         let Some(d) = attempt.present(&x) else { return Ok(Handled::Stale) };
-        let known = match arn(d) {
-            Some(known) => known,
+        let (mut point, look) = match Started::of(d) {
+            Some(known) => {
+                let (runner, request) = starters::look(starter, &known.arn);
+                (known, Look::read(runner, &self.cloud.look(runner, &request).await?))
+            }
             // It may have been started, and nobody knows as what: the same request tells.
             None => match self.cloud.start(start.runner, &start.request).await {
-                Ok(known) => known,
+                Ok(arn) => (Started { arn, ..Started::default() }, Look::Waits),
                 Err(error) if error.passes() => return Err(error),
                 Err(error) => return self.end(attempt, token, &error.to_string()).await,
             },
         };
-        let progress =
-            Progress { checkpoint: checkpoint(&known), message: format!("{known} carries it out"), ..Progress::default() };
-        let beat = Call::Heartbeat { token, running: false, lease: LEASE_MOST, progress };
-        let told = self.engine.say(attempt.of, attempt.n, &beat).await?;
-        if told.reply == Reply::Desired(Desired::Cancel) {
-            let (runner, request) = starters::stop(starter, &known);
+        let since = d.claim.as_ref().map_or(told.now, |claim| claim.at);
+        let mut progress = Progress { message: format!("{} carries it out", point.arn), ..Progress::default() };
+        let mut running = false;
+        match look {
+            Look::Became(ended @ Became::Ended(..), log) => {
+                let call = ended.call(token, Progress { log, ..Progress::default() });
+                return Ok(handled(&self.engine.say(attempt.of, attempt.n, &call).await?.reply));
+            }
+            Look::Missing if told.now - since > FORGOTTEN => {
+                return self
+                    .end(attempt, token, &format!("{} is not known any more, and how it ended is not either", point.arn))
+                    .await;
+            }
+            Look::Became(Became::Runs, log) => (running, progress.log) = (true, log),
+            Look::Missing | Look::Waits => {}
+        }
+        if desired == Desired::Cancel && !point.stopped {
+            let (runner, request) = starters::stop(starter, &point.arn);
             match self.cloud.stop(runner, &request).await {
                 Err(error) if error.passes() => return Err(error),
                 // It has ended already.
-                Ok(()) | Err(_) => {}
+                Ok(()) | Err(_) => (point.stopped, point.looks) = (true, 0),
             }
+        }
+        let pause = Span(FIRST_LOOK.0 << point.looks.min(10)).min(LOOK);
+        point.looks = point.looks.saturating_add(1);
+        // Every message has a time of its own, so that a copy of this one is known to be one.
+        point.at = (told.now + pause).max(Timestamp(at.0 + 1));
+        progress.checkpoint = point.text();
+        let beat = Call::Heartbeat { token, running, lease: LEASE, progress };
+        let told = self.engine.say(attempt.of, attempt.n, &beat).await?;
+        if let Reply::Desired(_) = told.reply {
+            self.send(attempt, point.at).await?;
         }
         Ok(handled(&told.reply))
     }

@@ -11,6 +11,7 @@ pub fn about(delivery: &Delivery) -> About {
             let kind = match event.source.as_str() {
                 "aws.ecr" => "image",
                 "aws.cloudwatch" => "alarm",
+                "aws.ecs" | "aws.codebuild" => "deployer",
                 _ => "task.triggered",
             };
             About { kind, context: Some(event.context.to_string()), ..About::default() }

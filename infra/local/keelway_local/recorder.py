@@ -4,6 +4,7 @@ The emulator checks every signed request in one function. It is wrapped here, at
 the installed package is not changed. On top of what it checks:
 
 * numbers from parameters are numbers, and a new schedule is checked as one of its own group;
+* requests about aliases, tasks and builds are checked under the action and the resource that AWS checks;
 * an invocation's log lines are logged with that invocation, however busy the machine is;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
@@ -149,6 +150,58 @@ def _mend_schedule_group():
     iam_actions.extract_resource_arn = extract
 
 
+def _alias_action(method, path):
+    """The action of a request about one alias; None for any other request."""
+    parts = [part for part in path.split("/") if part]
+    if parts[-2:-1] != ["aliases"]:
+        return None
+    return {"GET": "GetAlias", "PUT": "UpdateAlias", "DELETE": "DeleteAlias"}.get(method)
+
+
+def _task_or_build(service, data, region, account):
+    """The resource that AWS checks a request to ECS or CodeBuild with; None if the emulator's is the same."""
+    if service == "ecs":
+        named = data.get("taskDefinition") or data.get("task") or (data.get("tasks") or [None])[0]
+        if not named or named.startswith("arn:"):
+            return named
+        kind = "task-definition" if "taskDefinition" in data else f"task/{data.get('cluster', 'default')}"
+        return f"arn:aws:ecs:{region}:{account}:{kind}/{named}"
+    build = data.get("id") or (data.get("ids") or [None])[0]
+    return build and f"arn:aws:codebuild:{region}:{account}:project/{build.split(':')[0]}"
+
+
+def _mend_deployers():
+    """The emulator takes each request about an alias for ListAliases, and one about a version for one about its function. It checks tasks by
+    their cluster, which AWS does by a condition key, and builds by no project."""
+    from ministack.core import iam_actions
+
+    action, resource, context = (
+        iam_actions._lambda_action, iam_actions.extract_resource_arn, iam_actions.request_tag_context)
+
+    def extract(service, method, path, headers, body, query, region, account):
+        arn = resource(service, method, path, headers, body, query, region, account)
+        qualifier = (query or {}).get("Qualifier")
+        if service == "lambda" and qualifier:
+            return f"{arn}:{qualifier[0] if isinstance(qualifier, list) else qualifier}"
+        if service in ("ecs", "codebuild"):
+            return _task_or_build(service, json.loads(body or b"{}"), region, account) or arn
+        return arn
+
+    def keys(service, iam_action, body, params):
+        found = context(service, iam_action, body, params)
+        cluster = json.loads(body or b"{}").get("cluster") if service == "ecs" else None
+        if cluster:
+            from ministack.core.responses import get_account_id, get_region
+
+            named = cluster.startswith("arn:")
+            arn = cluster if named else f"arn:aws:ecs:{get_region()}:{get_account_id()}:cluster/{cluster}"
+            return {**found, "ecs:cluster": arn}
+        return found
+
+    iam_actions._lambda_action = lambda method, path: _alias_action(method, path) or action(method, path)
+    iam_actions.extract_resource_arn, iam_actions.request_tag_context = extract, keys
+
+
 def _mend_numbers():
     """A number that a template takes from a parameter reaches the emulator's poller as text, and stops it for ever."""
     from ministack.services import lambda_svc
@@ -185,6 +238,27 @@ def _wrap_scheduler(recorder):
         return send(target, event, rule, *rest, **named)
 
     scheduler._create_schedule, eventbridge._invoke_target = create_schedule, invoke_target
+
+
+def _wrap_tasks(recorder):
+    """Who runs a task passes the roles of its definition to ECS."""
+    from ministack.core import iam_evaluator as iam
+    from ministack.services import ecs
+
+    run = ecs._ACTION_MAP["RunTask"]
+
+    def run_task(data):
+        definition = ecs._task_defs.get(ecs._resolve_td_key(data.get("taskDefinition", ""))) or {}
+        caller = iam.caller_arn()
+        if ":assumed-role/" in caller:
+            account, rest = caller.split(":")[4], caller.partition(":assumed-role/")[2]
+            own, _, session = rest.partition("/")
+            for role in filter(None, (definition.get("taskRoleArn"), definition.get("executionRoleArn"))):
+                _evaluate(recorder, f"arn:aws:iam::{account}:role/{own}", session, "iam:PassRole", role,
+                          {"iam:PassedToService": "ecs-tasks.amazonaws.com"})
+        return run(data)
+
+    ecs._ACTION_MAP["RunTask"] = run_task
 
 
 class _Output:
@@ -252,7 +326,9 @@ def install(path):
     _wrap_requests(recorder)
     _wrap_lambda(recorder)
     _wrap_scheduler(recorder)
+    _wrap_tasks(recorder)
     _mend_schedule_group()
+    _mend_deployers()
     _mend_numbers()
     _mend_logs()
 

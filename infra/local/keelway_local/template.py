@@ -46,8 +46,12 @@ def _words(resource):
     return str(resource)
 
 
-def _statements(role):
-    for policy in role["Properties"]["Policies"]:
+def _statements(resources_of, role):
+    """What the role's own policies say, and those that stand beside it because not every stack has them."""
+    policies = list(resources_of[role]["Properties"]["Policies"])
+    policies += [resource["Properties"] for resource in resources_of.values()
+                 if resource["Type"] == "AWS::IAM::Policy" and {"Ref": role} in resource["Properties"]["Roles"]]
+    for policy in policies:
         for statement in policy["PolicyDocument"]["Statement"]:
             resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
             for action in statement["Action"]:
@@ -62,7 +66,7 @@ def actions(template):
     result = {}
     for package, role in {**roles, "scheduler": "SchedulerRole"}.items():
         allowed = result.setdefault(package, {})
-        for action, where in _statements(resources[role]):
+        for action, where in _statements(resources, role):
             allowed.setdefault(action, []).extend(where)
         result[package] = {action: sorted(allowed[action]) for action in sorted(allowed)}
     return result

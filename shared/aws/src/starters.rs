@@ -22,6 +22,14 @@ const RUN_TASK: Operation = Operation {
     service: "ecs",
     headers: &[("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "AmazonEC2ContainerServiceV20141113.RunTask")],
 };
+const DESCRIBE_TASKS: Operation = Operation {
+    name: "ecs.DescribeTasks",
+    service: "ecs",
+    headers: &[
+        ("content-type", "application/x-amz-json-1.1"),
+        ("x-amz-target", "AmazonEC2ContainerServiceV20141113.DescribeTasks"),
+    ],
+};
 const STOP_TASK: Operation = Operation {
     name: "ecs.StopTask",
     service: "ecs",
@@ -31,6 +39,11 @@ const START_BUILD: Operation = Operation {
     name: "codebuild.StartBuild",
     service: "codebuild",
     headers: &[("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "CodeBuild_20161006.StartBuild")],
+};
+const BATCH_GET_BUILDS: Operation = Operation {
+    name: "codebuild.BatchGetBuilds",
+    service: "codebuild",
+    headers: &[("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "CodeBuild_20161006.BatchGetBuilds")],
 };
 const STOP_BUILD: Operation = Operation {
     name: "codebuild.StopBuild",
@@ -69,6 +82,14 @@ impl Signed {
         if busy { Err(retry(operation.name, reason)) } else { Err(refused(operation.name, reason)) }
     }
 
+    async fn look(&self, runner: Runner, request: &Value) -> Result<Value, PortError> {
+        let operation = match runner {
+            Runner::Ecs => DESCRIBE_TASKS,
+            Runner::CodeBuild => BATCH_GET_BUILDS,
+        };
+        self.operate(&operation, request).await
+    }
+
     async fn stop(&self, runner: Runner, request: &Value) -> Result<(), PortError> {
         let operation = match runner {
             Runner::Ecs => STOP_TASK,
@@ -81,6 +102,9 @@ impl Signed {
 impl Starters for Aws {
     async fn start(&self, runner: Runner, request: &Value) -> Result<String, PortError> {
         self.inner.signed.start(runner, request).await
+    }
+    async fn look(&self, runner: Runner, request: &Value) -> Result<Value, PortError> {
+        self.inner.signed.look(runner, request).await
     }
     async fn stop(&self, runner: Runner, request: &Value) -> Result<(), PortError> {
         self.inner.signed.stop(runner, request).await
@@ -115,6 +139,20 @@ mod tests {
         let (started, sent) = start(Runner::CodeBuild, 200, body).await;
         assert_eq!(started, Ok("arn:aws:codebuild:eu-central-1:1:build/deploy:1".into()));
         assert_eq!(sent[..2], ["https://codebuild.eu-central-1.amazonaws.com/", "CodeBuild_20161006.StartBuild"]);
+    }
+
+    #[tokio::test]
+    async fn a_task_and_a_build_are_asked_for() {
+        for (runner, target) in [
+            (Runner::Ecs, "AmazonEC2ContainerServiceV20141113.DescribeTasks"),
+            (Runner::CodeBuild, "CodeBuild_20161006.BatchGetBuilds"),
+        ] {
+            let (signed, seen) = answering(200, &[], r#"{"tasks":[]}"#);
+            assert_eq!(signed.look(runner, &json!({"ids": ["deploy:1"]})).await, Ok(json!({"tasks": []})));
+            let seen = seen.lock().unwrap();
+            let body = String::from_utf8(seen[0].body().bytes().unwrap().to_vec()).unwrap();
+            assert_eq!((seen[0].headers().get("x-amz-target"), body.as_str()), (Some(target), r#"{"ids":["deploy:1"]}"#));
+        }
     }
 
     #[tokio::test]

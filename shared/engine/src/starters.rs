@@ -8,9 +8,9 @@ use std::future::Future;
 /// Who runs them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
-    /// ECS: `RunTask`, `StopTask`.
+    /// ECS: `RunTask`, `DescribeTasks`, `StopTask`.
     Ecs,
-    /// CodeBuild: `StartBuild`, `StopBuild`.
+    /// CodeBuild: `StartBuild`, `BatchGetBuilds`, `StopBuild`.
     CodeBuild,
 }
 
@@ -18,6 +18,8 @@ pub enum Runner {
 pub trait Starters: Send + Sync {
     /// Starts a task or a build; the same token in it is the same one. Returns its ARN.
     fn start(&self, runner: Runner, request: &Value) -> impl Future<Output = Result<String, PortError>> + Send;
+    /// Asks for its state; [`crate::deployments::started::Look`] reads the answer.
+    fn look(&self, runner: Runner, request: &Value) -> impl Future<Output = Result<Value, PortError>> + Send;
     /// Has it stop.
     fn stop(&self, runner: Runner, request: &Value) -> impl Future<Output = Result<(), PortError>> + Send;
 }

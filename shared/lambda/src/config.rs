@@ -9,7 +9,8 @@ use std::str::FromStr;
 use tracing::Level;
 
 /// The engines' queues. Every function can send to each of them.
-pub const ENGINES: [&str; 5] = [sequences::NAME, promotions::NAME, promotions::ATTEMPTS, promotions::OBSERVER, deployments::NAME];
+pub const ENGINES: [&str; 6] =
+    [sequences::NAME, promotions::NAME, promotions::ATTEMPTS, promotions::OBSERVER, deployments::NAME, deployments::DEPLOYERS];
 
 /// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]

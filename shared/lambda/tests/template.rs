@@ -6,7 +6,7 @@ use proptest::strategy::Union;
 use proptest::string::string_regex;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -218,11 +218,66 @@ fn lambda_is_told_who_sends_messages_to_itself_by_design() {
         assert!(!may.is_empty(), "{name} may do nothing");
         let queues: Vec<&Value> = members(&properties["Events"]).map(|(_, event)| &event["Properties"]["Queue"]).collect();
         let to_itself = may.into_iter().any(|(action, on)| action == "sqs:SendMessage" && queues.contains(&on));
-        let engines = ["SequencesFunction", "PromotionsFunction", "AttemptsFunction", "ObserverFunction", "DeploymentsFunction"];
+        let engines = [
+            "SequencesFunction",
+            "PromotionsFunction",
+            "AttemptsFunction",
+            "ObserverFunction",
+            "DeploymentsFunction",
+            "DeployersFunction",
+        ];
         assert_eq!(to_itself, engines.contains(&name), "{name}");
         let allowed = properties["RecursiveLoop"].as_str();
         assert_eq!(allowed, to_itself.then_some("Allow"), "{name}: Lambda stops a chain of its invocations after about 16");
     }
+}
+
+/// Whether an event fits a pattern: of the operators of EventBridge, exact values and `prefix`. In a list of objects, one of them has to fit.
+fn fits(pattern: &Value, event: &Value) -> bool {
+    if let Some(list) = event.as_array() {
+        return list.iter().any(|one| fits(pattern, one));
+    }
+    match pattern {
+        Value::Object(fields) => fields.iter().all(|(name, wanted)| fits(wanted, &event[name])),
+        Value::Array(values) => values.iter().any(|wanted| {
+            let prefix = wanted["prefix"].as_str();
+            wanted == event || prefix.is_some_and(|prefix| event.as_str().is_some_and(|text| text.starts_with(prefix)))
+        }),
+        other => panic!("no pattern: {other}"),
+    }
+}
+
+/// Events as AWS's documentation shows them, with the variables that Keelway sets.
+#[test]
+fn the_rules_take_the_ends_of_what_keelway_started_and_of_nothing_else() {
+    let template = template();
+    let taken = |event: &Value| -> Vec<String> {
+        let rules = members(&template["Resources"]).filter(|(_, resource)| resource["Type"] == "AWS::Events::Rule");
+        let on_default_bus = rules.filter(|(_, rule)| rule["Properties"]["EventBusName"].is_null());
+        let fitting = on_default_bus.filter(|(_, rule)| fits(&rule["Properties"]["EventPattern"], event));
+        fitting.map(|(name, _)| name.to_owned()).collect()
+    };
+    let variable = |name: &str| json!([{"name": "STAGE", "value": "prod"}, {"name": name, "value": "1"}]);
+    let task = |status: &str, name: &str| {
+        json!({"detail-type": "ECS Task State Change", "source": "aws.ecs", "detail": {"lastStatus": status, "desiredStatus": status,
+            "overrides": {"containerOverrides": [{"name": "proxy"}, {"name": "deploy", "environment": variable(name)}]}}})
+    };
+    let build = |name: &str| {
+        json!({"detail-type": "CodeBuild Build State Change", "source": "aws.codebuild", "detail": {"build-status": "SUCCEEDED",
+            "additional-information": {"environment": {"environment-variables": variable(name)}}}})
+    };
+    // What the engine reads the attempt from.
+    for known in keelway_engine::deployments::started::VARIABLES {
+        let taken_by = |event: &Value| taken(event).len();
+        let expected = usize::from(known == "DEPLOYMENT_ATTEMPT");
+        assert_eq!((taken_by(&task("STOPPED", known)), taken_by(&build(known))), (expected, expected), "{known}");
+    }
+    assert_eq!(taken(&task("STOPPED", "DEPLOYMENT_ATTEMPT")), ["TasksRule"]);
+    assert_eq!(taken(&task("RUNNING", "DEPLOYMENT_ATTEMPT")), ["TasksRule"]);
+    assert_eq!(taken(&build("DEPLOYMENT_ATTEMPT")), ["BuildsRule"]);
+    let none: [&str; 0] = [];
+    assert_eq!(taken(&task("PENDING", "DEPLOYMENT_ATTEMPT")), none);
+    assert_eq!((taken(&task("STOPPED", "PATH")), taken(&build("PATH"))), (vec![], vec![]));
 }
 
 /// Names of resources, and how long AWS lets them be.

@@ -235,6 +235,23 @@ impl Cloud {
         Ok((stack, said))
     }
 
+    /// Publishes Python modules as the next versions of a function: `{"versions": their ARNs}`.
+    ///
+    /// # Errors
+    /// In the words of the script.
+    pub fn function(&self, stack: &str, name: &str, modules: &[&str]) -> Result<Value, Problem> {
+        let trouble = |error: std::io::Error| Problem::of("the modules of a function", error);
+        let directory = tempfile::tempdir().map_err(trouble)?;
+        let mut command = script();
+        command.args(["function", name, "--stack", stack]).arg("--state").arg(&self.state);
+        for (n, module) in modules.iter().enumerate() {
+            let path = directory.path().join(format!("{n}.py"));
+            std::fs::write(&path, module).map_err(trouble)?;
+            command.arg(path);
+        }
+        serde_json::from_str(&output(command, "function")?).map_err(|error| Problem::of("the versions of a function", error))
+    }
+
     /// What `cloud.py recorded` says about a stack.
     ///
     /// # Errors

@@ -83,13 +83,29 @@ impl Raw {
     /// # Errors
     /// When there is none.
     pub async fn role_arn(&self, prefix: &str) -> Result<String, Problem> {
-        let request = self.client.post(format!("{}/", self.endpoint)).header("authorization", self.authorization("iam", KEY));
-        let request = request.header("x-amz-date", "20200101T000000Z").header("content-type", "application/x-www-form-urlencoded");
-        let answer = answer("ListRoles", request.body("Action=ListRoles&Version=2010-05-08&MaxItems=1000")).await?;
+        let answer = self.iam("ListRoles", "MaxItems=1000").await?;
         let text = answer.as_str().unwrap_or_default();
         let mut arns = text.split("<Arn>").skip(1).filter_map(|rest| rest.split("</Arn>").next());
         let found = arns.find(|arn| arn.rsplit('/').next().is_some_and(|name| name.starts_with(prefix)));
         found.map(str::to_owned).ok_or_else(|| format!("no role {prefix}…").into())
+    }
+
+    /// Makes a role that a service may take, and that may do nothing. Returns its ARN.
+    ///
+    /// # Errors
+    /// Anything but 2xx, with the service's words.
+    pub async fn create_role(&self, name: &str, service: &str) -> Result<String, Problem> {
+        let policy = json!({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": service},
+            "Action": "sts:AssumeRole"}]});
+        let encoded: String = policy.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect();
+        self.iam("CreateRole", &format!("RoleName={name}&AssumeRolePolicyDocument={encoded}")).await?;
+        self.role_arn(name).await
+    }
+
+    async fn iam(&self, action: &str, parameters: &str) -> Result<Value, Problem> {
+        let request = self.client.post(format!("{}/", self.endpoint)).header("authorization", self.authorization("iam", KEY));
+        let request = request.header("x-amz-date", "20200101T000000Z").header("content-type", "application/x-www-form-urlencoded");
+        answer(action, request.body(format!("Action={action}&Version=2010-05-08&{parameters}"))).await
     }
 
     /// Runs a function and waits for its answer.

@@ -57,6 +57,7 @@ impl Stack {
                 (promotions::ATTEMPTS, "AttemptsQueueUrl"),
                 (promotions::OBSERVER, "ObserverQueueUrl"),
                 (deployments::NAME, "DeploymentsQueueUrl"),
+                (deployments::DEPLOYERS, "DeployersQueueUrl"),
             ]
             .into_iter()
             .map(|(engine, queue)| Ok((engine.to_owned(), QueueName { url: output(queue)?, arn: String::new() })))

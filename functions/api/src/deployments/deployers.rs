@@ -10,7 +10,7 @@ use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, Progress, Reply, TargetProgress};
+use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, Progress, Reply, SOURCE, TargetProgress};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::deployers::Told;
@@ -33,6 +33,13 @@ pub async fn claim<P: Ports + 'static>(
 ) -> Answer<Json<ClaimAnswer>> {
     let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
     let by = note("by", Some(&asked.by), NAME)?.unwrap_or_default();
+    // The engine tells its own claims by this name: it starts and stops what carries them out.
+    if by.trim().eq_ignore_ascii_case(SOURCE) {
+        return Err(Refused::field(
+            "by",
+            format!("{SOURCE} is the name of the deployers that Keelway runs itself: send another one"),
+        ));
+    }
     let token = token()?;
     let id = claim_id(&headers, &asked.claim)?.map_or_else(|| token.clone(), str::to_owned);
     let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), id.as_bytes()]);

@@ -131,16 +131,7 @@ fn one_config(text: &str) -> Answer<Box<DeploymentConfigManifest>> {
 fn definition_of(manifest: &DeploymentConfigManifest) -> Answer<&Definition> {
     let only_here = "is a request, and no part of a config: send it to PUT /v1/deploymentConfigs/{id}, or use `keelway rollback`";
     let definition = manifest.definition.as_ref().filter(|_| manifest.rollback.is_none());
-    let definition = definition.ok_or_else(|| Refused::invalid(vec![error("rollback", "Invalid", only_here)]))?;
-    // No function takes these orders yet: a config that gives them would wait for nobody.
-    let (field, what) =
-        if definition.deployer.is_some() { ("spec.deployer", "deployers") } else { ("spec.targets", "Lambda aliases") };
-    if definition.starts() {
-        let way = "name the strategy Custom, and run `keelway deployer` or another deployer that claims the work";
-        let message = format!("this version of Keelway does not start {what} itself: {way}");
-        return Err(Refused::invalid(vec![error(field, "Invalid", message)]));
-    }
-    Ok(definition)
+    definition.ok_or_else(|| Refused::invalid(vec![error("rollback", "Invalid", only_here)]))
 }
 
 /// `metadata.resourceVersion`, or `resourceVersion` in the proposal's form.

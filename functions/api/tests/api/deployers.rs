@@ -53,6 +53,19 @@ async fn the_first_claim_wins_and_gets_what_it_needs() {
     }
 }
 
+/// The engine starts and stops what claims in this name.
+#[tokio::test(start_paused = true)]
+async fn nobody_claims_in_the_name_of_the_deployers_that_keelway_runs() {
+    let stand = begun().await;
+    for by in ["keelway-deployments", " Keelway-Deployments "] {
+        let answer = stand.post(&format!("{TWO}/claim"), &json!({"by": by, "claim": "run-7"})).await;
+        assert_eq!((answer.status, answer.problem().starts_with("by: keelway-deployments is the name")), (400, true), "{answer:?}");
+    }
+    assert_eq!(status(&stand).await["latest"]["status"], "New");
+    let claimed = stand.post(&format!("{TWO}/claim"), &json!({"by": "keelway-deployers", "claim": "run-7"})).await;
+    assert_eq!(claimed.status, 200, "any other name is as good as another: {claimed:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_same_claim_again_gets_the_work_again_and_the_token_before_counts_no_more() {
     let stand = begun().await;

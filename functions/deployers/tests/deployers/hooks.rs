@@ -9,6 +9,7 @@ use keelway_engine::functions::Called;
 use keelway_engine::ports::Store;
 use keelway_world::exec::block_on;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 fn with_pre(policy: FailurePolicy) -> Definition {
     let mut definition = definition("Recreate", &version(2));
@@ -40,8 +41,15 @@ fn hooks_run_in_their_places_and_are_told_what_is_deployed() {
     let calls = stand.lambda.state().calls.clone();
     let told: Vec<(&str, usize)> = calls.iter().map(|(payload, changes)| (payload["hook"].as_str().unwrap(), *changes)).collect();
     assert_eq!(told, [("pre", 0), ("mid", 0), ("post", 1)]);
-    let payload = json!({"namespace": "shop", "name": "cart-2", "config": "cart", "version": 2, "attempt": 1, "hook": "pre", "function": "check"});
+    let id = &calls[0].0["id"];
+    let payload = json!({"id": id, "namespace": "shop", "name": "cart-2", "config": "cart", "version": 2, "attempt": 1, "hook": "pre", "function": "check"});
     assert_eq!(calls[0].0, payload);
+    assert_eq!(ids(&stand).len(), 3, "each hook has an id of its own");
+}
+
+/// The ids of all calls, each once.
+fn ids(stand: &Stand) -> BTreeSet<String> {
+    stand.lambda.state().calls.iter().map(|(payload, _)| payload["id"].as_str().unwrap().to_owned()).collect()
 }
 
 /// H1.
@@ -84,6 +92,7 @@ fn a_hook_is_repeated_until_it_succeeds() {
     let tail = stand.last().progress.tail;
     assert!(tail.contains("hook pre failed") && tail.contains("hook pre: done"), "{tail}");
     assert_eq!(stand.lambda.state().calls.len(), 4);
+    assert_eq!(ids(&stand).len(), 1, "the same hook of the same attempt has the same id");
 }
 
 /// The patience for one step does not end it: the deployment's deadline does.
@@ -114,7 +123,7 @@ fn a_retried_deployment_runs_its_hooks_again() {
     stand.pass(Span::minutes(1));
     stand.assert_ended(Status::Complete, "2");
     let attempts: Vec<u64> = stand.lambda.state().calls.iter().map(|(payload, _)| payload["attempt"].as_u64().unwrap()).collect();
-    assert_eq!(attempts, [1, 2]);
+    assert_eq!((attempts, ids(&stand).len()), (vec![1, 2], 2));
 }
 
 #[test]

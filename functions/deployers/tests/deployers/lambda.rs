@@ -36,6 +36,9 @@ pub struct State {
     /// The requests that started a task or a build, and those that stopped one.
     pub started: Vec<String>,
     pub stopped: Vec<String>,
+    /// The requests that asked for a state, and what is answered if it is asked for.
+    pub looks: Vec<String>,
+    pub answer: Value,
     /// Nothing is started, because of this.
     pub unable: Option<String>,
     revision: u32,
@@ -123,6 +126,14 @@ impl Starters for Lambda {
             Ok(format!("arn:aws:{kind}{}", state.started.len()))
         };
         self.request("RunTask", start).await
+    }
+    async fn look(&self, _: Runner, request: &Value) -> Result<Value, PortError> {
+        let request = canonical(request);
+        let look = |state: &mut State| {
+            state.looks.push(request.clone());
+            Ok(state.answer.clone())
+        };
+        self.request("DescribeTasks", look).await
     }
     async fn stop(&self, _: Runner, request: &Value) -> Result<(), PortError> {
         let request = canonical(request);

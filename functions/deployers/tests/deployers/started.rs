@@ -114,6 +114,7 @@ fn a_build_ends_the_deployment() {
         assert_eq!(stand.status(), Status::Pending);
         stand.event(&built("IN_PROGRESS"));
         assert_eq!(stand.status(), Status::Running);
+        stand.lambda.state().answer = described_build("IN_PROGRESS");
         stand.pass(Span::minutes(150));
         assert_eq!((stand.status(), stand.lambda.state().started.len()), (Status::Running, 1), "{:?}", stand.last());
         stand.event(&built(status));
@@ -141,6 +142,80 @@ fn a_task_whose_end_is_waited_for() {
     }
 }
 
+/// As `DescribeTasks` and `BatchGetBuilds` answer.
+fn described(status: &str, exit: Option<i64>) -> Value {
+    json!({"tasks": [task(status, 5, exit)["detail"]], "failures": []})
+}
+
+fn described_build(status: &str) -> Value {
+    json!({"builds": [{"arn": "arn:aws:codebuild:eu-central-1:1:build/deploy:1", "buildStatus": status,
+        "logs": {"deepLink": "https://console.aws.amazon.com/cloudwatch/home#logEvent:group=deploy"}}]})
+}
+
+/// Byte for byte: how its state is asked for. No event ever comes.
+#[test]
+fn the_end_is_found_without_an_event() {
+    let task = r#"{"cluster":"main","tasks":["arn:aws:ecs:eu-central-1:1:task/main/1"]}"#;
+    let build_request = r#"{"ids":["deploy:1"]}"#;
+    for (definition, request, runs, ends, ended) in [
+        (ecs(true), task, described("RUNNING", None), described("STOPPED", Some(0)), Status::Complete),
+        (ecs(true), task, described("RUNNING", None), described("STOPPED", Some(3)), Status::Failed),
+        (build(), build_request, described_build("IN_PROGRESS"), described_build("SUCCEEDED"), Status::Complete),
+        (build(), build_request, described_build("IN_PROGRESS"), described_build("TIMED_OUT"), Status::Failed),
+    ] {
+        let mut stand = begun(&definition);
+        assert_eq!((stand.status(), stand.lambda.state().looks.len()), (Status::Pending, 0));
+        stand.lambda.state().answer = runs;
+        stand.pass(Span::seconds(20));
+        assert_eq!((stand.status(), stand.lambda.state().looks.clone()), (Status::Running, vec![request.to_owned()]));
+        stand.lambda.state().answer = ends;
+        stand.pass(Span::minutes(2));
+        assert_eq!(stand.status(), ended, "{:?}", stand.last());
+        let looks = stand.lambda.state().looks.len();
+        stand.pass(Span::minutes(120));
+        assert_eq!(stand.lambda.state().looks.len(), looks, "nobody asks for what has ended");
+    }
+}
+
+#[test]
+fn its_state_is_asked_for_now_and_then_however_often_messages_come() {
+    for (twice, lost) in [(false, false), (true, false), (false, true)] {
+        let mut stand = begun(&ecs(true));
+        stand.twice = twice;
+        stand.lambda.state().answer = described("RUNNING", None);
+        stand.pass(Span::minutes(150));
+        let looks = stand.lambda.state().looks.len();
+        assert!((10..=18).contains(&looks), "{looks} looks in 150 minutes");
+        if lost {
+            stand.lose_jobs();
+            stand.pass(Span::minutes(20));
+            assert!(stand.lambda.state().looks.len() > looks, "a lost message is sent again when the lease ends");
+        }
+        assert_eq!((stand.status(), stand.lambda.state().started.len()), (Status::Running, 1));
+    }
+}
+
+#[test]
+fn what_is_not_known_any_more_has_ended() {
+    let mut stand = begun(&ecs(true));
+    stand.lambda.state().answer = json!({"tasks": [], "failures": [{"reason": "MISSING"}]});
+    stand.pass(Span::minutes(20));
+    assert_eq!(stand.status(), Status::Pending, "ECS may show a new task late");
+    stand.pass(Span::minutes(30));
+    let last = stand.last();
+    assert_eq!((last.status, last.reason.as_str()), (Status::Failed, "DeployerFailed"), "{last:?}");
+    assert!(last.message.contains("task/main/1 is not known any more"), "{last:?}");
+}
+
+/// Whoever stops it first asks what became of it.
+#[test]
+fn what_has_succeeded_before_it_is_stopped_is_complete() {
+    let mut stand = begun(&ecs(true));
+    stand.lambda.state().answer = described("STOPPED", Some(0));
+    stand.command(Command::Cancel);
+    assert_eq!((stand.status(), stand.lambda.state().stopped.len()), (Status::Complete, 0));
+}
+
 #[test]
 fn a_task_of_somebody_else_is_ignored() {
     let mut stand = begun(&ecs(true));
@@ -160,6 +235,8 @@ fn a_task_is_stopped_when_the_deployment_is_cancelled() {
     let request = r#"{"cluster":"main","reason":"the deployment is to stop","task":"arn:aws:ecs:eu-central-1:1:task/main/1"}"#;
     assert_eq!(stand.lambda.state().stopped, [request]);
     assert_eq!(stand.status(), Status::Pending);
+    stand.pass(Span::seconds(40));
+    assert_eq!(stand.lambda.state().stopped.len(), 1, "it is told once");
     stand.event(&task("STOPPED", 5, Some(143)));
     assert_eq!((stand.status(), stand.last().reason.as_str()), (Status::Failed, "Cancelled"));
 }

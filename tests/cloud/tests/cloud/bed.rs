@@ -29,7 +29,7 @@ fn name(ordinal: &str) -> String {
 impl Bed {
     pub fn make() -> Result<Self, Problem> {
         let cloud = Cloud::start()?;
-        let (stack, _) = cloud.deploy(&name("one"), &[])?;
+        let (stack, _) = cloud.deploy(&name("one"), &Self::FIRST)?;
         let observer = Observer::start(&stack, cloud.raw())?;
         for function in ["PromotionsFunctionName", "AttemptsFunctionName"] {
             observer.read(function, cloud.raw());
@@ -44,6 +44,17 @@ impl Bed {
     pub fn can(&self, ability: Ability) -> bool {
         if ability == Ability::Functions { self.functions } else { self.cloud.can(ability) }
     }
+
+    /// Parameters of the first stack: what its deployers may deploy, run and call.
+    pub const FIRST: [(&'static str, &'static str); 7] = [
+        ("DeployedFunctions", "arn:aws:lambda:*:*:function:deployed-*"),
+        ("DeployedRepositories", "arn:aws:ecr:*:*:repository/deployed-*"),
+        ("HookFunctions", "arn:aws:lambda:*:*:function:hook-*"),
+        ("DeployerTasks", "arn:aws:ecs:*:*:task-definition/deployer-*"),
+        ("DeployerClusters", "arn:aws:ecs:*:*:cluster/deployer-*"),
+        ("DeployerTaskRoles", "arn:aws:iam::*:role/deployer-*"),
+        ("DeployerBuilds", "arn:aws:codebuild:*:*:project/deployer-*"),
+    ];
 
     /// Parameters of the second stack.
     pub const SECOND: [(&'static str, &'static str); 2] = [("MaxReceives", "5"), ("RetentionDays", "1")];

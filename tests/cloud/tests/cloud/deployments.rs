@@ -7,6 +7,9 @@ use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
+use keelway_engine::deployments::keys;
+use keelway_engine::item::Item;
+use keelway_engine::ports::{Condition, Store, Write};
 use serde_json::{Value, json};
 
 pub fn tests() -> Vec<Test<Bed>> {
@@ -106,13 +109,21 @@ fn by_events(bed: &Bed) -> Outcome {
     let repository = format!("{}/cart", config.namespace);
     config.apply(&format!("ecr: {{repository: '{repository}', account: '123456789012', region: eu-central-1}}"))?;
     // As EventBridge delivers it. Only AWS may put such an event on the bus, so it is put into the queue.
-    let event = json!({"version": "0", "id": fresh(), "detail-type": "ECR Image Action", "source": "aws.ecr", "account": "123456789012",
-        "time": "2026-11-22T10:00:00Z", "region": "eu-central-1", "resources": [], "detail": {"action-type": "PUSH", "result": "SUCCESS",
-        "repository-name": repository, "image-digest": format!("sha256:{:064x}", 7), "image-tag": "latest"}});
-    let queue = config.stack.output("DeploymentsQueueUrl");
-    let sent = config.stack.wait(config.stack.sqs().send_message().queue_url(queue).message_body(event.to_string()).send());
-    sent.map_err(|error| Problem::of("the push", format!("{error:?}")))?;
+    let digest = format!("sha256:{:064x}", 7);
+    let send = |action: &str, time: &str| {
+        let event = json!({"version": "0", "id": fresh(), "detail-type": "ECR Image Action", "source": "aws.ecr", "account": "123456789012",
+            "time": time, "region": "eu-central-1", "resources": [], "detail": {"action-type": action, "result": "SUCCESS",
+            "repository-name": repository, "image-digest": digest, "image-tag": "latest"}});
+        let queue = config.stack.output("DeploymentsQueueUrl");
+        let sent = config.stack.wait(config.stack.sqs().send_message().queue_url(queue).message_body(event.to_string()).send());
+        sent.map(drop).map_err(|error| Problem::of(action, format!("{error:?}")))
+    };
+    let deleted = keys::deleted(&config.namespace, "cart", &digest);
+    send("DELETE", "2026-11-22T09:00:00Z")?;
+    until("the image is gone", || config.stack.item(&deleted), || "it is not marked as deleted".into())?;
+    send("PUSH", "2026-11-22T10:00:00Z")?;
     config.becomes(1, "New")?;
+    same("the image that is there again", &config.stack.item(&deleted)?, &None)?;
     config.carry_out(1, 0)?;
     config.stack.wait(config.stack.api().apply_project(&config.namespace, SHIPYARD))?;
     let context = fresh();
@@ -138,11 +149,15 @@ fn untold(bed: &Bed) -> Outcome {
     ecr("CreateRepository", &json!({"repositoryName": repository}))?;
     let manifest = json!({"schemaVersion": 2, "config": {"digest": fresh()}}).to_string();
     let pushed = ecr("PutImage", &json!({"repositoryName": repository, "imageTag": "latest", "imageManifest": manifest}))?;
+    let digest = pushed["image"]["imageId"]["imageDigest"].as_str().unwrap_or_default();
+    // ECR told that it was deleted, but not that it is there again.
+    let deleted = Item::new(keys::deleted(&config.namespace, "cart", digest)).with("at", 1);
+    let written = config.stack.wait(config.stack.ports().write(&Write::Put(deleted.clone(), Condition::Always)));
+    written.map_err(|error| Problem(error.to_string()))?;
     config.apply(&format!("ecr: {{repository: '{repository}'}}"))?;
     sweep(bed, config.stack)?;
     let latest = config.becomes(1, "New")?;
-    let (image, digest) = (latest["images"]["web"].as_str().unwrap_or_default(), &pushed["image"]["imageId"]["imageDigest"]);
-    ensure(digest.as_str().is_some_and(|digest| image.ends_with(&format!("/{repository}@{digest}"))), || {
-        format!("{image} is deployed, and ECR has {digest}")
-    })
+    let image = latest["images"]["web"].as_str().unwrap_or_default();
+    ensure(image.ends_with(&format!("/{repository}@{digest}")), || format!("{image} is deployed, and ECR has {digest}"))?;
+    same("the image that is there again", &config.stack.item(&deleted.key)?, &None)
 }

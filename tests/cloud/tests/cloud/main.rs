@@ -7,6 +7,7 @@ mod approvals;
 mod bed;
 mod cases;
 mod cli;
+mod deployers;
 mod deployments;
 mod examples;
 mod failures;
@@ -32,6 +33,7 @@ fn tests() -> Vec<Test<Bed>> {
     let groups = [
         stacks::tests,
         promotions::tests,
+        deployers::tests,
         deployments::tests,
         approvals::tests,
         failures::tests,

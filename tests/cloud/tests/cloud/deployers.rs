@@ -1,0 +1,236 @@
+//! The deployers that Keelway runs itself, through template and binaries: aliases of real functions that answer over HTTP, hooks, tasks, builds.
+
+use crate::bed::Bed;
+use keelway_cloud_tests::events::fresh;
+use keelway_cloud_tests::patience::until;
+use keelway_cloud_tests::problem::{ensure, same};
+use keelway_cloud_tests::runner::Test;
+use keelway_cloud_tests::{Ability, Outcome, Problem};
+use keelway_engine::deployments::keys;
+use keelway_engine::item::Item;
+use keelway_engine::ports::{Condition, Store, Write};
+use serde_json::{Value, json};
+
+pub fn tests() -> Vec<Test<Bed>> {
+    let needs = &[Ability::Functions, Ability::Records];
+    vec![
+        Test::new("deployers::a task and a build are started, and their ends found without events", tasks_and_builds).needs(needs),
+        Test::new("deployers::an alias moves at once and as a canary, and back when a hook fails or somebody says so", aliases)
+            .needs(needs),
+        Test::new("deployers::a container image becomes a version of the function", image).needs(needs),
+    ]
+}
+
+/// A config in a namespace of its own, and what it deploys.
+struct Config<'a> {
+    bed: &'a Bed,
+    namespace: String,
+    /// What the names of its functions end in.
+    salt: String,
+}
+
+/// A function that says this.
+fn says(text: &str) -> String {
+    format!("def handler(event, context):\n    return {{'statusCode': 200, 'body': '{text}'}}\n")
+}
+
+/// A hook that refuses a version of a config at one of its places.
+const HOOK: &str = "def handler(event, context):
+    refused = event['hook'] == 'post' and event['version'] == 3
+    return {'statusCode': 503 if refused or not event['id'] else 200, 'body': 'of ' + event['name']}
+";
+
+impl<'a> Config<'a> {
+    fn new(bed: &'a Bed) -> Self {
+        let salt = fresh()[24..].to_owned();
+        Self { bed, namespace: format!("deployers-{salt}"), salt }
+    }
+
+    /// Makes a function, or its next versions, of these modules. Returns its ARN.
+    fn function(&self, name: &str, modules: &[&str]) -> Result<String, Problem> {
+        let made = self.bed.cloud.function(&self.bed.stack.name(), name, modules)?;
+        let arn = made["versions"][0].as_str().unwrap_or_default();
+        Ok(arn.rsplit_once(':').map_or(arn, |(function, _)| function).to_owned())
+    }
+
+    fn apply(&self, spec: &Value) -> Outcome {
+        let metadata = json!({"name": "cart", "namespace": self.namespace});
+        let config = json!({"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "metadata": metadata, "spec": spec});
+        let stack = &self.bed.stack;
+        stack.wait(stack.api().apply(None, &config.to_string()))?.fine("apply").map(drop)
+    }
+
+    fn get(&self, path: &str) -> Result<Value, Problem> {
+        let stack = &self.bed.stack;
+        stack.wait(stack.api().get(path))?.fine(path)
+    }
+
+    fn command(&self, command: &str, body: &Value) -> Outcome {
+        let path = format!("/v1/deploymentConfigs/{}:cart/{command}", self.namespace);
+        let stack = &self.bed.stack;
+        stack.wait(stack.api().post(&path, body))?.fine(command).map(drop)
+    }
+
+    /// Waits until the latest version has this number and a status of these.
+    fn becomes(&self, version: u64, statuses: &[&str]) -> Result<Value, Problem> {
+        let state = || self.get(&format!("/v1/deploymentConfigs/{}:cart/status", self.namespace));
+        let found = || {
+            let latest = state()?["latest"].clone();
+            let status = latest["status"].as_str().unwrap_or_default();
+            Ok((latest["version"] == version && statuses.contains(&status)).then_some(latest))
+        };
+        let so_far = || state().map_or_else(|error| error.0, |state| state.to_string());
+        until(&format!("version {version} {statuses:?}"), found, so_far)
+    }
+
+    /// Waits until the latest version's log or message has a text.
+    fn tells(&self, version: u64, text: &str) -> Result<Value, Problem> {
+        let state = || self.get(&format!("/v1/deploymentConfigs/{}:cart/status", self.namespace));
+        let found = || {
+            let latest = state()?["latest"].clone();
+            let told = [tail(&latest), message(&latest)].iter().any(|told| told.contains(text));
+            Ok((latest["version"] == version && told).then_some(latest))
+        };
+        let so_far = || state().map_or_else(|error| error.0, |state| state.to_string());
+        until(&format!("version {version} that tells {text:?}"), found, so_far)
+    }
+}
+
+/// What a function's URL answers.
+fn answers(bed: &Bed, url: &str) -> Result<String, Problem> {
+    bed.stack.wait(async {
+        let answer = keelway_cloud_tests::raw::client().get(url).send().await.map_err(|error| Problem::of(url, error))?;
+        answer.text().await.map_err(|error| Problem::of(url, error))
+    })
+}
+
+fn tail(version: &Value) -> &str {
+    version["progress"]["tail"].as_str().unwrap_or_default()
+}
+
+fn message(version: &Value) -> &str {
+    version["progress"]["message"].as_str().unwrap_or_default()
+}
+
+fn aliases(bed: &Bed) -> Outcome {
+    let config = Config::new(bed);
+    let (shop, hook) = (format!("deployed-{}", config.salt), format!("hook-{}", config.salt));
+    let arn = config.function(&shop, &[&says("one"), &says("two"), &says("three")])?;
+    config.function(&hook, &[HOOK])?;
+    let spec = |strategy: &Value, version: u32| {
+        json!({
+            "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:live")}],
+            "strategy": strategy, "triggers": [{"type": "ConfigChange"}],
+            "template": {"containers": [{"name": "app", "image": format!("{arn}:{version}")}]},
+        })
+    };
+    // The hook after it points a tag to what was deployed, though that was once deleted at its source.
+    let source = json!({"apiVersion": "keelway.dev/v1", "kind": "ArtifactSource",
+        "metadata": {"name": "images", "namespace": config.namespace}, "spec": {"webhook": {"secret": "registry"}}});
+    let stack = &bed.stack;
+    stack.wait(stack.api().apply(None, &source.to_string()))?.fine("the source")?;
+    let deleted = Item::new(keys::deleted(&config.namespace, "images", &format!("{arn}:1"))).with("at", 1);
+    stack.wait(stack.ports().write(&Write::Put(deleted.clone(), Condition::Always))).map_err(|error| Problem(error.to_string()))?;
+    let tag = json!([{"containerName": "app", "to": {"kind": "ImageStreamTag", "name": "images:deployed"}}]);
+    let recreate = json!({"type": "Recreate", "recreateParams": {"timeoutSeconds": 120,
+        "post": {"failurePolicy": "Abort", "tagImages": tag}}});
+    config.apply(&spec(&recreate, 1))?;
+    config.becomes(1, &["Complete"])?;
+    ensure(stack.item(&deleted.key)?.is_none(), || "the image is still marked as deleted".into())?;
+    let path = format!("/2021-10-31/functions/{shop}/url?Qualifier=live");
+    let url = bed.stack.wait(bed.cloud.raw().rest("lambda", &path, &json!({"AuthType": "NONE"})))?;
+    let id = url["FunctionUrl"].as_str().and_then(|url| url.split(['/', '.']).nth(2)).unwrap_or_default();
+    let url = format!("{}/_aws/lambda-url/{id}/", bed.cloud.endpoint);
+    same("the alias after the first version", answers(bed, &url)?.as_str(), "one")?;
+    // A tenth, then half, then all. That a part of the requests goes to another version is Lambda's work.
+    let canary = json!({"type": "Canary", "canaryParams": {
+        "timeoutSeconds": 120, "steps": [{"weight": 10, "bake": "1s"}, {"weight": 50, "bake": "1s"}],
+        "pre": {"failurePolicy": "Abort", "invoke": hook}, "post": {"failurePolicy": "Abort", "invoke": hook},
+    }});
+    config.apply(&spec(&canary, 2))?;
+    let second = config.becomes(2, &["Complete", "Failed"])?;
+    same("version 2", &second["status"], &json!("Complete"))?;
+    for step in ["hook pre: done", "10 % of the requests", "50 % of the requests", "100 % of the requests", "hook post: done"] {
+        ensure(tail(&second).contains(step), || format!("{step:?} is not told: {second}"))?;
+    }
+    same("the alias after the canary", answers(bed, &url)?.as_str(), "two")?;
+    // The hook after the last step refuses version 3.
+    config.apply(&spec(&canary, 3))?;
+    let third = config.becomes(3, &["Complete", "Failed"])?;
+    same("version 3", (&third["status"], &third["reason"]), (&json!("Failed"), &json!("DeployerFailed")))?;
+    for told in ["100 % of the requests", "hook post failed"] {
+        ensure(tail(&third).contains(told), || format!("{told:?} is not told: {third}"))?;
+    }
+    same("the alias after a hook that failed", answers(bed, &url)?.as_str(), "two")?;
+    // Nothing refuses it now, and it turns out to be bad.
+    config.apply(&spec(&recreate, 3))?;
+    config.command("instantiate", &json!({"force": true, "by": "ann"}))?;
+    config.becomes(4, &["Complete"])?;
+    same("the alias at a bad release", answers(bed, &url)?.as_str(), "three")?;
+    config.command("rollback", &json!({"notes": "three is broken"}))?;
+    config.becomes(5, &["Complete"])?;
+    same("the alias after a rollback", answers(bed, &url)?.as_str(), "two")
+}
+
+fn image(bed: &Bed) -> Outcome {
+    let config = Config::new(bed);
+    let shop = format!("deployed-{}", config.salt);
+    config.function(&shop, &[&says("one")])?;
+    let image = format!("000000000000.dkr.ecr.us-east-1.amazonaws.com/deployed-shop@sha256:{:064x}", 7);
+    config.apply(&json!({
+        "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:live")}],
+        "strategy": {"type": "Recreate", "recreateParams": {"timeoutSeconds": 120}}, "triggers": [{"type": "ConfigChange"}],
+        "template": {"containers": [{"name": "app", "image": image}]},
+    }))?;
+    // Whether it can be called depends on what is in the image, and there is none.
+    config.tells(1, &format!("published {shop}:2")).map(drop)
+}
+
+fn ecs(bed: &Bed, operation: &str, body: &Value) -> Result<Value, Problem> {
+    bed.stack.wait(bed.cloud.raw().json("ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body))
+}
+
+/// The local cloud keeps tasks and builds without running them, and tells nobody what becomes of them.
+fn tasks_and_builds(bed: &Bed) -> Outcome {
+    let (by_task, by_build) = (Config::new(bed), Config::new(bed));
+    let (cluster, family) = (format!("deployer-{}", by_task.salt), format!("deployer-{}", by_task.salt));
+    let role = bed.stack.wait(bed.cloud.raw().create_role(&cluster, "ecs-tasks.amazonaws.com"))?;
+    let container = json!({"name": "deploy", "image": "deploy", "essential": true});
+    ecs(bed, "CreateCluster", &json!({"clusterName": cluster}))?;
+    ecs(bed, "RegisterTaskDefinition", &json!({"family": family, "taskRoleArn": role, "containerDefinitions": [container]}))?;
+    let project = format!("deployer-{}", by_build.salt);
+    let made = json!({"name": project, "serviceRole": role, "source": {"type": "NO_SOURCE"}, "artifacts": {"type": "NO_ARTIFACTS"},
+        "environment": {"type": "LINUX_CONTAINER", "image": "i", "computeType": "BUILD_GENERAL1_SMALL"}});
+    bed.stack.wait(bed.cloud.raw().json("codebuild", "CodeBuild_20161006.CreateProject", &made))?;
+    let spec = |deployer: &Value, n: u32| {
+        json!({"deployer": deployer, "triggers": [{"type": "ConfigChange"}], "strategy": {"type": "Recreate"},
+            "template": {"containers": [{"name": "app", "image": format!("shop@sha256:{n:064x}")}]}})
+    };
+    by_build.apply(&spec(&json!({"codeBuild": {"projectName": project}}), 1))?;
+    let task = json!({"ecs": {"cluster": cluster, "taskDefinition": format!("{family}:1"), "launchType": "EC2", "waitFor": "exit",
+        "overrides": {"containerOverrides": [{"name": "deploy"}]}}});
+    by_task.apply(&spec(&task, 1))?;
+    let version = by_task.tells(1, "carries it out")?;
+    let arn = message(&version).split(' ').next().unwrap_or_default();
+    let described = ecs(bed, "DescribeTasks", &json!({"cluster": cluster, "tasks": [arn]}))?["tasks"][0].clone();
+    let variables = described["overrides"]["containerOverrides"][0]["environment"].clone();
+    let value = |name: &str| {
+        let found = variables.as_array().into_iter().flatten().find(|variable| variable["name"] == name);
+        found.map_or(Value::Null, |variable| variable["value"].clone())
+    };
+    same("the version", (value("DEPLOYMENT_NAMESPACE"), value("DEPLOYMENT_NAME")), (json!(by_task.namespace), json!("cart-1")))?;
+    let callback = value("DEPLOYMENT_CALLBACK");
+    ensure(callback.as_str().is_some_and(|url| url.starts_with("https://")), || format!("the API's address is {callback}"))?;
+    // Its end: told by no event.
+    ecs(bed, "StopTask", &json!({"cluster": cluster, "task": arn}))?;
+    by_task.becomes(1, &["Complete"])?;
+    by_build.becomes(1, &["Complete"])?;
+    // The next one is told to stop.
+    by_task.apply(&spec(&task, 2))?;
+    by_task.tells(2, "carries it out")?;
+    by_task.command("cancel", &json!({"by": "ann"}))?;
+    let ended = by_task.becomes(2, &["Complete", "Failed"])?;
+    let listed = ecs(bed, "ListTasks", &json!({"cluster": cluster, "desiredStatus": "STOPPED"}))?;
+    let stopped = ecs(bed, "DescribeTasks", &json!({"cluster": cluster, "tasks": listed["taskArns"]}))?.to_string();
+    ensure(stopped.contains("the deployment is to stop"), || format!("nobody stopped the task: {ended} {stopped}"))
+}
