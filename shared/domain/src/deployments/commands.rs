@@ -2,12 +2,12 @@
 
 use super::advance::{Step, incomplete};
 use super::announce;
-use super::definition::Concurrency;
+use super::definition::{Concurrency, Definition};
 use super::deployment::{Deployment, Progress, Status, Task, Why};
 use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
 use super::resolve::{Images, causes, resolve};
 use super::state::{Config, MAX_OBEYED, Pin, Suspension};
-use super::template::containers;
+use super::template::{containers, repository};
 use crate::event::{CloudEvent, Object};
 use crate::names::Context;
 use crate::promotions::Note;
@@ -124,9 +124,10 @@ impl Step<'_> {
         if latest.resume_triggers {
             self.resume_triggers(&said(note));
         }
+        let named = self.named(definition, &latest.image)?;
         let container = containers(&definition.template).next().map(|(name, image)| (name.to_owned(), image.trim().to_owned()));
-        if let Some((name, was)) = container.filter(|_| !latest.image.is_empty()) {
-            self.next.pins.insert(name, Pin { was, image: latest.image.clone() });
+        if let Some((name, was)) = container.filter(|_| !named.is_empty()) {
+            self.next.pins.insert(name, Pin { was, image: named.clone() });
         }
         let which = match latest {
             // An image that is named wins over what its tag points to.
@@ -136,8 +137,8 @@ impl Step<'_> {
             _ => Images::Newest,
         };
         let mut resolved = resolve(&self.next, definition, self.facts.heads, which);
-        if !latest.image.is_empty() {
-            resolved = self.with_first(resolved, &latest.image);
+        if !named.is_empty() {
+            resolved = self.with_first(resolved, &named);
         }
         if let Some(incomplete) = incomplete(&resolved) {
             return conflict(format!(
@@ -160,6 +161,22 @@ impl Step<'_> {
         Ok(())
     }
 
+    /// The image that somebody names for the first container. A digest alone, as promotions carry it, is an image of the repository that the
+    /// container's image is from.
+    fn named(&self, definition: &Definition, image: &str) -> Result<String, Refused> {
+        if !image.starts_with("sha256:") {
+            return Ok(image.to_owned());
+        }
+        let present = resolve(&self.next, definition, self.facts.heads, Images::Same).definition;
+        match containers(&present.template).next() {
+            Some((_, known)) if !repository(known.trim()).is_empty() => Ok(format!("{}@{image}", repository(known.trim()))),
+            _ => Err(Refused::Conflict(format!(
+                "{image} is a digest, and the first container of {:?} has no image that says of which repository: write one, or send the whole image",
+                self.next.name
+            ))),
+        }
+    }
+
     /// The same with another image in the first container.
     fn with_first(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
         let first = containers(&resolved.definition.template).next().map(|(name, _)| name.to_owned());
@@ -167,7 +184,7 @@ impl Step<'_> {
             let mut images = resolved.content.images.clone();
             images.insert(first, image.to_owned());
             let template = super::template::with_images(&resolved.definition.template, &images);
-            let definition = super::definition::Definition { template, triggers: vec![], ..resolved.definition.clone() };
+            let definition = Definition { template, triggers: vec![], ..resolved.definition.clone() };
             let content = resolve(&self.next, &definition, self.facts.heads, Images::Same).content;
             resolved.definition.template = definition.template;
             resolved.content = content;

@@ -18,6 +18,7 @@ mod shell;
 mod stacks;
 mod store;
 mod surface;
+mod together;
 
 use bed::Bed;
 use keelway_cloud_tests::runner::{Options, Test, run};
@@ -33,6 +34,7 @@ fn tests() -> Vec<Test<Bed>> {
         stacks::tests,
         promotions::tests,
         deployments::tests,
+        together::tests,
         approvals::tests,
         failures::tests,
         examples::tests,
