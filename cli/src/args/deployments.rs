@@ -55,7 +55,7 @@ pub struct RolloutLatest {
     /// Keep the images of the latest version
     #[arg(long)]
     pub again: bool,
-    /// The image of the first container
+    /// The image of the first container, or of the one that the config's annotation names; a digest alone is one of its repository
     #[arg(short, long)]
     pub image: Option<String>,
     /// Cancel the deployment that is on its way

@@ -7,7 +7,7 @@ use super::deployment::{Deployment, Progress, Status, Task, Why};
 use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
 use super::resolve::{Images, causes, resolve};
 use super::state::{Config, MAX_OBEYED, Pin, Suspension};
-use super::template::{containers, repository};
+use super::template::repository;
 use crate::event::{CloudEvent, Object};
 use crate::names::Context;
 use crate::promotions::Note;
@@ -125,9 +125,8 @@ impl Step<'_> {
             self.resume_triggers(&said(note));
         }
         let named = self.named(definition, &latest.image)?;
-        let container = containers(&definition.template).next().map(|(name, image)| (name.to_owned(), image.trim().to_owned()));
-        if let Some((name, was)) = container.filter(|_| !named.is_empty()) {
-            self.next.pins.insert(name, Pin { was, image: named.clone() });
+        if let Some((name, was)) = definition.main_container().filter(|_| !named.is_empty()) {
+            self.next.pins.insert(name.to_owned(), Pin { was: was.to_owned(), image: named.clone() });
         }
         let which = match latest {
             // An image that is named wins over what its tag points to.
@@ -138,7 +137,7 @@ impl Step<'_> {
         };
         let mut resolved = resolve(&self.next, definition, self.facts.heads, which);
         if !named.is_empty() {
-            resolved = self.with_first(resolved, &named);
+            resolved = self.with_main(resolved, &named);
         }
         if let Some(incomplete) = incomplete(&resolved) {
             return conflict(format!(
@@ -161,28 +160,27 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// The image that somebody names for the first container. A digest alone, as promotions carry it, is an image of the repository that the
+    /// The image that somebody names for the main container. A digest alone, as promotions carry it, is an image of the repository that the
     /// container's image is from.
     fn named(&self, definition: &Definition, image: &str) -> Result<String, Refused> {
         if !image.starts_with("sha256:") {
             return Ok(image.to_owned());
         }
         let present = resolve(&self.next, definition, self.facts.heads, Images::Same).definition;
-        match containers(&present.template).next() {
-            Some((_, known)) if !repository(known.trim()).is_empty() => Ok(format!("{}@{image}", repository(known.trim()))),
-            _ => Err(Refused::Conflict(format!(
-                "{image} is a digest, and the first container of {:?} has no image that says of which repository: write one, or send the whole image",
+        match present.main_image().map(repository).filter(|repository| !repository.is_empty()) {
+            Some(repository) => Ok(format!("{repository}@{image}")),
+            None => Err(Refused::Conflict(format!(
+                "{image} is a digest, and the container of {:?} has no image that says of which repository: write one, or send the whole image",
                 self.next.name
             ))),
         }
     }
 
-    /// The same with another image in the first container.
-    fn with_first(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
-        let first = containers(&resolved.definition.template).next().map(|(name, _)| name.to_owned());
-        if let Some(first) = first {
+    /// The same with another image in the main container.
+    fn with_main(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
+        if let Some((main, _)) = resolved.definition.main_container() {
             let mut images = resolved.content.images.clone();
-            images.insert(first, image.to_owned());
+            images.insert(main.to_owned(), image.to_owned());
             let template = super::template::with_images(&resolved.definition.template, &images);
             let definition = Definition { template, triggers: vec![], ..resolved.definition.clone() };
             let content = resolve(&self.next, &definition, self.facts.heads, Images::Same).content;
