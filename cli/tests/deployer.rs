@@ -102,6 +102,68 @@ fn a_cancelled_deployment_gets_sigterm_and_then_sigkill() {
     }
 }
 
+/// A script that says `begun`, which travels with the heartbeats, and then waits until the file holds a word.
+fn wait_for_word(word: &str) -> String {
+    format!("echo begun; until [ \"$(cat \"$KEELWAY_DESIRED_FILE\")\" = {word} ]; do sleep 0.05; done; echo is to {word}")
+}
+
+fn said(api: &Api, text: &str) {
+    api.wait(text, |world| world.asked.iter().any(|asked| asked.line == BEAT && asked.body.contains(text)));
+}
+
+#[test]
+fn a_command_reads_in_a_file_that_it_is_to_pause_and_to_go_on() {
+    let api = api();
+    let script = format!("cat \"$KEELWAY_DESIRED_FILE\"; {}; {}", wait_for_word("pause"), wait_for_word("run"));
+    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], &script)));
+    said(&api, "begun");
+    api.can(BEAT, json!({"desired": "pause", "proceeds": 0}));
+    said(&api, "is to pause");
+    api.can(BEAT, json!({"desired": "run", "proceeds": 0}));
+    assert_eq!(running.ended(), 0);
+    let tail = bodies(&api, FINISH)[0]["tail"].clone();
+    assert_eq!(tail, "run\nbegun\nis to pause\nbegun\nis to run\n");
+    let printed = running.printed();
+    assert!(printed.contains("carts-2 attempt 1 is to pause") && printed.contains("carts-2 attempt 1 goes on"), "{printed}");
+}
+
+#[test]
+fn the_file_says_cancel_when_sigterm_comes() {
+    let api = api();
+    let script = "trap 'cat \"$KEELWAY_DESIRED_FILE\"; exit 3' TERM; echo begun; while :; do sleep 0.05; done";
+    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], script)));
+    said(&api, "begun");
+    api.can(BEAT, json!({"desired": "cancel", "proceeds": 0}));
+    assert_eq!(running.ended(), 1);
+    let finish = &bodies(&api, FINISH)[0];
+    assert_eq!(finish["exitCode"], 3);
+    let tail = finish["tail"].as_str().unwrap();
+    assert!(tail.ends_with("\ncancel\n"), "{tail}");
+}
+
+#[test]
+fn lines_in_a_file_tell_how_far_each_target_is() {
+    let api = api();
+    let gate = Gate::closed();
+    let script = format!(
+        "cd \"$(dirname \"$KEELWAY_PROGRESS_FILE\")\"; pwd; echo eu Running 1 of 2 >> \"$KEELWAY_PROGRESS_FILE\"; {}; \
+         printf 'eu Complete\\neu is done\\nus Complete all of it' >> \"$KEELWAY_PROGRESS_FILE\"",
+        gate.script()
+    );
+    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], &script)));
+    api.wait("progress", |world| world.asked.iter().any(|asked| asked.line == BEAT && asked.body.contains("1 of 2")));
+    let beat = bodies(&api, BEAT).pop().unwrap();
+    assert_eq!(beat["targets"], json!({"eu": {"status": "Running", "message": "1 of 2"}}));
+    gate.open();
+    assert_eq!(running.ended(), 0);
+    let finish = &bodies(&api, FINISH)[0];
+    let targets = json!({"eu": {"status": "Complete"}, "us": {"status": "Complete", "message": "all of it"}});
+    assert_eq!(finish["targets"], targets);
+    running.wait_for("\"eu is done\" tells no progress: write `<target> <status> [<message>]`");
+    let directory = finish["tail"].as_str().unwrap().trim().to_owned();
+    assert!(directory.contains("keelway-deployer-") && !std::path::Path::new(&directory).exists(), "{directory} is left behind");
+}
+
 #[test]
 fn work_that_was_given_to_somebody_else_is_dropped_and_nothing_is_told() {
     let api = api();

@@ -102,3 +102,66 @@ fn apply_from_standard_input_shows_the_apis_findings() {
     let ran = Ran::of(child.wait_with_output().unwrap());
     insta::assert_snapshot!(ran.shown(&[]));
 }
+
+const TEMPLATE: &str = "apiVersion: template.openshift.io/v1
+kind: Template
+metadata: {name: web}
+parameters:
+- {name: TAG, required: true}
+- {name: REPLICAS, value: '2'}
+- {name: KEY, generate: expression, from: '[a-z]{8}'}
+objects:
+- apiVersion: apps.openshift.io/v1
+  kind: DeploymentConfig
+  metadata: {name: web, namespace: shop}
+  spec:
+    replicas: ${{REPLICAS}}
+    template:
+      metadata: {labels: {app: web}}
+      spec: {containers: [{name: web, image: 'r/web:${TAG}', env: [{name: KEY, value: '${KEY}'}]}]}
+- {apiVersion: v1, kind: Service, metadata: {name: web}}
+";
+
+#[test]
+fn parameters_fill_templates_in_before_they_are_sent() {
+    let api = Api::start();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("template.yaml").display().to_string();
+    write(dir.path().join("template.yaml").as_path(), TEMPLATE);
+    write(dir.path().join("project.yaml").as_path(), PROJECT);
+    api.can("POST /v1/apply", json!({"applied": [], "warnings": []}));
+    let place = dir.path().display().to_string();
+    let ran = api.run(&["apply", "-f", &place, "--param", "TAG=1.4", "--param", "REPLICAS=3", "--param", "KEY=a=b"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let sent: Vec<String> = api.world().asked.iter().map(|asked| asked.body.clone()).collect();
+    assert_eq!((sent.len(), sent[0].as_str()), (2, PROJECT), "a file without a Template is sent as it is");
+    let config: Value = serde_saphyr::from_str(&sent[1]).unwrap();
+    assert_eq!((&config["kind"], &config["spec"]["replicas"]), (&json!("DeploymentConfig"), &json!(3)));
+    let container = json!({"name": "web", "image": "r/web:1.4", "env": [{"name": "KEY", "value": "a=b"}]});
+    assert_eq!(config["spec"]["template"]["spec"]["containers"], json!([container]));
+
+    let none = write_shipyard(dir.path());
+    for (code, words, says) in [
+        (1, &["-f", &file][..], "is required and has no value: give it one with `--param TAG=…`"),
+        (1, &["-f", &file, "--param", "TAG="], "is required and has no value"),
+        (1, &["-f", &file, "--param", "TAG=1"], "would be generated, and each time it is applied, another value would be deployed"),
+        (
+            1,
+            &["-f", &file, "--param", "TAGS=1"],
+            "the parameter \"TAGS\" is given, but the template does not declare it: it has `KEY`, `REPLICAS`, `TAG`",
+        ),
+        (2, &["-f", &none, "--param", "TAG=1"], "--param TAG: the files hold no Template that has parameters: leave it out"),
+        (2, &["-f", &file, "--param", "TAG=1", "--param", "TAG=2"], "--param TAG is given twice: give it once"),
+        (2, &["-f", &file, "--param", "TAG"], "write it as key=value"),
+    ] {
+        let ran = api.run(&[&["apply"], words].concat());
+        assert_eq!((ran.code, ran.err.contains(says)), (code, true), "{words:?}: {}", ran.err);
+    }
+    assert_eq!(api.world().asked.len(), 2, "nothing of it was sent");
+}
+
+fn write_shipyard(dir: &std::path::Path) -> String {
+    let file = dir.join("shipyard.yml");
+    write(&file, SHIPYARD);
+    file.display().to_string()
+}

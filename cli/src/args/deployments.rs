@@ -55,7 +55,7 @@ pub struct RolloutLatest {
     /// Keep the images of the latest version
     #[arg(long)]
     pub again: bool,
-    /// The image of the first container
+    /// The image of the first container, or of the one that the config's annotation names; a digest alone is one of its repository
     #[arg(short, long)]
     pub image: Option<String>,
     /// Cancel the deployment that is on its way
@@ -257,7 +257,8 @@ pub struct Deployer {
     /// Copy what the commands print to standard error
     #[arg(long)]
     pub echo: bool,
-    /// The command and its arguments; gets the deployment on standard input, and DEPLOYMENT_* in its environment
+    /// The command and its arguments; gets the deployment on standard input, and DEPLOYMENT_* in its environment. The file
+    /// KEELWAY_DESIRED_FILE says run, pause or cancel; lines `target status message` in KEELWAY_PROGRESS_FILE tell how far it is
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

@@ -5,6 +5,7 @@ pub const APPLY: &str = "Examples:
   keelway apply -f project.yaml shipyard.yaml --dry-run
   keelway apply -f pipeline.yaml cluster.yaml githost.yaml
   keelway apply -f deploymentconfig.yaml
+  keelway apply -f template.yaml --param TAG=1.4.0 --param REPLICAS=3
   generate | keelway apply -f - --project shop";
 pub const GET: &str = "Examples:
   keelway get environments -p shop

@@ -13,6 +13,7 @@ pub use pipelines::*;
 pub use reading::*;
 pub use values::{Awaiting, Place};
 
+use crate::pairs::parse_text;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
@@ -161,6 +162,9 @@ pub struct Apply {
     /// A file, a directory (its *.yaml, *.yml and *.json, not below it), or - for standard input; may be repeated
     #[arg(short, long = "file", required = true, value_name = "FILE|DIR|-", num_args = 1..)]
     pub files: Vec<PathBuf>,
+    /// The value of a parameter of the Templates in the files; may be repeated
+    #[arg(long = "param", value_parser = parse_text, value_name = "NAME=VALUE")]
+    pub parameters: Vec<(String, String)>,
     /// The project of the shipyards [default: their annotation, or metadata.name without shipyard-]
     #[arg(short, long, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,

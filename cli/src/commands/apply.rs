@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::output::say;
 use keelway_domain::names::ProjectName;
 use keelway_wire::http::{Applied, AppliedDocument};
-use keelway_wire::manifest::{self, Document};
+use keelway_wire::manifest::{self, Document, Parameters};
 use reqwest::Method;
 
 /// Reads and checks everything first; only then sends anything, files that declare projects before the others.
@@ -17,19 +17,28 @@ use reqwest::Method;
 /// A file that cannot be read, findings, or the API's refusal.
 pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Result<(), CliError> {
     let mut texts: Vec<(Text, Vec<Document>)> = vec![];
-    let mut refused = 0;
+    let parameters = parameters(&what.parameters)?;
+    let (mut refused, mut templates) = (0, 0);
     for path in &what.files {
         for file in files::expand(path)? {
-            let file = files::read(&file)?;
-            let parsed = manifest::parse(&file.text, &file.name);
+            let mut file = files::read(&file)?;
+            let parsed = manifest::parse_with(&file.text, &file.name, &parameters);
             show(&parsed, &file.text);
             refused += usize::from(parsed.refused());
+            templates += usize::from(parsed.has_template);
+            // Only this command knows the values: what is sent has them filled in.
+            if parsed.has_template && !parameters.is_empty() {
+                file.text = parsed.sources.join("\n---\n");
+            }
             texts.push((file, parsed.documents));
         }
     }
     if refused > 0 {
         let what = if refused == 1 { "one file is".into() } else { format!("{refused} files are") };
         return Err(CliError::Failed(format!("{what} refused for the reasons above: nothing was sent; mend them and apply again")));
+    }
+    if let Some(name) = parameters.keys().next().filter(|_| templates == 0) {
+        return Err(CliError::Usage(format!("--param {name}: the files hold no Template that has parameters: leave it out")));
     }
     let shipyards = |documents: &[Document]| documents.iter().filter(|document| matches!(document, Document::Shipyard(_))).count();
     let together: usize = texts.iter().map(|(_, documents)| shipyards(documents)).sum();
@@ -58,6 +67,17 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
         }
     }
     Ok(())
+}
+
+/// The values of `--param`, each given once.
+fn parameters(given: &[(String, String)]) -> Result<Parameters, CliError> {
+    let mut parameters = Parameters::new();
+    for (name, value) in given {
+        if parameters.insert(name.clone(), value.clone()).is_some() {
+            return Err(CliError::Usage(format!("--param {name} is given twice: give it once")));
+        }
+    }
+    Ok(parameters)
 }
 
 async fn send(

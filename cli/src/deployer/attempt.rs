@@ -1,5 +1,6 @@
 //! One attempt of a deployment: the command, the heartbeats while it runs, and how it ended.
 
+use super::exchange::Exchange;
 use super::{Worker, path_name};
 use crate::api::Api;
 use crate::api_error::ApiError;
@@ -8,8 +9,9 @@ use crate::executor::job::Pauses;
 use crate::executor::process::{self, Keep, Output, exit};
 use crate::executor::{Phase, log};
 use crate::output::one_line;
-use keelway_wire::http::deployments::{ClaimAnswer, FinishRequest, HeartbeatRequest, ReportAnswer, VersionState};
+use keelway_wire::http::deployments::{ClaimAnswer, FinishRequest, HeartbeatRequest, ReportAnswer, TargetState, VersionState};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -34,6 +36,7 @@ struct Attempt<'a> {
     token: &'a str,
     deployment: &'a VersionState,
     path: String,
+    exchange: Exchange,
 }
 
 /// Why a command is ended before it ends by itself.
@@ -49,8 +52,17 @@ enum Stop {
 /// Runs the command for a deployment, and tells how it went. `true`: it is complete.
 pub async fn carry_out(worker: &Worker, claimed: ClaimAnswer, mut phase: watch::Receiver<Phase>) -> bool {
     let deployment = &claimed.deployment;
-    let attempt =
-        Attempt { worker, api: worker.api.bearing(&claimed.token), token: &claimed.token, deployment, path: path_name(deployment) };
+    let exchange = match Exchange::open(&claimed.desired) {
+        Ok(exchange) => exchange,
+        // Its lease ends, and somebody else may do better.
+        Err(error) => {
+            let VersionState { namespace, name, .. } = deployment;
+            log(&format!("{namespace}/{name} cannot be carried out here, as there is no place for temporary files: {error}"));
+            return false;
+        }
+    };
+    let path = path_name(deployment);
+    let attempt = Attempt { worker, api: worker.api.bearing(&claimed.token), token: &claimed.token, deployment, path, exchange };
     attempt.line(&format!("claimed: {}", one_line(&deployment.message, MESSAGE)));
     let began = Instant::now();
     let output = Output::new(Keep::End { echo: worker.echo });
@@ -80,8 +92,8 @@ pub async fn carry_out(worker: &Worker, claimed: ClaimAnswer, mut phase: watch::
         (message, None) => format!("it did not run: {message}"),
     };
     attempt.line(&format!("ended after {took} with {told}"));
-    let request =
-        FinishRequest { exit_code, message, tail: attempt.tail(&output), log: attempt.log_url(), ..FinishRequest::default() };
+    let (targets, tail) = (attempt.targets(true), attempt.tail(&output));
+    let request = FinishRequest { exit_code, message, targets, tail, log: attempt.log_url(), ..FinishRequest::default() };
     attempt.finish(&json!(request), &mut phase).await && exit_code == Some(0)
 }
 
@@ -100,6 +112,21 @@ impl Attempt<'_> {
         output.tail(TAIL).replace(self.token, "***")
     }
 
+    /// How far the command says it is, by target.
+    fn targets(&self, all: bool) -> BTreeMap<String, TargetState> {
+        self.exchange.targets(all, |why| self.line(&why))
+    }
+
+    /// Passes on what Keelway wants.
+    fn pass_on(&self, desired: &str) {
+        match self.exchange.tell(desired) {
+            Ok(true) if desired == "pause" => self.line("is to pause"),
+            Ok(true) if desired == "run" => self.line("goes on"),
+            Ok(_) => {}
+            Err(error) => self.line(&format!("the command cannot be told to {desired}: {error}")),
+        }
+    }
+
     fn log_url(&self) -> String {
         let url = self.worker.log_url.clone().unwrap_or_default();
         url.replace("{name}", &self.deployment.name).replace("{attempt}", &self.deployment.attempt.to_string())
@@ -108,7 +135,10 @@ impl Attempt<'_> {
     /// The environment: what the manifest says wins.
     fn variables(&self, claimed: &ClaimAnswer) -> Vec<(String, String)> {
         let VersionState { namespace, name, config, version, attempt, deadline, progress, .. } = self.deployment;
+        let file = |path: std::path::PathBuf| path.display().to_string();
         let own = [
+            ("KEELWAY_DESIRED_FILE", file(self.exchange.desired_file())),
+            ("KEELWAY_PROGRESS_FILE", file(self.exchange.progress_file())),
             ("DEPLOYMENT_NAMESPACE", namespace.clone()),
             ("DEPLOYMENT_NAME", name.clone()),
             ("DEPLOYMENT_CONFIG", config.clone()),
@@ -177,8 +207,12 @@ impl Attempt<'_> {
     async fn beat(&self, output: &Output) -> Stop {
         loop {
             match self.heartbeat(output).await {
-                Ok(answer) if answer.desired == "cancel" => return Stop::Cancelled,
-                Ok(_) => {}
+                Ok(answer) => {
+                    self.pass_on(&answer.desired);
+                    if answer.desired == "cancel" {
+                        return Stop::Cancelled;
+                    }
+                }
                 Err(error) if error.is_transient() => self.line(&format!("no heartbeat: {error}")),
                 Err(error) => return Stop::Lost(error),
             }
@@ -196,8 +230,8 @@ impl Attempt<'_> {
 
     async fn heartbeat(&self, output: &Output) -> Result<ReportAnswer, ApiError> {
         let lease = Some(format!("{}ms", self.worker.lease.as_millis()));
-        let tail = self.tail(output);
-        let request = HeartbeatRequest { running: true, lease, tail, log: self.log_url(), ..HeartbeatRequest::default() };
+        let (targets, tail) = (self.targets(false), self.tail(output));
+        let request = HeartbeatRequest { running: true, lease, targets, tail, log: self.log_url(), ..HeartbeatRequest::default() };
         self.api.post(&["deployments", &self.path, "heartbeat"], &json!(request)).await
     }
 

@@ -142,7 +142,16 @@ objects:
 #[test]
 fn a_template_is_filled_in_with_its_values_and_those_given() {
     let parsed = parse(TEMPLATE, &[("TAG", "true"), ("PASSWORD", "s3cret"), ("REPLICAS", "3")]);
+    let [filled] = &parsed.sources[..] else { panic!("{:?}", parsed.sources) };
     let definition = definition(&parsed);
+    assert_eq!((parsed.has_template, self::definition(&parse(filled, &[]))), (true, definition.clone()), "{filled}");
+    let mixed = parse(&format!("# one\n{CONFIG}\n---\nkind: List\napiVersion: v1\nitems: [{CONFIG}]\n"), &[]);
+    assert_eq!(
+        (mixed.has_template, mixed.sources.len(), mixed.sources[0].contains("# one")),
+        (false, 2, true),
+        "{:?}",
+        mixed.sources
+    );
     let labels = [("app", "web"), ("own", "yes"), ("part", "all")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(definition.labels, labels.into());
     assert_eq!((definition.replicas, &definition.strategy.params["maxSurge"]), (Some(3), &json!(1)));

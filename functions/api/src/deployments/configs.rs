@@ -14,7 +14,7 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Address;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{ConfigPage, ConfigState};
-use keelway_wire::manifest::render;
+use keelway_wire::manifest::{render, yaml_of};
 use serde::Deserialize;
 
 #[derive(Debug, Default, Deserialize)]
@@ -74,7 +74,7 @@ pub async fn manifest<P: Ports + 'static>(
         None => {
             let object = render(&of.namespace, &of.name, &view.applied.definition);
             let said = "# A rollback changed this config: this is what is in force now, and not the manifest that was applied.";
-            format!("{said}\n{}\n", serde_json::to_string_pretty(&object).unwrap_or_default())
+            format!("{said}\n{}", yaml_of(&object))
         }
     }))
 }

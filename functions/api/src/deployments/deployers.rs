@@ -10,7 +10,7 @@ use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, Progress, Reply, SOURCE, TargetProgress};
+use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, MAX_TARGETS, Progress, Reply, SOURCE, TargetProgress};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::deployers::Told;
@@ -20,8 +20,6 @@ use std::collections::BTreeMap;
 
 /// The longest id of a claim.
 const CLAIM: usize = 255;
-/// More targets are not taken in one report.
-const TARGETS: usize = 50;
 
 /// `POST /v1/deployments/{id}-{n}/claim`
 pub async fn claim<P: Ports + 'static>(
@@ -167,8 +165,8 @@ fn lease(text: Option<&str>) -> Answer<Span> {
 }
 
 fn progress(targets: BTreeMap<String, TargetState>) -> Answer<BTreeMap<String, TargetProgress>> {
-    if targets.len() > TARGETS {
-        return Err(Refused::field("targets", format!("has {} entries: at most {TARGETS} are taken", targets.len())));
+    if targets.len() > MAX_TARGETS {
+        return Err(Refused::field("targets", format!("has {} entries: at most {MAX_TARGETS} are taken", targets.len())));
     }
     let read = |(name, said): (String, TargetState)| {
         let unknown = || {

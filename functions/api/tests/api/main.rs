@@ -6,6 +6,7 @@ mod approvals;
 mod commands;
 mod deployers;
 mod deployments;
+mod documented;
 mod environments;
 mod forge;
 mod forged;

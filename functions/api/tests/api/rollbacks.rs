@@ -43,6 +43,8 @@ async fn a_rollback_is_a_new_version_with_its_cause_and_suspends_all_triggers() 
     assert_eq!(status(&stand).await["latestVersion"], 4, "R10");
     let text = stand.get(&format!("{CART}/manifest")).await.text;
     assert!(text.starts_with("# A rollback changed this config") && text.contains(&image(1)), "{text}");
+    let parsed = keelway_wire::manifest::parse(&text, "-");
+    assert!(text.contains("\nkind: DeploymentConfig\n") && !parsed.refused() && parsed.documents.len() == 1, "{parsed:?}");
     let latest = ask(&mut stand, "instantiate", &json!({"latest": true, "force": true, "resumeTriggers": true})).await;
     assert_eq!(latest.json()["deployment"]["images"]["web"], json!(image(5)), "R12: {latest:?}");
     assert_eq!(status(&stand).await["triggersSuspended"], Value::Null);
@@ -238,6 +240,43 @@ async fn several_configs_are_checked_together_and_applied_each_on_its_own() {
     let yes = json!(true);
     assert_eq!(shown, [(&json!("cart"), &yes, &json!(4)), (&json!("web"), &yes, &json!(3))], "{done}");
     assert!(results.iter().all(|one| one["deployment"]["groupId"] == group), "{done}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_several_conflicts_as_it_is_written_and_has_its_own_result() {
+    let mut stand = three().await;
+    let web = |url: &str| manifest("web", url, true);
+    for (n, url) in [(1, "a"), (2, "b")] {
+        stand.manifests(&web(url)).await;
+        settle(&mut stand).await;
+        finish_web(&mut stand, n).await;
+    }
+    let both = json!({"rollbacks": [{"id": "shop:cart", "release": 1}, {"id": "shop:web"}]});
+    let request =
+        axum::http::Request::post("/v1/rollbacks").header("x-token", "test-token").header("content-type", "application/json");
+    let request = stand.app_request(request.body(axum::body::Body::from(both.to_string())).unwrap());
+    // Both are valid. While the first is carried out, somebody pauses the other one.
+    let work = async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let pause = stand.post_while_working("/v1/deploymentConfigs/shop:web/pause", &json!({"by": "eve"})).await;
+        assert_eq!(pause.status, 200, "{pause:?}");
+        for _ in 0..20 {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            stand.work().await;
+        }
+    };
+    let done = tokio::join!(request, work).0;
+    assert_eq!(done.status, 200, "R21: {done:?}");
+    let done = done.json();
+    let [cart, other] = &done["results"].as_array().unwrap()[..] else { panic!("{done}") };
+    assert_eq!((&cart["name"], &cart["done"], &cart["deployment"]["version"]), (&json!("cart"), &json!(true), &json!(4)), "{done}");
+    assert_eq!(cart["deployment"]["groupId"], done["groupId"], "{done}");
+    assert_eq!((&other["name"], &other["done"], other.get("deployment")), (&json!("web"), &json!(false), None), "{done}");
+    let error = &other["errors"][0];
+    assert_eq!((&error["field"], &error["code"]), (&json!("release"), &json!("Conflict")), "{done}");
+    assert!(error["message"].as_str().unwrap().contains("cannot rollback a paused deployment config"), "{done}");
+    let shown = stand.get("/v1/deploymentConfigs/shop:web/status").await.json();
+    assert_eq!((&shown["latestVersion"], &shown["triggersSuspended"]), (&json!(2), &Value::Null), "nothing of it is written");
 }
 
 async fn finish_web(stand: &mut Stand, n: u64) {

@@ -211,7 +211,12 @@ impl<'a> Step<'a> {
         let resolved = resolve::resolve(&self.next, definition, self.facts.heads, Images::Unattended);
         let first = self.next.latest == 0;
         if first && definition.triggers.iter().all(|trigger| *trigger == super::definition::Trigger::Manual) {
-            return Condition::new("ManualOnly", "no trigger cuts a version: ask for one");
+            let condition = Condition::new("ManualOnly", "no trigger cuts a version: ask for one");
+            // A pipeline may be what asks: it must know that nothing runs here.
+            if self.before.condition != condition {
+                self.events.push(announce::nothing_runs(&self.next, self.facts.now));
+            }
+            return condition;
         }
         let causes = causes(&self.next, &resolved, &applied.by, self.facts.heads);
         let incomplete = incomplete(&resolved);

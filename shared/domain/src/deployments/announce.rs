@@ -3,6 +3,7 @@
 
 use super::deployment::{Deployment, Status, Task};
 use super::state::Config;
+use super::template::digest;
 use crate::event::Object;
 use crate::ids::{event_id, hash64};
 use crate::json::canonical;
@@ -78,6 +79,9 @@ pub(super) fn task(x: &Config, task: &Task, result: Option<(&str, &str)>, versio
     if let Some(version) = version {
         about.insert("version".into(), x.version_name(version.n).into());
         about.insert("images".into(), json!(version.content.images));
+        // What runs in the stage then, for those who look at environments.
+        let image = version.content.images.values().find(|image| digest(image) == version.content.revision);
+        about.extend(image.map(|image| ("image".into(), image.as_str().into())));
     }
     data.insert(task.name.clone(), Value::Object(about));
     let kind = match result {
@@ -101,22 +105,28 @@ pub(super) fn task(x: &Config, task: &Task, result: Option<(&str, &str)>, versio
     }
 }
 
-/// What a version that has ended is to pipelines: a fact about the target that has the config's name.
+/// What a version is to pipelines: a fact about the target that has the config's name.
 pub(super) fn observed(x: &Config, d: &Deployment, now: Timestamp) -> Draft {
     // Rises with versions, attempts, and the end of an attempt.
     let version = d.n.saturating_mul(1_000_000) + u64::from(d.attempt) * 10 + u64::from(d.status.is_final());
-    let fact = json!({
-        "apiVersion": "keelway.dev/v1",
-        "kind": "DeploymentConfig",
-        "name": x.name,
-        "namespace": x.namespace,
-        "revision": d.content.revision,
-        "ready": d.status == Status::Complete,
-        "version": version,
-        "observedAt": now.rfc3339(),
-    });
+    let runs = json!({"revision": d.content.revision, "ready": d.status == Status::Complete, "version": version});
+    fact(x, &format!("{}/{}/{}", d.n, d.attempt, d.status), runs, now)
+}
+
+/// What a config is to pipelines before its first version, if no trigger cuts one.
+pub(super) fn nothing_runs(x: &Config, now: Timestamp) -> Draft {
+    // A config that was deleted may be applied again.
+    fact(x, &format!("0/{}", now.0), json!({"ready": false, "version": 0}), now)
+}
+
+fn fact(x: &Config, id: &str, mut fact: Value, now: Timestamp) -> Draft {
+    fact["apiVersion"] = "keelway.dev/v1".into();
+    fact["kind"] = "DeploymentConfig".into();
+    fact["name"] = x.name.as_str().into();
+    fact["namespace"] = x.namespace.as_str().into();
+    fact["observedAt"] = now.rfc3339().into();
     Draft {
-        id: Some(event_id(x.id(), &format!("observed/{}/{}/{}", d.n, d.attempt, d.status)).to_string()),
+        id: Some(event_id(x.id(), &format!("observed/{id}")).to_string()),
         ty: OBSERVED.into(),
         source: SOURCE.into(),
         time: now,

@@ -9,7 +9,7 @@ use crate::time::{Span, Timestamp};
 /// The shortest lease.
 const LEASE_LEAST: Span = Span::seconds(5);
 /// More targets than these are not kept.
-const MAX_TARGETS: usize = 50;
+pub const MAX_TARGETS: usize = 50;
 /// The longest message or address of a log, in characters.
 const MAX_TEXT: usize = 1000;
 

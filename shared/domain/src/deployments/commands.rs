@@ -2,12 +2,12 @@
 
 use super::advance::{Step, incomplete};
 use super::announce;
-use super::definition::Concurrency;
+use super::definition::{Concurrency, Definition};
 use super::deployment::{Deployment, Progress, Status, Task, Why};
 use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
 use super::resolve::{Images, causes, resolve};
 use super::state::{Config, MAX_OBEYED, Pin, Suspension};
-use super::template::containers;
+use super::template::repository;
 use crate::event::{CloudEvent, Object};
 use crate::names::Context;
 use crate::promotions::Note;
@@ -125,9 +125,9 @@ impl Step<'_> {
         if latest.resume_triggers {
             self.resume_triggers(&said(note));
         }
-        let container = containers(&definition.template).next().map(|(name, image)| (name.to_owned(), image.trim().to_owned()));
-        if let Some((name, was)) = container.filter(|_| !latest.image.is_empty()) {
-            self.next.pins.insert(name, Pin { was, image: latest.image.clone() });
+        let named = self.named(definition, &latest.image)?;
+        if let Some((name, was)) = definition.main_container().filter(|_| !named.is_empty()) {
+            self.next.pins.insert(name.to_owned(), Pin { was: was.to_owned(), image: named.clone() });
         }
         let which = match latest {
             // An image that is named wins over what its tag points to.
@@ -137,8 +137,8 @@ impl Step<'_> {
             _ => Images::Newest,
         };
         let mut resolved = resolve(&self.next, definition, self.facts.heads, which);
-        if !latest.image.is_empty() {
-            resolved = self.with_first(resolved, &latest.image);
+        if !named.is_empty() {
+            resolved = self.with_main(resolved, &named);
         }
         if let Some(incomplete) = incomplete(&resolved) {
             return conflict(format!(
@@ -161,14 +161,29 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// The same with another image in the first container.
-    fn with_first(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
-        let first = containers(&resolved.definition.template).next().map(|(name, _)| name.to_owned());
-        if let Some(first) = first {
+    /// The image that somebody names for the main container. A digest alone, as promotions carry it, is an image of the repository that the
+    /// container's image is from.
+    fn named(&self, definition: &Definition, image: &str) -> Result<String, Refused> {
+        if !image.starts_with("sha256:") {
+            return Ok(image.to_owned());
+        }
+        let present = resolve(&self.next, definition, self.facts.heads, Images::Same).definition;
+        match present.main_image().map(repository).filter(|repository| !repository.is_empty()) {
+            Some(repository) => Ok(format!("{repository}@{image}")),
+            None => Err(Refused::Conflict(format!(
+                "{image} is a digest, and the container of {:?} has no image that says of which repository: write one, or send the whole image",
+                self.next.name
+            ))),
+        }
+    }
+
+    /// The same with another image in the main container.
+    fn with_main(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
+        if let Some((main, _)) = resolved.definition.main_container() {
             let mut images = resolved.content.images.clone();
-            images.insert(first, image.to_owned());
+            images.insert(main.to_owned(), image.to_owned());
             let template = super::template::with_images(&resolved.definition.template, &images);
-            let definition = super::definition::Definition { template, triggers: vec![], ..resolved.definition.clone() };
+            let definition = Definition { template, triggers: vec![], ..resolved.definition.clone() };
             let content = resolve(&self.next, &definition, self.facts.heads, Images::Same).content;
             resolved.definition.template = definition.template;
             resolved.content = content;

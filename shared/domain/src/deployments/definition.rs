@@ -329,11 +329,16 @@ impl Definition {
         self.triggers.contains(&Trigger::ConfigChange)
     }
 
-    /// The image of the container that stands for the whole version: the annotated one, or the first.
-    pub fn main_image(&self) -> Option<&str> {
+    /// The container that stands for the whole version, the annotated one or the first, and its image.
+    pub fn main_container(&self) -> Option<(&str, &str)> {
         let named = self.annotations.get(REVISION_OF);
         let mut containers = super::template::containers(&self.template);
-        containers.find(|(name, _)| named.is_none_or(|named| named == name)).map(|(_, image)| image.trim())
+        containers.find(|(name, _)| named.is_none_or(|named| named == name)).map(|(name, image)| (name, image.trim()))
+    }
+
+    /// The image of that container.
+    pub fn main_image(&self) -> Option<&str> {
+        self.main_container().map(|(_, image)| image)
     }
 
     /// Whether Keelway starts the deployer itself.

@@ -139,7 +139,9 @@ impl Step<'_> {
         }
         let done = d.clone();
         let result = if matches!(reason, "Cancelled" | "Superseded" | "Deleted") { "aborted" } else { "fail" };
-        self.answer_task(&done, result, message);
+        let follows = if undo { self.goes_back_to() } else { None };
+        let back = follows.map(|release| format!("; the application is rolled back to {release}")).unwrap_or_default();
+        self.answer_task(&done, result, &format!("{message}{back}"));
         self.past.push(Past { deployment: done, at: now });
         if undo {
             // The next evaluation reads what to go back to.
@@ -158,6 +160,13 @@ impl Step<'_> {
         };
         let worked = d.claim.is_some();
         wanted && worked && d.rollback.is_none() && self.next.active.is_some()
+    }
+
+    /// The version that takes the place of what has just failed; `None`: nothing goes back now.
+    fn goes_back_to(&self) -> Option<String> {
+        let next = &self.next;
+        let waits = next.paused.is_some() || next.pending.is_some() || next.settling.is_some();
+        next.active.as_ref().filter(|_| !waits).map(|active| next.version_name(active.n))
     }
 
     /// Rolls back what failed, or what set off an alarm, unless something newer follows anyway.

@@ -25,7 +25,7 @@ mod state;
 mod tests;
 
 pub use announce::SOURCE;
-pub use calls::{Answer, answer};
+pub use calls::{Answer, MAX_TARGETS, answer};
 pub use commands::{missing, task_of};
 pub use decide::{decide, target};
 pub use deployment::{

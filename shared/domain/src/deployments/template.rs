@@ -66,3 +66,12 @@ pub fn hash(document: &Value) -> u64 {
 pub fn digest(reference: &str) -> &str {
     reference.rsplit_once('@').map_or(reference, |(_, digest)| digest)
 }
+
+/// An image reference without its digest and tag.
+pub fn repository(image: &str) -> &str {
+    let image = image.split_once('@').map_or(image, |(repository, _)| repository);
+    match image.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => image,
+    }
+}

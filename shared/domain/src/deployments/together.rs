@@ -2,7 +2,7 @@
 //! whether an older frontend works with a newer backend.
 
 use super::definition::{Definition, Target};
-use super::template::{containers, environment};
+use super::template::{containers, environment, repository};
 use std::collections::BTreeMap;
 
 /// The label that configs of one application have in common.
@@ -56,15 +56,6 @@ fn shared(definition: &Definition) -> BTreeMap<String, String> {
     let images = containers(&definition.template).filter(|(_, image)| !image.is_empty());
     let images = images.map(|(_, image)| (format!("image {}", repository(image)), image.to_owned()));
     variables.chain(images).collect()
-}
-
-/// An image reference without its digest and tag.
-fn repository(image: &str) -> &str {
-    let image = image.split_once('@').map_or(image, |(repository, _)| repository);
-    match image.rsplit_once(':') {
-        Some((repository, tag)) if !tag.contains('/') => repository,
-        _ => image,
-    }
 }
 
 #[cfg(test)]

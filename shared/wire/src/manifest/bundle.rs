@@ -9,7 +9,7 @@ use super::names::nearest;
 use super::project::text;
 use super::tree::{Entry, Mark, Node, START, Yaml};
 use super::values::{flag, texts};
-use super::{Document, KINDS, MAX_BYTES, Parameters, documents};
+use super::{Document, KINDS, MAX_BYTES, Parameters, documents, yaml_of};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +21,8 @@ pub struct Given<'p> {
     pub values: &'p Parameters,
     /// By all templates of the text; absent if there is no template.
     pub declared: Option<BTreeSet<String>>,
+    /// The documents that were read, as texts.
+    pub sources: Vec<String>,
 }
 
 impl Given<'_> {
@@ -123,7 +125,7 @@ fn object(node: &Node, given: &mut Given, report: &mut Report) -> Vec<Document> 
         return vec![];
     };
     if is_taken(node) {
-        return documents(node, &written(&node.to_json()), given, report);
+        return documents(node, &yaml_of(&node.to_json()), given, report);
     }
     let name = node.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::scalar).unwrap_or("without a name");
     let remedy = match kind {
@@ -136,11 +138,6 @@ fn object(node: &Node, given: &mut Given, report: &mut Report) -> Vec<Document> 
         format!("{kind} {name} is not applied, as Keelway only deploys: {remedy}"),
     );
     vec![]
-}
-
-/// An object as a document of its own.
-fn written(object: &Value) -> String {
-    serde_saphyr::to_string(object).unwrap_or_else(|_| format!("{object:#}\n"))
 }
 
 /// A declared parameter.

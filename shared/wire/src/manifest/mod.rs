@@ -34,6 +34,7 @@ pub use shipyard::ShipyardManifest;
 
 use bundle::Given;
 use finding::Report;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use tree::Node;
 
@@ -48,6 +49,10 @@ pub type Parameters = BTreeMap<String, String>;
 pub struct Parsed {
     /// The documents without errors, in the order of the text.
     pub documents: Vec<Document>,
+    /// The text of each document: of an object in a List or a Template, a document of its own with all parameters filled in.
+    pub sources: Vec<String>,
+    /// Whether there is a Template in it.
+    pub has_template: bool,
     /// Everything found, by line.
     pub findings: Vec<Finding>,
 }
@@ -121,20 +126,22 @@ pub fn parse(text: &str, file: &str) -> Parsed {
 /// error, unless there is no Template at all.
 pub fn parse_with(text: &str, file: &str, parameters: &Parameters) -> Parsed {
     let mut report = Report::new(file, text);
-    let mut documents = vec![];
+    let (mut documents, mut sources) = (vec![], vec![]);
     if text.len() > MAX_BYTES {
         report.error_at(tree::START, "", format!("the file has {} bytes: at most {MAX_BYTES} (1 MiB) are read", text.len()));
-        return Parsed { documents, findings: report.finish() };
+        return Parsed { documents, sources, has_template: false, findings: report.finish() };
     }
     let trees = tree::read(text, &mut report);
     if trees.is_empty() && !report.has_errors() {
         report.error_at(tree::START, "", format!("holds no document: write one of {}", kinds()));
     }
-    let mut given = Given { values: parameters, declared: None };
+    let mut given = Given { values: parameters, declared: None, sources: vec![] };
     for tree in &trees {
         let before = report.errors();
         let source = &text[tree.range.clone()];
+        given.sources.clear();
         let found = self::documents(&tree.root, source, &mut given, &mut report);
+        let texts = std::mem::take(&mut given.sources);
         for other in twice::alternatives(&tree.root) {
             let mut more = Report::new(file, text);
             self::documents(&other, source, &mut given, &mut more);
@@ -142,13 +149,19 @@ pub fn parse_with(text: &str, file: &str, parameters: &Parameters) -> Parsed {
         }
         if report.errors() == before && !tree.faulty {
             documents.extend(found);
+            sources.extend(texts);
         }
     }
     given.check(&mut report);
     if documents.is_empty() && !report.has_errors() {
         report.error_at(tree::START, "", "holds nothing for Keelway: the objects in it are for other tools".into());
     }
-    Parsed { documents, findings: report.finish() }
+    Parsed { documents, sources, has_template: given.declared.is_some(), findings: report.finish() }
+}
+
+/// An object as a YAML document.
+pub fn yaml_of(object: &Value) -> String {
+    serde_saphyr::to_string(object).unwrap_or_else(|_| format!("{object:#}\n"))
 }
 
 /// What a document holds: one object, or those of a List or Template.
@@ -162,7 +175,11 @@ fn documents(root: &Node, source: &str, given: &mut Given, report: &mut Report) 
     match kind {
         Some("List") => bundle::list(root, given, report),
         Some("Template") => bundle::template(root, given, report),
-        kind => document(root, kind, source, report).into_iter().collect(),
+        kind => {
+            let found = document(root, kind, source, report);
+            given.sources.extend(found.as_ref().map(|_| source.to_owned()));
+            found.into_iter().collect()
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod shell;
 mod stacks;
 mod store;
 mod surface;
+mod together;
 
 use bed::Bed;
 use keelway_cloud_tests::runner::{Options, Test, run};
@@ -35,6 +36,7 @@ fn tests() -> Vec<Test<Bed>> {
         promotions::tests,
         deployers::tests,
         deployments::tests,
+        together::tests,
         approvals::tests,
         failures::tests,
         examples::tests,

@@ -71,9 +71,19 @@ impl Shell<'_> {
         words.extend(tasks.iter().flat_map(|task| ["--on", task]));
         words.push("--");
         words.extend(command);
-        let mut command = self.command(&words)?;
+        self.serve(&words)
+    }
+
+    /// `keelway deployer` for what `scope` names.
+    pub fn deployer(&self, name: &str, scope: &[&str], command: &[&str]) -> Result<Running, Problem> {
+        self.serve(&[&["deployer", "--name", name, "--poll", "200ms"], scope, &["--"], command].concat())
+    }
+
+    /// A command that runs until it is told to end.
+    fn serve(&self, words: &[&str]) -> Result<Running, Problem> {
+        let mut command = self.command(words)?;
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        Ok(Running(Some(command.spawn().map_err(|error| Problem::of("keelway executor", error))?)))
+        Ok(Running(Some(command.spawn().map_err(|error| Problem::of(&format!("keelway {}", words[0]), error))?)))
     }
 }
 
@@ -121,9 +131,9 @@ impl Running {
     pub fn end(mut self) -> Result<(), Problem> {
         let mut child = self.0.take().ok_or("it has ended")?;
         terminate(&mut child);
-        let end = wait(child, "executor after SIGTERM")?;
+        let end = wait(child, "executor or deployer after SIGTERM")?;
         let said = String::from_utf8_lossy(&end.stderr).into_owned();
-        ensure(end.status.success(), || format!("the executor ended with {}: {said}", end.status))
+        ensure(end.status.success(), || format!("it ended with {}: {said}", end.status))
     }
 }
 

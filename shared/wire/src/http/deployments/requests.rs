@@ -38,7 +38,7 @@ pub struct InstantiateRequest {
     /// `ImageChange`: images stay as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_triggers: Vec<String>,
-    /// The image of the first container.
+    /// The image of the first container, or of the one that the config's annotation names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// A deployment on its way is cancelled first.
