@@ -183,14 +183,6 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
             {
                 Ok(Verdict::Done(Handled::Invalid))
             }
-            // Another worker may be done with this message by now, and then nobody would complete what is committed here. A message of its
-            // own is completed by whoever gets it.
-            Decision::Commit(transition)
-                if self.cause.again && matches!(self.input, Input::Evaluate) && transition.record.is_some() =>
-            {
-                engine.wake(self.to, format!("again {:016x}", self.cause.id)).await?;
-                Ok(Verdict::Settle)
-            }
             Decision::Commit(transition) => {
                 let mut change = Change::new(old, transition.next, transition.record);
                 let expires = now + engine.limits.retention;

@@ -341,6 +341,7 @@ impl<S: Scenario> Sim<S> {
         self.look(scenario)?;
         self.see_publications(scenario, place)?;
         let crashed = self.faults && self.rng.chance(self.troubles.crash);
+        let crashed = crashed && (S::COPIES_CRASH || !self.is_left_behind(place));
         match polled {
             _ if crashed => self.crash(scenario, place),
             Poll::Ready(outcome) => return self.done(scenario, place, outcome),
@@ -356,6 +357,11 @@ impl<S: Scenario> Sim<S> {
             }
         }
         Ok(())
+    }
+
+    /// Whether another worker was done with the same message first.
+    fn is_left_behind(&self, place: usize) -> bool {
+        matches!(self.running[place].job, Job::Message(id) if !self.world.core().queue.messages.contains_key(&id))
     }
 
     /// Looks at what has changed.
