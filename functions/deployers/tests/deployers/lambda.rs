@@ -137,7 +137,11 @@ impl Starters for Lambda {
     }
     async fn stop(&self, _: Runner, request: &Value) -> Result<(), PortError> {
         let request = canonical(request);
-        self.request("StopTask", |state| Ok(state.stopped.push(request.clone()))).await
+        let stop = |state: &mut State| {
+            state.stopped.push(request.clone());
+            Ok(())
+        };
+        self.request("StopTask", stop).await
     }
 }
 

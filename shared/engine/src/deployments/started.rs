@@ -78,16 +78,18 @@ pub enum Look {
 impl Look {
     /// From the answer of `DescribeTasks` or `BatchGetBuilds` about one task or build.
     pub fn read(runner: Runner, answer: &Value) -> Self {
-        let (list, read): (_, fn(&Value) -> Option<(Became, String)>) = match runner {
-            Runner::Ecs => ("tasks", |found| task(found).map(|seen| (seen.became, seen.log))),
+        let list = match runner {
+            Runner::Ecs => "tasks",
+            Runner::CodeBuild => "builds",
+        };
+        let Some(found) = answer[list].get(0) else { return Self::Missing };
+        let seen = match runner {
+            Runner::Ecs => task(found).map(|seen| (seen.became, seen.log)),
             Runner::CodeBuild => {
-                ("builds", |found| Some((became(text(found, "buildStatus"))?, text(&found["logs"], "deepLink").to_owned())))
+                became(text(found, "buildStatus")).map(|became| (became, text(&found["logs"], "deepLink").to_owned()))
             }
         };
-        match answer[list].get(0) {
-            None => Self::Missing,
-            Some(found) => read(found).map_or(Self::Waits, |(became, log)| Self::Became(became, log)),
-        }
+        seen.map_or(Self::Waits, |(became, log)| Self::Became(became, log))
     }
 }
 
