@@ -24,6 +24,8 @@ fn read<T: DeserializeOwned>(item: &Item) -> Option<T> {
 impl Deploying {
     pub(super) fn end_everything(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.quiet = true;
+        // Where requests take seconds, some deployers never come in time.
+        sim.troubles.tick = sim.troubles.tick.min(Span(50));
         if sim.troubles.cut && !sim.troubles.redrive_first {
             sim.sweep_only(self)?;
         }
@@ -42,7 +44,10 @@ impl Deploying {
                 return Ok(());
             }
             sim.stats.count("rounds at the end");
-            if !acted {
+            if acted {
+                // Whoever was started comes some time.
+                sim.world.pass(Span::seconds(5));
+            } else {
                 sim.world.pass(Span::minutes(1));
                 sim.plan_sweep();
             }
