@@ -50,7 +50,7 @@ async fn what_is_known_of_a_cluster_that_is_taken_out_expires() {
 
 /// The entries of pipelines with targets and of targets with clusters, by the part that says whose they are.
 fn entries(stand: &Stand) -> BTreeSet<Key> {
-    let is_entry = |key: &Key| key.pk.starts_with("O#") && key.sk != MAIN || key.pk.starts_with("OC#") && key.sk != MAIN;
+    let is_entry = |key: &Key| (key.pk.starts_with("O#") || key.pk.starts_with("OC#")) && key.sk != MAIN;
     stand.world.core().table.items().map(|item| item.key.clone()).filter(is_entry).collect()
 }
 

@@ -128,10 +128,8 @@ impl Watch {
                 } else if let Some(was) = was {
                     stays(was, is)?;
                 }
-                if let Some(was) = was.as_ref().filter(|was| !was.status.is_final()) {
-                    if begins || is.status.is_final() {
-                        self.ends(place, was, crew)?;
-                    }
+                if let Some(was) = was.as_ref().filter(|was| !was.status.is_final() && (begins || is.status.is_final())) {
+                    self.ends(place, was, crew)?;
                 }
                 let claimed = |d: Option<&Deployment>| d.and_then(|d| d.claim.as_ref()).map(|claim| claim.id);
                 let claim = claimed(Some(is));

@@ -107,7 +107,7 @@ fn edit(rng: &mut Rng) -> Edit {
         0 => Edit::Concurrency(*rng.pick(&[Concurrency::Queue, Concurrency::Supersede])),
         1 => Edit::Paused(rng.chance(50.0)),
         2 => Edit::History(*rng.pick(&[None, Some(0), Some(1)])),
-        3 => Edit::Follows(*rng.pick::<&str>(&TAGS)),
+        3 => Edit::Follows(rng.pick::<&str>(&TAGS)),
         4 => Edit::Again,
         _ => Edit::Env(rng.bits() % 4),
     }

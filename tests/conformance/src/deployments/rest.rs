@@ -35,7 +35,10 @@ impl Deploying {
         for round in 0..ROUNDS {
             sim.patience = Some(PATIENCE[round % 2]);
             sim.rest(self, 60_000)?;
-            let acted = (0..self.configs.len()).map(|place| self.people(sim, place)).fold(false, |any, acted| any || acted);
+            let mut acted = false;
+            for place in 0..self.configs.len() {
+                acted |= self.people(sim, place);
+            }
             let wakes = (0..self.configs.len()).any(|place| self.state(&sim.world, place).is_some_and(|x| x.wake.is_some()));
             let working = lock(&self.crew).all.iter().any(|d| !d.gone && d.attempt.is_some() && d.said.is_empty());
             still = if acted || wakes || working { 0 } else { still + 1 };
