@@ -42,12 +42,16 @@ fn every_example_is_accepted() {
             }
         }
     }
-    assert_eq!(projects, ["my-first-keptn-project", "kep06-hardening", "kep06-three-stages", "synopsis", "shop", "bookshop"]);
+    assert_eq!(
+        projects,
+        ["greetings", "my-first-keptn-project", "kep06-hardening", "kep06-three-stages", "synopsis", "shop", "bookshop"]
+    );
     assert_eq!(shipyards, projects, "each shipyard finds its project");
     let configs = ["deployment config shop/carts", "deployment config shop/frontend"];
     let sources = ["artifact source shop/carts", "artifact source shop/frontend"];
     let together = ["deployment config bookshop-dev/cart", "deployment config bookshop-prod/cart"];
-    assert_eq!(deployments, [configs, sources, together].concat());
+    let greeter = ["deployment config greetings/greeter"];
+    assert_eq!(deployments, [&configs[..], &sources, &greeter, &together].concat());
     insta::assert_snapshot!(told.join("\n"), @r"
     keptn/kep06-hardening.yaml:25 spec.stages[0].sequences[0].triggeredOn[0]
     keptn/kep06-hardening.yaml:33 spec.stages[0].sequences[0].tasks[2]

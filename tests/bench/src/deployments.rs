@@ -26,6 +26,11 @@ const BEATS: usize = 5;
 const BEAT: Span = Span::seconds(30);
 /// Until then, all timers of a version have gone off.
 const OVER: Span = Span::minutes(60);
+/// Versions that are kept when the costs of one more are compared.
+const HISTORY: u64 = 1_000;
+/// Configs of a burst, and pushes to the tag of each.
+const CONFIGS: u64 = 100;
+const PUSHES: u64 = 10;
 
 /// Counts everything about deployments.
 pub fn count(report: &mut Report) -> Result<(), Problem> {
@@ -40,11 +45,19 @@ pub fn count(report: &mut Report) -> Result<(), Problem> {
     report.row(group, &format!("of the AWS requests, for {BEATS} heartbeats"), beats.requests, "", Aim::None);
     price::tell_one(report, group, "deployments", &all, 0.0)?;
 
+    for n in 3..HISTORY {
+        version(&mut stand, n)?;
+    }
+    let before = used(&stand);
+    version(&mut stand, HISTORY)?;
+    tell(report, &format!("deployments, cost of a version, {HISTORY} versions are kept"), &(used(&stand) - before));
+
     let before = used(&stand);
     fine("a push", &push(&mut stand, "side", 3))?;
     stand.wait(DEBOUNCE);
     tell(report, "deployments, cost of a push that no config watches", &(used(&stand) - before));
 
+    burst(report)?;
     let before = used(&stand);
     stand.wait(Span::minutes(8 * 60));
     report.row(
@@ -57,6 +70,28 @@ pub fn count(report: &mut Report) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Many pushes at once to the tags of many configs.
+fn burst(report: &mut Report) -> Result<(), Problem> {
+    let mut stand = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    bind(&mut stand);
+    let name = |n: u64| format!("cart-{n}");
+    for n in 0..CONFIGS {
+        fine("a config", &stand.apply(NAMESPACE, &name(n), &definition(&name(n))?, None))?;
+    }
+    let before = used(&stand);
+    for n in 0..CONFIGS * PUSHES {
+        fine("a push", &push(&mut stand, &name(n % CONFIGS), n))?;
+    }
+    stand.wait(DEBOUNCE);
+    let used = used(&stand) - before;
+    let group = format!("deployments, a burst of {} pushes over {CONFIGS} configs", CONFIGS * PUSHES);
+    let versions: u64 = (0..CONFIGS).filter_map(|n| stand.config(NAMESPACE, &name(n)).flatten()?["latest"].as_u64()).sum();
+    report.row(&group, "versions cut", number(versions), "", Aim::AtMost(number(CONFIGS)));
+    report.row(&group, "AWS requests for each push", used.requests / number(CONFIGS * PUSHES), "", Aim::None);
+    report.row(&group, "events published", used.events, "", Aim::None);
+    Ok(())
+}
+
 fn tell(report: &mut Report, group: &str, used: &Used) {
     report.row(group, "AWS requests", used.requests, "", Aim::None);
     report.row(group, "write units", used.writes, "WRU", Aim::None);
@@ -65,19 +100,26 @@ fn tell(report: &mut Report, group: &str, used: &Used) {
     report.row(group, "messages handled", used.messages, "", Aim::None);
 }
 
-/// A config that watches a tag of a source.
-fn begun() -> Result<DeploymentsWorld, Problem> {
-    let mut stand = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+fn bind(stand: &mut DeploymentsWorld) {
     let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
     stand.bind(NAMESPACE, SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new() });
-    let tag = json!({"namespace": NAMESPACE, "name": SOURCE, "tag": "main"});
+}
+
+/// A config that watches a tag of the source.
+fn definition(tag: &str) -> Result<Definition, Problem> {
+    let tag = json!({"namespace": NAMESPACE, "name": SOURCE, "tag": tag});
     let definition = json!({
         "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}},
         "strategy": {"type": "Rolling", "timeout": 600_000, "deadline": 21_600_000},
         "triggers": [{"imageChange": {"automatic": true, "from": tag, "containers": ["web"]}}],
     });
-    let definition: Definition = serde_json::from_value(definition).map_err(|error| Problem::of("the config", error))?;
-    fine("the config", &stand.apply(NAMESPACE, CONFIG, &definition, None))?;
+    serde_json::from_value(definition).map_err(|error| Problem::of("the config", error))
+}
+
+fn begun() -> Result<DeploymentsWorld, Problem> {
+    let mut stand = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    bind(&mut stand);
+    fine("the config", &stand.apply(NAMESPACE, CONFIG, &definition("main")?, None))?;
     Ok(stand)
 }
 
