@@ -5,6 +5,7 @@ pub mod counter;
 mod definitions;
 pub mod deployments;
 pub mod planted;
+pub mod plants;
 pub mod promotions;
 pub mod sequences;
 pub mod sim;
