@@ -3,17 +3,24 @@
 //! `KEELWAY_CASE=T07` runs one case and, if it fails, prints every request.
 
 use keelway_conformance::contracts::Contracts;
-use keelway_conformance::deployments::{Both, DeploymentsWorld, Rider, rollback_against_apply};
+use keelway_conformance::deployments::{Both, DeploymentsWorld, HERE, Rider, Starter, rollback_against_apply};
+use keelway_domain::deployments::definition::ImageTag;
+use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, LEASE, Progress};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Span;
-use keelway_engine::deployments::{Address, Message};
+use keelway_engine::deployments::{Address, Asked, Message, keys};
+use keelway_engine::item::Item;
+use keelway_engine::ports::{Condition, PortError, Store, Write};
 use keelway_engine::protocol::Handled;
-use keelway_world::case::{Only, Said, Stand, run};
+use keelway_engine::registry::{Registry, Tagged};
+use keelway_world::case::{Entrance, Only, Said, Stand, run};
 use keelway_world::core::Method;
-use keelway_world::deployments::{Case, DeploymentsStand, cases};
+use keelway_world::deployments::{Case, DeploymentsStand, Happened, REPOSITORY, SOURCE, cases};
+use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
 use keelway_world::story::{Mode, Story};
+use std::collections::BTreeMap;
 
 /// Orders in which each case's messages are delivered.
 const ORDERS: u64 = 12;
@@ -111,4 +118,36 @@ fn a_copy_of_a_command_that_was_refused_stays_refused() {
     assert_eq!(failed["status"], "Failed");
     world.replay();
     assert_eq!(world.config("shop", "app").flatten().unwrap(), failed);
+}
+
+/// Whoever had the source follow another repository may have stopped before deleting the entry of the old one.
+#[test]
+fn a_repository_that_a_source_no_longer_follows_moves_none_of_its_tags() {
+    let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    let repository = |name: &str| Repository { account: None, region: None, name: name.into() };
+    let source = ArtifactSource { from: Origin::Ecr(repository("another")), tags: BTreeMap::new() };
+    world.bind("shop", SOURCE, &source);
+    let entry = Item::new(keys::fed(&repository(REPOSITORY), HERE, ("shop", SOURCE))).with("ns", "shop").with("na", SOURCE);
+    block_on(world.story.world.worker(5).write(&Write::Put(entry, Condition::Always))).unwrap();
+    let now = world.now();
+    world.image("shop", &Happened { tag: Some("main".into()), digest: "a".into(), at: now }, Entrance::default());
+    let tag = ImageTag { namespace: "shop".into(), name: SOURCE.into(), tag: "main".into() };
+    assert!(world.story.world.core().table.peek(&keys::head(&tag)).is_none());
+}
+
+struct Unasked;
+
+impl Registry for Unasked {
+    async fn tags(&self, of: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
+        panic!("nobody watches a tag of {of:?}")
+    }
+}
+
+#[test]
+fn a_registry_is_not_asked_about_tags_that_no_config_watches() {
+    let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
+    world.bind("shop", SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new() });
+    let engine = Both::new(&world.story.world.worker(5), &Starter::default(), None);
+    assert_eq!(block_on(engine.configs.ask_registries(&Unasked, || true)).unwrap(), Asked::default());
 }

@@ -1,6 +1,6 @@
 //! Asks the registries themselves. Their events are best effort: a push whose event got lost is found here.
 
-use super::{Deployments, configs, images, keys};
+use super::{Address, Deployments, configs, images, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write};
 use crate::protocol::record::SKEW;
@@ -49,40 +49,46 @@ impl<P: Ports> Deployments<P> {
                 self.ports.write(&Write::Delete(entry.key.clone(), Condition::Always)).await?;
                 continue;
             };
-            match registry.tags(repository).await {
-                Ok(Some(tags)) => asked.moved += self.catch_up((&of.namespace, &of.name), source, &tags, now).await?,
-                Ok(None) => tracing::warn!(source = %of, repository = repository.name, "there is no such repository"),
-                Err(error) => tracing::warn!(source = %of, repository = repository.name, %error, "the registry does not answer"),
+            let watched = self.watched(&of).await?;
+            // Nobody waits for what its tags point to.
+            if !watched.is_empty() {
+                match registry.tags(repository).await {
+                    Ok(Some(tags)) => {
+                        let mut wanted = self.wanted(source, repository, &tags, now);
+                        wanted.retain(|tag, _| watched.contains(&keys::watchers(tag)));
+                        asked.moved += self.catch_up(&of, wanted).await?;
+                    }
+                    Ok(None) => tracing::warn!(source = %of, repository = repository.name, "there is no such repository"),
+                    Err(error) => {
+                        tracing::warn!(source = %of, repository = repository.name, %error, "the registry does not answer")
+                    }
+                }
+                asked.sources += 1;
             }
-            asked.sources += 1;
             let entry = askable(&of.namespace, &of.name).with("at", now.0);
             self.ports.write(&Write::Put(entry, Condition::Always)).await?;
         }
         Ok(asked)
     }
 
-    /// Has the watched tags point to what the registry said at that time.
-    async fn catch_up(
-        &self,
-        of: (&str, &str),
-        source: &ArtifactSource,
-        tags: &[Tagged],
-        at: Timestamp,
-    ) -> Result<usize, PortError> {
-        let (namespace, name) = of;
-        let Some(repository) = source.repository() else { return Ok(0) };
-        let (known, _) = table::all(&self.ports, Query::table(keys::source_partition(namespace, name), PAGE), MOST).await?;
-        let known: BTreeMap<Key, Item> = known.into_iter().map(|item| (item.key.clone(), item)).collect();
-        let watched: BTreeSet<&str> = known.keys().filter_map(|key| keys::watched(&key.sk)).collect();
+    /// The tags of a source that configs watch, as [`keys::watchers`]. Not its other tags: a source may have one for each build.
+    async fn watched(&self, of: &Address) -> Result<BTreeSet<String>, PortError> {
+        let query = Query::table(keys::source_partition(&of.namespace, &of.name), PAGE).prefix(keys::WATCHERS);
+        let (entries, _) = table::all(&self.ports, query, MOST).await?;
+        Ok(entries.iter().filter_map(|entry| keys::watched(&entry.key.sk)).map(str::to_owned).collect())
+    }
+
+    /// Has tags point to what the registry said. How many of them it moves.
+    async fn catch_up(&self, of: &Address, wanted: BTreeMap<String, Head>) -> Result<usize, PortError> {
+        let tag = |tag: &str| ImageTag { namespace: of.namespace.clone(), name: of.name.clone(), tag: tag.to_owned() };
+        let heads: Vec<Key> = wanted.keys().map(|name| keys::head(&tag(name))).collect();
+        let known = table::read(&self.ports, &heads).await?;
         let mut moved = 0;
-        for (tag, head) in self.wanted(source, repository, tags, at) {
-            if !watched.contains(keys::watchers(&tag).as_str()) {
-                continue;
-            }
-            let tag = ImageTag { namespace: namespace.into(), name: name.into(), tag };
+        for (name, head) in wanted {
+            let tag = tag(&name);
             let old = known.get(&keys::head(&tag)).map(images::read).transpose()?.flatten();
             if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
-                self.there_again(of, &head).await?;
+                self.there_again((&of.namespace, &of.name), &head).await?;
                 moved += usize::from(self.keep(&tag, &head).await?);
             }
         }

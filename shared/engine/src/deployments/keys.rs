@@ -108,15 +108,18 @@ pub fn head(tag: &ImageTag) -> Key {
     Key::new(source_partition(&tag.namespace, &tag.name), format!("{HEADS}{}", sort_of(&tag.tag)))
 }
 
+/// What the entries of all configs that watch a tag of a source begin with.
+pub const WATCHERS: &str = "P#";
+
 /// What the entries of the configs that watch a tag begin with.
 pub fn watchers(tag: &str) -> String {
-    format!("P#{}#", sort_of(tag))
+    format!("{WATCHERS}{}#", sort_of(tag))
 }
 
 /// What [`watchers`] of the tag is, in the sort key of such an entry.
 pub fn watched(sort: &str) -> Option<&str> {
-    let tag = sort.strip_prefix("P#")?.find('#')?;
-    sort.get(..=tag + "P#".len())
+    let tag = sort.strip_prefix(WATCHERS)?.find('#')?;
+    sort.get(..=tag + WATCHERS.len())
 }
 
 /// Says that a config watches a tag.

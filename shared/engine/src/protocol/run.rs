@@ -82,12 +82,11 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
     let key = handler.key();
     let mut wanted = handler.reads();
     wanted.push(key.clone());
-    let mut tried = None;
+    let (redelivered, mut tried) = (cause.again, None);
     for lost in 0..COMMIT_TRIES {
         if lost > 0 {
             engine.ports().pause(pause(cause, lost)).await;
         }
-        let redelivered = cause.again;
         // The write that was lost may have been its own: the answer got lost, and the client tried once more.
         let cause = Cause { again: redelivered || lost > 0, ..cause };
         let items = table::read(engine.ports(), &wanted).await?;
