@@ -7,6 +7,7 @@ use crate::item::Item;
 use crate::json::json;
 use crate::ports::{Condition, PortError, Ports, Query, Write};
 use crate::protocol::{COMMIT_TRIES, Change, Effect, commit, contended};
+use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Answer, Call, Config, Deployment, Past, Refused, Reply, Snapshot, answer};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
@@ -57,7 +58,7 @@ impl<P: Ports> Deployments<P> {
             if untold(&next) {
                 change.effects.push(Effect::Duty(Duty::Evaluate(because(n, now))));
             }
-            if commit(self, Some(&found), &change).await? {
+            if commit(self, Some(&found), &change, Cause::default()).await? {
                 return Ok(Told { reply, config: Some(*next), stranger: false, now });
             }
         }

@@ -26,6 +26,7 @@ impl Subject for Config {
     type Duty = Duty;
 
     const FORMAT: i64 = codec::FORMAT;
+    const ANY_MESSAGE_BY_CLOCK: bool = true;
 
     fn key(&self) -> Key {
         keys::config(&address(self))

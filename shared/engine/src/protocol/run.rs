@@ -2,7 +2,7 @@
 
 use super::delivery::Handled;
 use super::record;
-use super::subject::{Effect, Engine, Loaded, RecordOf, Subject, create};
+use super::subject::{Effect, Engine, Loaded, RecordOf, Subject, create, paid};
 use crate::item::{Item, Key};
 use crate::keys;
 use crate::ports::{Clock, PortError, Queue, Store, Transacted, Write, Written};
@@ -90,7 +90,11 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
         // The write that was lost may have been its own: the answer got lost, and the client tried once more.
         let cause = Cause { again: redelivered || lost > 0, ..cause };
         let items = table::read(engine.ports(), &wanted).await?;
-        let found = items.get(&key).map(Loaded::read).transpose()?;
+        let found: Option<Loaded<E::State>> = items.get(&key).map(Loaded::read).transpose()?;
+        let repaid = match &found {
+            Some(loaded) => repay(engine, loaded, cause).await?,
+            None => None,
+        };
         match handler.decide(engine, found.as_ref(), &items).await? {
             Verdict::Commit(change) => {
                 // Time has passed since an earlier delivery, or a write whose answer got lost, committed and stopped there. This one
@@ -98,28 +102,29 @@ pub async fn run<E: Engine>(engine: &E, cause: Cause, handler: &impl Handler<E>)
                 let mut owed = vec![];
                 if let Some(Loaded { x, .. }) = found.as_ref().filter(|found| redelivered || may_be(found.x.record(), tried)) {
                     owed = record::made_by(engine.ports(), x, cause).await?;
+                    owed.retain(|(id, _)| repaid != Some(*id));
                     if !owed.is_empty() {
                         complete(engine, x, cause, &owed).await?;
                     }
                 }
-                if commit(engine, found.as_ref(), &change).await? {
+                if commit(engine, found.as_ref(), &change, cause).await? {
                     return Ok(Handled::Committed);
                 }
                 // One delivery publishes a record once: the next delivery tries again.
-                if !owed.is_empty() {
+                if !owed.is_empty() || repaid.is_some() {
                     return Err(contended(&key));
                 }
                 tried = change.record.as_ref().and_then(|_| change.next.record());
             }
             Verdict::Settle => {
                 if let Some(loaded) = &found {
-                    settle(engine, &loaded.x, cause).await?;
+                    settle_but(engine, &loaded.x, cause, repaid).await?;
                 }
                 return Ok(Handled::Settled);
             }
             Verdict::Late => {
                 if let Some(loaded) = found.as_ref().filter(|_| cause.again) {
-                    settle(engine, &loaded.x, cause).await?;
+                    settle_but(engine, &loaded.x, cause, repaid).await?;
                 }
                 return Ok(Handled::Stale);
             }
@@ -142,13 +147,24 @@ fn pause(cause: Cause, lost: usize) -> Span {
 ///
 /// # Errors
 /// Of the ports.
-pub async fn commit<E: Engine>(engine: &E, found: Option<&Loaded<E::State>>, change: &Change<E::State>) -> Result<bool, PortError> {
+pub async fn commit<E: Engine>(
+    engine: &E,
+    found: Option<&Loaded<E::State>>,
+    change: &Change<E::State>,
+    cause: Cause,
+) -> Result<bool, PortError> {
     let next = &change.next;
+    // Another worker may have the same message, and be done with it: then it is not delivered again if this worker stops.
+    let nobody_else = E::State::ANY_MESSAGE_BY_CLOCK && cause.again;
+    let noted = change.record.as_ref().and_then(|_| next.record()).filter(|_| nobody_else && found.is_some());
+    // A commit without a record leaves a note where it is.
+    let kept = found.and_then(|found| found.owes).filter(|_| change.record.is_none());
+    let owes = noted.or(kept);
     let expires = engine.ports().now() + engine.retention();
     let mut items = change.items.clone();
     items.extend(record::item(next, change.record.as_ref(), expires));
     table::record(engine.ports(), items, change.deletes.clone()).await?;
-    let write = found.map_or_else(|| create(next, expires), |loaded| loaded.update(next, expires));
+    let write = found.map_or_else(|| create(next, expires), |loaded| loaded.update(next, expires, owes.as_ref()));
     let done = if change.with.is_empty() {
         engine.ports().write(&write).await? == Written::Done
     } else {
@@ -160,7 +176,24 @@ pub async fn commit<E: Engine>(engine: &E, found: Option<&Loaded<E::State>>, cha
     }
     tracing::debug!(key = %next.key(), over = next.over(), "committed");
     perform(engine, next, next.record().zip(change.record.as_ref()), &change.effects).await?;
+    if let Some(record) = noted {
+        engine.ports().write(&paid(next, &record)).await?;
+    }
     Ok(true)
+}
+
+/// Performs the effects of a commit whose worker stopped in between, if the subject has a note of one. Returns its record.
+async fn repay<E: Engine>(engine: &E, found: &Loaded<E::State>, cause: Cause) -> Result<Option<RecordId>, PortError> {
+    let (Some(id), x) = (found.owes, &found.x) else { return Ok(None) };
+    if let Some(record) = record::read(engine.ports(), x, &id).await? {
+        let of_that = Cause { id: record.made_by, again: true, ..cause };
+        let wake: Vec<Effect<_>> = x.wake().map(Effect::Wake).into_iter().collect();
+        perform(engine, x, None, &wake).await?;
+        complete(engine, x, of_that, &[(id, record)]).await?;
+    }
+    engine.ports().write(&paid(x, &id)).await?;
+    tracing::info!(key = %x.key(), record = %keys::record_sort(&id), "performed what an earlier commit owed");
+    Ok(Some(id))
 }
 
 /// Completes the work of a message that decides nothing now. If an earlier delivery of it made a record, the record is published
@@ -169,7 +202,13 @@ pub async fn commit<E: Engine>(engine: &E, found: Option<&Loaded<E::State>>, cha
 /// # Errors
 /// Of the ports.
 pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result<(), PortError> {
-    let made = record::made_by(engine.ports(), x, cause).await?;
+    settle_but(engine, x, cause, None).await
+}
+
+/// As [`settle`], but for the record that was `repaid` a moment ago.
+async fn settle_but<E: Engine>(engine: &E, x: &E::State, cause: Cause, repaid: Option<RecordId>) -> Result<(), PortError> {
+    let mut made = record::made_by(engine.ports(), x, cause).await?;
+    made.retain(|(id, _)| repaid != Some(*id));
     // Only the message that ended a subject performs what the end owes. Many other messages, such as wake-ups, may still arrive
     // later.
     if x.over() && made.is_empty() {

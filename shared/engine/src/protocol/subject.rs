@@ -25,6 +25,9 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
 
     /// The newest format of its items that this code knows. Items of a newer one wait for newer code.
     const FORMAT: i64;
+    /// Whether any message may decide what only time has brought, and not the wake-ups alone. Then a copy of a message that is done
+    /// with may commit, and nobody has that message again: see [`Loaded::owes`].
+    const ANY_MESSAGE_BY_CLOCK: bool = false;
 
     /// The key of its item. Its transition records are in the same partition.
     fn key(&self) -> Key;
@@ -91,12 +94,16 @@ impl Place {
     }
 }
 
-/// All attributes of a subject except version and format.
-fn attributes<S: Subject>(x: &S, expires: Timestamp) -> Attrs {
+/// The attribute that names a committed record whose effects nobody may perform: see [`Loaded::owes`].
+const OWES: Name = Name::Borrowed("ow");
+
+/// All attributes of a subject except version and format. The sweep finds a subject that is over as long as it owes something.
+fn attributes<S: Subject>(x: &S, expires: Timestamp, owes: Option<&RecordId>) -> Attrs {
     let mut attributes = x.attributes(expires);
-    if !x.over() {
+    if !x.over() || owes.is_some() {
         attributes.extend(x.place().attributes());
     }
+    attributes.extend(owes.map(|record| (OWES, keys::record_sort(record).into())));
     attributes
 }
 
@@ -177,6 +184,9 @@ pub struct Loaded<S> {
     pub version: i64,
     /// The item's format.
     pub format: i64,
+    /// A committed record whose effects nobody may perform, because the message that made it may be done with. The commit notes it, and
+    /// removes the note when it has performed them. Whoever finds the note performs them first.
+    pub owes: Option<RecordId>,
 }
 
 impl<S: Subject> Loaded<S> {
@@ -186,13 +196,15 @@ impl<S: Subject> Loaded<S> {
     /// [`PortError::Retry`] for an item of a newer format, [`PortError::Refused`] for one that cannot be read.
     pub fn read(item: &Item) -> Result<Self, PortError> {
         check_format(item, S::FORMAT)?;
-        Ok(Self { x: S::decode(item)?, version: item.version(), format: item.number("f").unwrap_or(S::FORMAT) })
+        let owes = item.text(&OWES).and_then(keys::record_id);
+        Ok(Self { x: S::decode(item)?, version: item.version(), format: item.number("f").unwrap_or(S::FORMAT), owes })
     }
 
     /// The write that changes it to the next state: only what differs, so that attributes added by a newer version survive. An item
-    /// of an older format is written in this code's format, with all its attributes.
-    pub fn update(&self, next: &S, expires: Timestamp) -> Write {
-        let (before, after) = (attributes(&self.x, expires), attributes(next, expires));
+    /// of an older format is written in this code's format, with all its attributes. `owes`: the record to note, if any.
+    pub fn update(&self, next: &S, expires: Timestamp, owes: Option<&RecordId>) -> Write {
+        let before = attributes(&self.x, expires, self.owes.as_ref());
+        let after = attributes(next, expires, owes);
         let remove = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
         let older = self.format < S::FORMAT;
         let mut set: Attrs = after.into_iter().filter(|(name, value)| older || before.get(name) != Some(value)).collect();
@@ -202,9 +214,17 @@ impl<S: Subject> Loaded<S> {
     }
 }
 
+/// The write that removes the note that `x` owes the effects of a record. The state stays as it is, and so does its version.
+pub fn paid<S: Subject>(x: &S, record: &RecordId) -> Write {
+    let index = if x.over() { &["gp2", "gs2"][..] } else { &[] };
+    let remove = std::iter::once(OWES).chain(index.iter().copied().map(Name::Borrowed)).collect();
+    let condition = Condition::Match { equal: Attrs::from([(OWES, keys::record_sort(record).into())]), absent: vec![] };
+    Write::Update { key: x.key(), condition, set: Attrs::new(), remove, raise: false }
+}
+
 /// The write that creates a subject.
 pub fn create<S: Subject>(x: &S, expires: Timestamp) -> Write {
-    let mut item = Item { key: x.key(), attrs: attributes(x, expires) };
+    let mut item = Item { key: x.key(), attrs: attributes(x, expires, None) };
     item.attrs.insert(Name::Borrowed("v"), 1i64.into());
     item.attrs.insert(Name::Borrowed("f"), S::FORMAT.into());
     Write::Put(item, Condition::Absent)

@@ -73,17 +73,20 @@ async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<us
     }
     let items = table::read(engine.ports(), keys).await?;
     let mut open: Vec<Loaded<E::State>> = Vec::new();
+    let mut letters = vec![];
     // In the order of the index: oldest first.
     for item in keys.iter().filter_map(|key| items.get(key)) {
-        match Loaded::read(item) {
-            Ok(loaded) if !E::State::over(&loaded.x) => open.push(loaded),
-            Ok(_) => {}
+        match Loaded::<E::State>::read(item) {
+            Ok(loaded) => {
+                letters.extend(loaded.owes.map(|_| loaded.x.wake_up(tick.now)));
+                open.extend(Some(loaded).filter(|loaded| !loaded.x.over()));
+            }
             // A subject that this code cannot read does not delay the others.
             Err(error) => tracing::error!(item = %item.key, %error, "the sweep passes over an item"),
         }
     }
     prolong(engine, &open, tick.now).await?;
-    let letters = engine.look(&open, tick).await?;
+    letters.extend(engine.look(&open, tick).await?);
     table::send_all(engine.ports(), &letters).await?;
     Ok(letters.len())
 }

@@ -53,11 +53,13 @@ pub enum Plant {
     OlderPushAccepted,
     /// A deployment that is cancelled is forgotten before its deployer has stopped.
     CancelNotAwaited,
+    /// A commit by a copy of a message does not note what it owes.
+    NothingOwed,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 18] = [
+    pub const ALL: [Plant; 19] = [
         Plant::ReportNotEvaluated,
         Plant::ClaimUnconditional,
         Plant::HeartbeatOverwrites,
@@ -76,6 +78,7 @@ impl Plant {
         Plant::LeaseIgnored,
         Plant::OlderPushAccepted,
         Plant::CancelNotAwaited,
+        Plant::NothingOwed,
     ];
 }
 
@@ -207,6 +210,7 @@ impl Planted {
     fn bend(&self, write: &Write) -> Write {
         let mut write = write.clone();
         match &mut write {
+            Write::Update { key, set, .. } if is_config(key) && self.plant == Some(Plant::NothingOwed) => drop(set.remove("ow")),
             Write::Update { key, set, condition, .. } if is_config(key) && self.says(set) => *condition = Condition::Always,
             Write::Put(item, condition)
                 if self.plant == Some(Plant::DefinitionOverwritten)

@@ -238,9 +238,6 @@ async fn apply(engine: Arc<Both>, to: Address, definition: Definition) -> Outcom
 }
 
 impl Scenario for Deploying {
-    /// A copy of an evaluation that loses its write reads the config again. Time has passed meanwhile, so it may cut a version, of which
-    /// nobody would learn after such a failure.
-    const COPIES_FAIL: bool = false;
     type Engine = Both;
     type Action = Action;
 

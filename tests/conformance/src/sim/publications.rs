@@ -1,5 +1,5 @@
 //! Repetition is bounded: an event is published by deliveries of the message that made its record, once by each. Nobody else publishes it,
-//! but whom the scenario allows to repeat it.
+//! but whom the scenario allows to repeat it. A record that a state owes is published by whoever finds the note.
 
 use keelway_domain::cause::Cause;
 use keelway_domain::record::Record;
@@ -12,7 +12,11 @@ use std::collections::{HashMap, HashSet};
 
 /// Which messages made which events.
 #[derive(Default)]
-pub(super) struct Makers(HashMap<String, Vec<u64>>);
+pub(super) struct Makers {
+    by_event: HashMap<String, Vec<u64>>,
+    by_record: HashMap<String, Vec<String>>,
+    owed: HashSet<String>,
+}
 
 /// What one delivery has published.
 #[derive(Default)]
@@ -33,16 +37,21 @@ impl Makers {
     /// Learns from records that were written.
     pub fn learn(&mut self, changes: &[Change]) {
         for item in changes.iter().filter_map(|change| change.new.as_ref()) {
+            if let Some(record) = item.text("ow") {
+                self.owed.extend(self.by_record.get(record).cloned().unwrap_or_default());
+            }
             let Some(id) = record_id(&item.key.sk) else { continue };
             let Some(record) = item.text("j").and_then(|text| serde_json::from_str::<Record<Value>>(text).ok()) else { continue };
             for draft in record.events {
-                self.0.entry(draft.id.unwrap_or_else(|| id.uuid().to_string())).or_default().push(record.made_by);
+                let event = draft.id.unwrap_or_else(|| id.uuid().to_string());
+                self.by_record.entry(item.key.sk.clone()).or_default().push(event.clone());
+                self.by_event.entry(event).or_default().push(record.made_by);
             }
         }
     }
 
     fn made(&self, event: &str, cause: u64) -> bool {
-        self.0.get(event).is_some_and(|makers| makers.contains(&cause))
+        self.owed.contains(event) || self.by_event.get(event).is_some_and(|makers| makers.contains(&cause))
     }
 }
 

@@ -37,10 +37,6 @@ pub trait Scenario: Sized {
     /// What somebody does at some time: a client, an executor, a person. The sweep is the scheduler's own.
     type Action: Clone + Debug;
 
-    /// Whether a worker may crash, and its requests may fail, although another one, which got the same message, was done with it first.
-    /// Nobody gets the message again.
-    const COPIES_FAIL: bool = true;
-
     /// A new engine on these ports: a worker starts, or starts again.
     fn engine(&self, ports: Worker) -> Arc<Self::Engine>;
     /// Puts into the world what is there before anything goes wrong.
