@@ -5,14 +5,11 @@ use super::scenario::{Hands, Scenario};
 use super::stats::{Stats, Violation};
 use super::troubles::Troubles;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::item::Key;
-use keelway_engine::keys::DEAD_LETTERS;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
-use keelway_engine::protocol::dead_letter::Redriven;
 use keelway_world::World;
 use keelway_world::exec::{Task, step};
-use keelway_world::queue::{Parcel, Received};
+use keelway_world::queue::Received;
 use keelway_world::rng::Rng;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -365,18 +362,6 @@ impl<S: Scenario> Sim<S> {
             }
         }
         Ok(())
-    }
-
-    /// Whether another worker was done with the same message, or with the same dead letter, first.
-    fn is_left_behind(&self, place: usize) -> bool {
-        let Job::Message(id) = self.running[place].job else { return false };
-        let core = self.world.core();
-        let Some(message) = core.queue.messages.get(&id) else { return true };
-        let letter = match &message.parcel {
-            Parcel::Own(text) => Redriven::parse(text),
-            Parcel::Event(_) | Parcel::Invalid { .. } => None,
-        };
-        letter.is_some_and(|letter| core.table.peek(&Key::new(DEAD_LETTERS, letter.letter)).is_none())
     }
 
     /// Looks at what has changed.
