@@ -7,11 +7,17 @@ pub const SHORT: usize = 8;
 /// The fewest characters shown of a context that is no UUID.
 const NAME: usize = 20;
 
-/// The version an image names: its tag, or the beginning of its digest; of the ARN of a function's version, function and version.
+/// The version an image names: its tag, or the beginning of its digest; of the ARN of a function's version, function and version; of a package
+/// in S3, the name of the object and the beginning of its digest.
 pub fn version(image: &str) -> String {
     if image.starts_with("arn:") {
         let short = image.rmatch_indices(':').nth(1).map_or(image, |(at, _)| &image[at + 1..]);
         return short.to_owned();
+    }
+    if let Some((object, digest)) = image.strip_prefix("s3://").and_then(|rest| rest.rsplit_once("@sha256:")) {
+        let key = object.split('?').next().unwrap_or(object);
+        let name = key.rsplit('/').next().unwrap_or(key);
+        return format!("{name}@{}", digest.chars().take(SHORT).collect::<String>());
     }
     if let Some((_, digest)) = image.split_once("@sha256:") {
         return digest.chars().take(12).collect();
@@ -91,6 +97,8 @@ mod tests {
         let images =
             ["registry.example/shop/carts:1.4.0", "localhost:5000/carts", "carts", "r/c:1@sha256:0123456789abcdef0123", "a:b"];
         assert_eq!(images.map(version), ["1.4.0", "carts", "carts", "0123456789ab", "b"]);
+        let package = "s3://releases/shop/cart-1.4.0.zip?versionId=x.y@sha256:0123456789abcdef0123";
+        assert_eq!(version(package), "cart-1.4.0.zip@01234567");
         assert_eq!(version("arn:aws:lambda:us-east-1:000000000000:function:greeter:4"), "greeter:4");
     }
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from keelway_local import environment, recorder, server  # noqa: E402
 from keelway_local.common import ROOT, Problem, State  # noqa: E402
 
-IN_VENV = {"deploy", "undeploy", "env", "secret", "function", "logs", "outputs", "actions"}
+IN_VENV = {"deploy", "undeploy", "env", "secret", "function", "package", "logs", "outputs", "actions"}
 
 
 def key_value(text):
@@ -72,6 +72,9 @@ def parser():
     function.add_argument("--alias", metavar="NAME", help="make this alias of the first version, if there is none, and a URL for it")
     function.add_argument("--variable", type=key_value, action="append", default=[], metavar="KEY=VALUE",
                           help="a variable of a new function; may be given several times")
+    package = verb("package", "put packages of code into S3, and print what to push")
+    package.add_argument("bucket", help="it is made if it does not exist")
+    package.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a module with a `handler`; each becomes a package")
     verb("actions", "print which actions the template allows each function, as JSON")
     verb("recorded", "print which actions each function used, and which were denied, as JSON",
          stack=True)
@@ -99,6 +102,8 @@ def run_in_venv(options):
         return stack.store_secret(state, f"{options.stack}/{options.name}", options.text)
     if options.verb == "function":
         return show(function.publish(state, options.name, options.files, options.alias, dict(options.variable)))
+    if options.verb == "package":
+        return show(function.package(state, options.bucket, options.files))
     if options.verb == "env":
         return show(stack.environment(state, options.stack)) if options.json else print(stack.exports(state, options.stack))
     if options.verb == "outputs":

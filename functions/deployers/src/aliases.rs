@@ -2,7 +2,7 @@
 //! revision that was looked at, so that a late request of an earlier step changes nothing.
 
 use crate::checkpoint::Place;
-use crate::plan;
+use crate::plan::{self, Image};
 use crate::work::{Done, Work};
 use keelway_domain::deployments::Status;
 use keelway_domain::deployments::definition::Target;
@@ -36,14 +36,14 @@ pub async fn look(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortE
     Ok(Done::Go)
 }
 
-/// Makes a version of the image at each function, and remembers it.
+/// Makes a version of the code at each function, and remembers it.
 pub async fn publish(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
-    let image = work.definition.main_image().unwrap_or_default().to_owned();
+    let Ok(Image::Code(code)) = plan::image(&work.definition) else { return Ok(Done::Go) };
     let mut made: BTreeMap<Function, String> = BTreeMap::new();
     for (target, function, _) in targets(work) {
         let version = match made.get(&function) {
             Some(version) => version.clone(),
-            None => cloud.update_code(&function, &image).await?,
+            None => cloud.update_code(&function, &code).await?,
         };
         if let Some(place) = work.point.aliases.get_mut(&target.name) {
             place.to.clone_from(&version);

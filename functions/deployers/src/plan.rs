@@ -3,7 +3,7 @@
 use crate::checkpoint::{Checkpoint, Place, Stage};
 use keelway_domain::deployments::definition::{Definition, Strategy, StrategyKind, Target, Weight};
 use keelway_domain::time::Span;
-use keelway_engine::functions::Function;
+use keelway_engine::functions::{Code, Function, Package};
 use serde_json::{Map, Value};
 
 /// A rolling deployment's step if its parameters name none, in percent.
@@ -14,7 +14,7 @@ const ALL: u8 = 100;
 /// The stages of a deployment in their order. `first`: nothing of this config is deployed yet, so nobody compares it with anything.
 pub fn stages(definition: &Definition, point: &Checkpoint, first: bool) -> Vec<Stage> {
     let hooks = &definition.strategy.hooks;
-    let published = matches!(image(definition), Ok(Image::Container(_)));
+    let published = matches!(image(definition), Ok(Image::Code(_)));
     let shifts = if point.aliases.values().any(Place::moves) { weights(&definition.strategy, first).len() } else { 0 };
     let mut stages = vec![Stage::Look];
     stages.extend(published.then_some(Stage::Publish));
@@ -83,8 +83,8 @@ pub enum Image {
         /// Which.
         version: String,
     },
-    /// A container image by its digest: it becomes a version.
-    Container(String),
+    /// Code by its digest: it becomes a version.
+    Code(Code),
 }
 
 /// The image of the container that stands for the whole version.
@@ -95,8 +95,8 @@ pub fn image(definition: &Definition) -> Result<Image, String> {
     let given = definition.main_image().unwrap_or_default();
     let refused = || {
         format!(
-            "the image is {given:?}: a Lambda alias takes arn:aws:lambda:<region>:<account>:function:<name>:<version>, or a container \
-             image by its digest, <repository>@sha256:<digest>"
+            "the image is {given:?}: a Lambda alias takes arn:aws:lambda:<region>:<account>:function:<name>:<version>, a container image by \
+             its digest, <repository>@sha256:<digest>, or a package of code in S3, s3://<bucket>/<key>@sha256:<64 hexadecimal digits>"
         )
     };
     let parts: Vec<&str> = given.split(':').collect();
@@ -108,8 +108,27 @@ pub fn image(definition: &Definition) -> Result<Image, String> {
         let [region, account, function, version] = [region, account, function, version].map(str::to_owned);
         return Ok(Image::Version { region, account, function, version });
     }
-    let digest = given.split_once("@sha256:").filter(|(name, digest)| !name.is_empty() && !digest.is_empty());
-    digest.map(|_| Image::Container(given.to_owned())).ok_or_else(refused)
+    let Some((name, digest)) = given.split_once("@sha256:").filter(|(name, digest)| !name.is_empty() && !digest.is_empty()) else {
+        return Err(refused());
+    };
+    let code = match name.strip_prefix("s3://") {
+        Some(object) => package(object, digest).map(Code::Package),
+        None => Some(Code::Image(given.to_owned())),
+    };
+    code.map(Image::Code).ok_or_else(refused)
+}
+
+/// A package of code: `<bucket>/<key>`, or `<bucket>/<key>?versionId=<version>`.
+fn package(object: &str, sha256: &str) -> Option<Package> {
+    let (object, version) = match object.rsplit_once("?versionId=") {
+        Some((object, version)) => (object, Some(version.to_owned())),
+        None => (object, None),
+    };
+    let (bucket, key) = object.split_once('/')?;
+    let hexadecimal = sha256.len() == 64 && sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let named = !bucket.is_empty() && !key.is_empty() && version.as_ref().is_none_or(|version| !version.is_empty());
+    let package = Package { bucket: bucket.to_owned(), key: key.to_owned(), version, sha256: sha256.to_owned() };
+    (hexadecimal && named).then_some(package)
 }
 
 /// The function and the alias of a target.
@@ -178,11 +197,23 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_container_images_are_taken_and_nothing_else() {
+    fn versions_container_images_and_packages_are_taken_and_nothing_else() {
         let version = image_of("arn:aws:lambda:eu-central-1:123456789012:function:shop:7").unwrap();
         assert!(matches!(&version, Image::Version { version, .. } if version == "7"));
-        assert!(matches!(image_of("1.dkr.ecr.eu-central-1.amazonaws.com/shop@sha256:ab"), Ok(Image::Container(_))));
-        for other in ["", "shop:latest", "arn:aws:lambda:r:1:function:shop", "arn:aws:lambda:r:1:function:shop:live", "@sha256:a"] {
+        assert!(matches!(image_of("1.dkr.ecr.eu-central-1.amazonaws.com/shop@sha256:ab"), Ok(Image::Code(Code::Image(_)))));
+        let sha256 = "0a".repeat(32);
+        let package = |version: Option<&str>| {
+            let (bucket, key) = ("releases".into(), "shop/1.zip".into());
+            Ok(Image::Code(Code::Package(Package { bucket, key, version: version.map(Into::into), sha256: sha256.clone() })))
+        };
+        assert_eq!(image_of(&format!("s3://releases/shop/1.zip@sha256:{sha256}")), package(None));
+        assert_eq!(image_of(&format!("s3://releases/shop/1.zip?versionId=v.1@sha256:{sha256}")), package(Some("v.1")));
+        let packages =
+            ["s3://releases@sha256:", "s3://releases/@sha256:", "s3:///shop.zip@sha256:", "s3://r/s.zip?versionId=@sha256:"];
+        let packages = packages.map(|package| format!("{package}{sha256}"));
+        let others = ["", "shop:latest", "arn:aws:lambda:r:1:function:shop", "arn:aws:lambda:r:1:function:shop:live", "@sha256:a"];
+        for other in others.into_iter().chain(packages.iter().map(String::as_str)).chain(["s3://r/shop.zip@sha256:ab", "s3://r/s"])
+        {
             assert!(image_of(other).unwrap_err().contains("a Lambda alias takes"), "{other}");
         }
         let target =

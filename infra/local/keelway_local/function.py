@@ -1,5 +1,6 @@
-"""Functions that examples deploy: versions of a Python module, an alias and its URL."""
+"""Functions that examples deploy: versions of a Python module, an alias and its URL; and packages of code in S3."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -14,7 +15,8 @@ ROLE = "keelway-example"
 def _package(path):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("main.py", path.read_text())
+        # Without a time: the same module is the same package, with the same digest.
+        archive.writestr(zipfile.ZipInfo("main.py"), path.read_text())
     return buffer.getvalue()
 
 
@@ -53,3 +55,17 @@ def publish(state, name, paths, alias=None, variables=None):
     except service.exceptions.ResourceConflictException:
         made = service.get_function_url_config(FunctionName=name, Qualifier=alias)
     return {"versions": versions, "url": f"{local_url(made['FunctionUrl'], endpoint)}/"}
+
+
+def package(state, bucket, paths):
+    """Puts each module as a package into a bucket, under its file's name. [{"image", "version", "digest"}]"""
+    service = client("s3", server.endpoint(state))
+    service.create_bucket(Bucket=bucket)
+    service.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+
+    def put(path):
+        code, key = _package(path), f"{path.stem}.zip"
+        made = service.put_object(Bucket=bucket, Key=key, Body=code)
+        return {"image": f"s3://{bucket}/{key}", "version": made["VersionId"], "digest": f"sha256:{hashlib.sha256(code).hexdigest()}"}
+
+    return [put(path) for path in paths]

@@ -8,7 +8,8 @@ the installed package is not changed. On top of what it checks:
 * an invocation's log lines are logged with that invocation, however busy the machine is;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
-  messages, the function's log lines, iam:PassRole of a schedule's role, the scheduler's sending. AWS refuses these
+  messages, the function's log lines, iam:PassRole of a schedule's role, the scheduler's sending, Lambda's reading of a
+  package of code. AWS refuses these
   without permission; the emulator does them anyway, so a missing permission shows under `denied` only.
 """
 
@@ -109,6 +110,17 @@ def _evaluate(recorder, role_arn, session, action, resource, keys=None):
         service_context={key.lower(): value for key, value in (keys or {}).items()})
     verdict = iam.evaluate(context, iam._gather_role_policies(role, account))
     recorder.note(arn, action, resource, "implied" if verdict.decision == "Allow" else "denied")
+
+
+def _evaluate_as_caller(recorder, action, resource, keys=None):
+    """The same in the name of the role that sent the request; a person's request is of no interest."""
+    from ministack.core import iam_evaluator as iam
+
+    caller = iam.caller_arn()
+    if ":assumed-role/" in caller:
+        account, rest = caller.split(":")[4], caller.partition(":assumed-role/")[2]
+        role, _, session = rest.partition("/")
+        _evaluate(recorder, f"arn:aws:iam::{account}:role/{role}", session, action, resource, keys)
 
 
 def _wrap_lambda(recorder):
@@ -218,18 +230,13 @@ def _mend_numbers():
 
 
 def _wrap_scheduler(recorder):
-    from ministack.core import iam_evaluator as iam
     from ministack.services import eventbridge, scheduler
 
     create, send = scheduler._create_schedule, eventbridge._invoke_target
 
     def create_schedule(name, body):
-        role, caller = (body.get("Target") or {}).get("RoleArn"), iam.caller_arn()
-        if role and ":assumed-role/" in caller:
-            account, rest = caller.split(":")[4], caller.partition(":assumed-role/")[2]
-            own, _, session = rest.partition("/")
-            _evaluate(recorder, f"arn:aws:iam::{account}:role/{own}", session, "iam:PassRole", role,
-                      {"iam:PassedToService": "scheduler.amazonaws.com"})
+        if role := (body.get("Target") or {}).get("RoleArn"):
+            _evaluate_as_caller(recorder, "iam:PassRole", role, {"iam:PassedToService": "scheduler.amazonaws.com"})
         return create(name, body)
 
     def invoke_target(target, event, rule, *rest, **named):
@@ -242,23 +249,32 @@ def _wrap_scheduler(recorder):
 
 def _wrap_tasks(recorder):
     """Who runs a task passes the roles of its definition to ECS."""
-    from ministack.core import iam_evaluator as iam
     from ministack.services import ecs
 
     run = ecs._ACTION_MAP["RunTask"]
 
     def run_task(data):
         definition = ecs._task_defs.get(ecs._resolve_td_key(data.get("taskDefinition", ""))) or {}
-        caller = iam.caller_arn()
-        if ":assumed-role/" in caller:
-            account, rest = caller.split(":")[4], caller.partition(":assumed-role/")[2]
-            own, _, session = rest.partition("/")
-            for role in filter(None, (definition.get("taskRoleArn"), definition.get("executionRoleArn"))):
-                _evaluate(recorder, f"arn:aws:iam::{account}:role/{own}", session, "iam:PassRole", role,
-                          {"iam:PassedToService": "ecs-tasks.amazonaws.com"})
+        for role in filter(None, (definition.get("taskRoleArn"), definition.get("executionRoleArn"))):
+            _evaluate_as_caller(recorder, "iam:PassRole", role, {"iam:PassedToService": "ecs-tasks.amazonaws.com"})
         return run(data)
 
     ecs._ACTION_MAP["RunTask"] = run_task
+
+
+def _wrap_packages(recorder):
+    """Lambda reads a package of code in the name of whoever updates a function with it."""
+    from ministack.services import lambda_svc
+
+    update = lambda_svc._update_code
+
+    def update_code(name, data):
+        if "S3Bucket" in data:
+            action = "s3:GetObjectVersion" if "S3ObjectVersion" in data else "s3:GetObject"
+            _evaluate_as_caller(recorder, action, f"arn:aws:s3:::{data['S3Bucket']}/{data['S3Key']}")
+        return update(name, data)
+
+    lambda_svc._update_code = update_code
 
 
 class _Output:
@@ -327,6 +343,7 @@ def install(path):
     _wrap_lambda(recorder)
     _wrap_scheduler(recorder)
     _wrap_tasks(recorder)
+    _wrap_packages(recorder)
     _mend_schedule_group()
     _mend_deployers()
     _mend_numbers()

@@ -59,9 +59,16 @@ impl Signed {
             }
             next = answer.get("nextToken").filter(|token| token.is_string()).cloned();
             if next.is_none() {
-                break;
+                return Ok(Some(all));
             }
         }
+        tracing::warn!(
+            repository = of.name,
+            account = of.account,
+            region = of.region,
+            limit = PAGES * PAGE as usize,
+            "the repository has more images with tags than are looked at: a push to another tag is only known by its event"
+        );
         Ok(Some(all))
     }
 }
@@ -85,6 +92,7 @@ impl Registry for Aws {
 mod tests {
     use super::*;
     use crate::signed::tests::answering;
+    use std::sync::{Arc, Mutex};
 
     fn repository() -> Repository {
         Repository { account: Some("123456789012".into()), region: Some("eu-west-1".into()), name: "shop/cart".into() }
@@ -109,6 +117,38 @@ mod tests {
         let expected =
             r#"{"filter":{"tagStatus":"TAGGED"},"maxResults":1000,"registryId":"123456789012","repositoryName":"shop/cart"}"#;
         assert_eq!(body, expected);
+    }
+
+    /// What is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn more_images_than_are_looked_at_are_told() {
+        let page = r#"{"imageDetails": [{"imageDigest": "sha256:a", "imageTags": ["1.0"], "imagePushedAt": 7}], "nextToken": "n"}"#;
+        let (signed, seen) = answering(200, &[], page);
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        let guard = tracing::subscriber::set_default(subscriber);
+        assert_eq!(signed.tags(&repository()).await.unwrap().map(|tags| tags.len()), Some(PAGES));
+        drop(guard);
+        assert_eq!(seen.lock().unwrap().len(), PAGES);
+        let line: Value = serde_json::from_slice(&log.0.lock().unwrap()).unwrap();
+        let fields = &line["fields"];
+        assert_eq!(
+            (&line["level"], &fields["repository"], &fields["limit"]),
+            (&json!("WARN"), &json!("shop/cart"), &json!(25_000))
+        );
     }
 
     #[tokio::test]

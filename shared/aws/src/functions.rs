@@ -3,8 +3,9 @@
 use crate::Aws;
 use crate::error::{passes_by_code, refused, retry};
 use crate::signed::{Answered, Ask, Signed};
+use aws_smithy_types::base64;
 use keelway_domain::json::canonical;
-use keelway_engine::functions::{Alias, Called, Function, Functions, Readiness, Route};
+use keelway_engine::functions::{Alias, Called, Code, Function, Functions, Package, Readiness, Route};
 use keelway_engine::ports::PortError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -93,6 +94,38 @@ fn alias(name: &'static str, json: &Value) -> Result<Alias, PortError> {
     Ok(Alias { route: Route { version: text("FunctionVersion"), canary }, revision: text("RevisionId") })
 }
 
+/// The members of a request that say where code is.
+fn place_of(code: &Code) -> Value {
+    match code {
+        Code::Image(image) => json!({ "ImageUri": image, "Publish": true }),
+        Code::Package(Package { bucket, key, version, .. }) => {
+            let mut place = json!({"S3Bucket": bucket, "S3Key": key, "Publish": true});
+            if let Some(version) = version {
+                place["S3ObjectVersion"] = version.as_str().into();
+            }
+            place
+        }
+    }
+}
+
+/// Whether Lambda took the package that was meant: it answers the SHA-256 of what it read.
+fn verify(code: &Code, answer: &Value) -> Result<(), PortError> {
+    let Code::Package(package) = code else { return Ok(()) };
+    let answered = answer["CodeSha256"].as_str().unwrap_or_default();
+    let Some(read) = base64::decode(answered).ok().filter(|bytes| bytes.len() == 32) else {
+        return Err(retry(UPDATE_CODE, "the answer does not say what it read"));
+    };
+    let read: String = read.iter().map(|byte| format!("{byte:02x}")).collect();
+    if read == package.sha256 {
+        return Ok(());
+    }
+    let reason = format!(
+        "s3://{}/{} has the SHA-256 {read} and not {}: it was overwritten, or something else was pushed; push it again under a key of its own",
+        package.bucket, package.key, package.sha256
+    );
+    Err(refused(UPDATE_CODE, reason))
+}
+
 fn readiness(json: &Value) -> Readiness {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let reason = |name: &str| if text(name).is_empty() { "Lambda gives no reason".to_owned() } else { text(name).to_owned() };
@@ -125,10 +158,10 @@ impl Signed {
         read(UPDATE_ALIAS, &answered).map(drop)
     }
 
-    async fn update_code(&self, of: &Function, image: &str) -> Result<String, PortError> {
-        let body = json!({"ImageUri": image, "Publish": true});
-        let answered = self.ask(&ask(UPDATE_CODE, "PUT", of, "/code", Some(&body))).await?;
+    async fn update_code(&self, of: &Function, code: &Code) -> Result<String, PortError> {
+        let answered = self.ask(&ask(UPDATE_CODE, "PUT", of, "/code", Some(&place_of(code)))).await?;
         let json = read(UPDATE_CODE, &answered)?;
+        verify(code, &json)?;
         let version = json["Version"].as_str().map(str::to_owned);
         version.ok_or_else(|| retry(UPDATE_CODE, "the answer names no version"))
     }
@@ -160,8 +193,8 @@ impl Functions for Aws {
     async fn update_alias(&self, of: &Function, alias: &str, route: &Route, revision: &str) -> Result<(), PortError> {
         self.inner.signed.update_alias(of, (alias, revision), route).await
     }
-    async fn update_code(&self, of: &Function, image: &str) -> Result<String, PortError> {
-        self.inner.signed.update_code(of, image).await
+    async fn update_code(&self, of: &Function, code: &Code) -> Result<String, PortError> {
+        self.inner.signed.update_code(of, code).await
     }
     async fn readiness(&self, of: &Function, version: &str) -> Result<Readiness, PortError> {
         self.inner.signed.readiness(of, version).await
@@ -229,7 +262,8 @@ mod tests {
     #[tokio::test]
     async fn an_image_becomes_a_version_that_is_ready_some_time() {
         let made = r#"{"FunctionName":"shop","Version":"7","State":"Pending","LastUpdateStatus":"InProgress"}"#;
-        let (done, sent) = sent!(200, made, &[], async |signed: &Signed| signed.update_code(&shop(), "r/shop@sha256:ab").await);
+        let image = Code::Image("r/shop@sha256:ab".into());
+        let (done, sent) = sent!(200, made, &[], async |signed: &Signed| signed.update_code(&shop(), &image).await);
         assert_eq!(done, Ok("7".into()));
         assert_eq!(sent, ("PUT".into(), "/code".into(), r#"{"ImageUri":"r/shop@sha256:ab","Publish":true}"#.into()));
         let (found, sent) = sent!(200, made, &[], async |signed: &Signed| signed.readiness(&shop(), "7").await);
@@ -239,6 +273,31 @@ mod tests {
         assert_eq!(state(r#"{"State":"Active","LastUpdateStatus":"InProgress"}"#), Readiness::Pending);
         let why = state(r#"{"State":"Failed","StateReason":"ImageAccessDenied","LastUpdateStatus":"Failed"}"#);
         assert_eq!(why, Readiness::Failed("ImageAccessDenied".into()));
+    }
+
+    #[tokio::test]
+    async fn a_package_becomes_a_version_if_it_is_the_one_that_was_meant() {
+        let package = |sha256: &str, version: Option<&str>| {
+            let (bucket, key) = ("releases".to_owned(), "shop/1.zip".to_owned());
+            Code::Package(Package { bucket, key, version: version.map(str::to_owned), sha256: sha256.into() })
+        };
+        // Of no bytes at all.
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let made = r#"{"Version":"7","CodeSha256":"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}"#;
+        let (done, (method, path, body)) =
+            sent!(200, made, &[], async |signed: &Signed| signed.update_code(&shop(), &package(empty, Some("v1"))).await);
+        assert_eq!((done, method.as_str(), path.as_str()), (Ok("7".into()), "PUT", "/code"));
+        assert_eq!(body, r#"{"Publish":true,"S3Bucket":"releases","S3Key":"shop/1.zip","S3ObjectVersion":"v1"}"#);
+        let other = "0".repeat(64);
+        let (done, (_, _, body)) =
+            sent!(200, made, &[], async |signed: &Signed| signed.update_code(&shop(), &package(&other, None)).await);
+        assert_eq!(body, r#"{"Publish":true,"S3Bucket":"releases","S3Key":"shop/1.zip"}"#);
+        let error = done.unwrap_err();
+        assert!(!error.passes() && error.to_string().contains(&format!("has the SHA-256 {empty} and not {other}")), "{error}");
+        // An answer that does not say is no answer.
+        let silent = r#"{"Version":"7"}"#;
+        let (done, _) = sent!(200, silent, &[], async |signed: &Signed| signed.update_code(&shop(), &package(empty, None)).await);
+        assert!(done.unwrap_err().passes());
     }
 
     #[tokio::test]

@@ -40,6 +40,28 @@ pub struct Alias {
     pub revision: String,
 }
 
+/// What becomes a version of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// A container image by its digest, in the function's region.
+    Image(String),
+    /// A package of code in S3, in the function's region.
+    Package(Package),
+}
+
+/// An object of S3 that is a package of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// Its bucket.
+    pub bucket: String,
+    /// Its key.
+    pub key: String,
+    /// Its version, in a bucket that keeps versions; `None`: the newest.
+    pub version: Option<String>,
+    /// The SHA-256 of what it holds, in lower-case hexadecimal.
+    pub sha256: String,
+}
+
 /// Whether a version can be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
@@ -76,8 +98,9 @@ pub trait Functions: Send + Sync {
         route: &Route,
         revision: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
-    /// `UpdateFunctionCode` with an image, and `Publish`: the version. The same code again is the same version.
-    fn update_code(&self, of: &Function, image: &str) -> impl Future<Output = Result<String, PortError>> + Send;
+    /// `UpdateFunctionCode`, and `Publish`: the version. The same code again is the same version. [`PortError::Refused`] also if the package
+    /// holds something else than its digest says: the version is there then, but nobody is told its number.
+    fn update_code(&self, of: &Function, code: &Code) -> impl Future<Output = Result<String, PortError>> + Send;
     /// `GetFunctionConfiguration` of a version: whether it can be called.
     fn readiness(&self, of: &Function, version: &str) -> impl Future<Output = Result<Readiness, PortError>> + Send;
     /// `Invoke`, waiting for the answer. The function may have a version or an alias in its name.

@@ -50,7 +50,7 @@ fn every_example_is_accepted() {
     let configs = ["deployment config shop/carts", "deployment config shop/frontend"];
     let sources = ["artifact source shop/carts", "artifact source shop/frontend"];
     let together = ["deployment config bookshop-dev/cart", "deployment config bookshop-prod/cart"];
-    let greeter = ["deployment config greetings/greeter"];
+    let greeter = ["artifact source greetings/greeter", "deployment config greetings/greeter"];
     assert_eq!(deployments, [&configs[..], &sources, &greeter, &together].concat());
     insta::assert_snapshot!(told.join("\n"), @r"
     keptn/kep06-hardening.yaml:25 spec.stages[0].sequences[0].triggeredOn[0]

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let done = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => bench(),
         ["promotions"] => counted(promotions::count),
-        ["deployments"] => counted(|report, _| deployments::count(report)),
+        ["deployments"] => counted(deployments::count),
         ["latency"] => latency(),
         _ => Err("usage: keelway-bench [promotions | deployments | latency]".into()),
     };
@@ -68,6 +68,8 @@ fn latencies(bed: &Bed, report: &mut Report, say: &impl Fn(&str)) -> Result<(), 
     latency::lane(bed, report)?;
     say("latency from observation to attempt");
     promotions::attempts(bed, report)?;
+    say("latency from push to offer");
+    deployments::offers(bed, report)?;
     latency::idle(bed, report)
 }
 
@@ -109,8 +111,7 @@ fn bench() -> Result<(), Problem> {
     load::measure(&bed, &mut report)?;
     latencies(&bed, &mut report, &say)?;
     promotions::count(&mut report, &say)?;
-    say("counting deployments");
-    deployments::count(&mut report)?;
+    deployments::count(&mut report, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
     report.write_all(&results()?)?;

@@ -240,16 +240,30 @@ impl Cloud {
     /// # Errors
     /// In the words of the script.
     pub fn function(&self, stack: &str, name: &str, modules: &[&str]) -> Result<Value, Problem> {
+        let modules: Vec<(String, &str)> = modules.iter().enumerate().map(|(n, module)| (n.to_string(), *module)).collect();
+        self.code(&["function", name, "--stack", stack], &modules)
+    }
+
+    /// Puts Python modules into a bucket as packages `<name>.zip`: `[{"image", "version", "digest"}]`.
+    ///
+    /// # Errors
+    /// In the words of the script.
+    pub fn packages(&self, bucket: &str, modules: &[(String, &str)]) -> Result<Value, Problem> {
+        self.code(&["package", bucket], modules)
+    }
+
+    /// A verb of the script that takes modules, by their names.
+    fn code(&self, words: &[&str], modules: &[(String, &str)]) -> Result<Value, Problem> {
         let trouble = |error: std::io::Error| Problem::of("the modules of a function", error);
         let directory = tempfile::tempdir().map_err(trouble)?;
         let mut command = script();
-        command.args(["function", name, "--stack", stack]).arg("--state").arg(&self.state);
-        for (n, module) in modules.iter().enumerate() {
-            let path = directory.path().join(format!("{n}.py"));
+        command.args(words).arg("--state").arg(&self.state);
+        for (name, module) in modules {
+            let path = directory.path().join(format!("{name}.py"));
             std::fs::write(&path, module).map_err(trouble)?;
             command.arg(path);
         }
-        serde_json::from_str(&output(command, "function")?).map_err(|error| Problem::of("the versions of a function", error))
+        serde_json::from_str(&output(command, words[0])?).map_err(|error| Problem::of(&format!("what {} made", words[0]), error))
     }
 
     /// What `cloud.py recorded` says about a stack.

@@ -2,6 +2,7 @@
 //!
 //! `KEELWAY_CASE=T07` runs one case and, if it fails, prints every request.
 
+use keelway_conformance::chosen::{self, all, is_one, stories};
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::deployments::{Both, DeploymentsWorld, HERE, Rider, Starter, rollback_against_apply};
 use keelway_domain::deployments::definition::ImageTag;
@@ -14,9 +15,9 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, PortError, Store, Write};
 use keelway_engine::protocol::Handled;
 use keelway_engine::registry::{Registry, Tagged};
-use keelway_world::case::{Entrance, Only, Said, Stand, run};
+use keelway_world::case::{Entrance, Said, Stand};
 use keelway_world::core::Method;
-use keelway_world::deployments::{Case, DeploymentsStand, Happened, REPOSITORY, SOURCE, cases};
+use keelway_world::deployments::{Case, DeploymentsStand, Deploys, Happened, REPOSITORY, SOURCE};
 use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
 use keelway_world::story::{Mode, Story};
@@ -25,27 +26,13 @@ use std::collections::BTreeMap;
 /// Orders in which each case's messages are delivered.
 const ORDERS: u64 = 12;
 
-fn all() -> Vec<Case> {
-    let wanted = std::env::var("KEELWAY_CASE").ok();
-    let mut cases = cases().unwrap_or_else(|e| panic!("{e}"));
-    cases.retain(|case| case.only != Some(Only::Cloud) && wanted.as_ref().is_none_or(|id| *id == case.id));
-    cases
-}
-
-fn stories() -> Vec<(String, Case)> {
-    all().into_iter().map(|case| (case.id.clone(), case)).collect()
-}
-
 fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
     tell_with(case, mode, Rider::None)
 }
 
 fn tell_with(case: &Case, mode: Mode, rider: Rider) -> (Story<Both>, Result<(), String>) {
     let mut world = DeploymentsWorld::new(mode, rider, None);
-    if std::env::var("KEELWAY_CASE").is_ok() && mode == Mode::Clean {
-        world.story.world.core().trace = Some(vec![]);
-    }
-    let result = run(case, &mut world).map_err(|failure| format!("{failure}\n  ({})", case.title));
+    let result = chosen::tell(case, mode, (&world.story.world.clone(), &mut world));
     (world.story, result)
 }
 
@@ -69,7 +56,7 @@ fn a_deployment_config_evaluated_after_each_step_is_the_same() {
 #[test]
 fn a_fault_after_any_request_of_deployments_changes_nothing() {
     let points = Contracts::new(stories(), tell).hold_with_a_fault_after_each_request();
-    if std::env::var("KEELWAY_CASE").is_err() {
+    if !is_one() {
         let none: Vec<_> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
         assert_eq!(none, Vec::<Method>::new(), "no case fails after these");
     }
@@ -79,16 +66,17 @@ fn a_fault_after_any_request_of_deployments_changes_nothing() {
 #[test]
 fn any_order_of_delivery_of_deployments_is_the_same() {
     let mut failures = vec![];
-    for case in all() {
-        if tell(&case, Mode::Clean).1.is_err() {
+    let cases = all::<Deploys>();
+    for case in &cases {
+        if tell(case, Mode::Clean).1.is_err() {
             continue;
         }
         for seed in 0..ORDERS {
             failures
-                .extend(tell_with(&case, Mode::Clean, Rider::Shuffled(seed)).1.err().map(|what| format!("order {seed}: {what}")));
+                .extend(tell_with(case, Mode::Clean, Rider::Shuffled(seed)).1.err().map(|what| format!("order {seed}: {what}")));
         }
     }
-    println!("{} cases in {ORDERS} orders each", all().len());
+    println!("{} cases in {ORDERS} orders each", cases.len());
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures[..failures.len().min(10)].join("\n"));
 }
 

@@ -2,27 +2,17 @@
 //!
 //! `KEELWAY_CASE=P05` runs one case and, if it fails, prints every request.
 
+use keelway_conformance::chosen::{self, all, is_one, stories};
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::promotions::riders::{differ, ending, faults};
 use keelway_conformance::promotions::{Both, PromotionsWorld, Rider};
-use keelway_world::case::{Only, run};
+use keelway_world::case::run;
 use keelway_world::core::Method;
-use keelway_world::promotions::{Case, cases};
+use keelway_world::promotions::{Case, Promotes};
 use keelway_world::story::{Mode, Story};
 
 /// Orders in which each case's messages are delivered.
 const ORDERS: u64 = 12;
-
-fn all() -> Vec<Case> {
-    let wanted = std::env::var("KEELWAY_CASE").ok();
-    let mut cases = cases().unwrap_or_else(|e| panic!("{e}"));
-    cases.retain(|case| case.only != Some(Only::Cloud) && wanted.as_ref().is_none_or(|id| *id == case.id));
-    cases
-}
-
-fn stories() -> Vec<(String, Case)> {
-    all().into_iter().map(|case| (case.id.clone(), case)).collect()
-}
 
 fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
     tell_with(case, mode, Rider::None)
@@ -30,10 +20,7 @@ fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
 
 fn tell_with(case: &Case, mode: Mode, rider: Rider) -> (Story<Both>, Result<(), String>) {
     let mut world = PromotionsWorld::new(mode, rider, None);
-    if std::env::var("KEELWAY_CASE").is_ok() && mode == Mode::Clean {
-        world.story.world.core().trace = Some(vec![]);
-    }
-    let result = run(case, &mut world).map_err(|failure| format!("{failure}\n  ({})", case.title));
+    let result = chosen::tell(case, mode, (&world.story.world.clone(), &mut world));
     (world.story, result)
 }
 
@@ -57,10 +44,11 @@ fn an_evaluation_after_each_step_changes_nothing() {
 #[test]
 fn any_order_of_delivery_promotes_the_same() {
     let mut failures = vec![];
-    for case in all() {
+    let cases = all::<Promotes>();
+    for case in &cases {
         let end = |rider| {
             let mut world = PromotionsWorld::new(Mode::Clean, rider, None);
-            run(&case, &mut world).map_err(|failure| failure.to_string())?;
+            run(case, &mut world).map_err(|failure| failure.to_string())?;
             world.mend();
             Ok::<_, String>(ending(&world))
         };
@@ -73,17 +61,18 @@ fn any_order_of_delivery_promotes_the_same() {
             failures.extend(what.map(|what| format!("{}, order {seed}: {what}", case.id)));
         }
     }
-    println!("{} cases in {ORDERS} orders each", all().len());
+    println!("{} cases in {ORDERS} orders each", cases.len());
     assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures[..failures.len().min(10)].join("\n"));
 }
 
 #[test]
 fn a_fault_after_any_request_ends_the_same() {
-    let (failures, points) = faults(&all());
+    let cases = all();
+    let (failures, points) = faults(&cases);
     let total: u64 = points.values().sum();
-    println!("{} scenarios x crash points: {total}; by method: {points:?}", all().len());
+    println!("{} scenarios x crash points: {total}; by method: {points:?}", cases.len());
     assert!(failures.is_empty(), "{} of {total}:\n{}", failures.len(), failures[..failures.len().min(20)].join("\n"));
-    if std::env::var("KEELWAY_CASE").is_err() {
+    if !is_one() {
         let none: Vec<_> = Method::ALL.iter().filter(|method| !points.contains_key(method)).collect();
         assert!(none.is_empty(), "no case fails after {none:?}");
     }

@@ -11,6 +11,7 @@ use crate::repeated::RequestId;
 use axum::extract::{Extension, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use futures_util::future::join_all;
 use keelway_domain::deployments::{Back, Parts};
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::Note;
@@ -23,7 +24,7 @@ use keelway_wire::http::deployments::{
 use keelway_wire::manifest::render;
 use serde_json::Value;
 
-/// So many configs are rolled back at once.
+/// So many configs are rolled back with one request, and at the same time.
 const MOST: usize = 20;
 
 impl From<RollbackRequest> for Wish {
@@ -206,13 +207,15 @@ pub async fn several<P: Ports + 'static>(
         return Err(Refused::invalid(errors));
     }
     let more = together::warnings(&api, &all).await?;
+    if asked.dry_run {
+        let results = all.iter().zip(more).map(|(prepared, more)| foreseen(prepared, more)).collect();
+        return Ok(axum::Json(RollbacksAnswer { group_id: group, results }));
+    }
+    // Each waits for its own outcome, and all of them at the same time: together they wait no longer than one.
+    let carried = join_all(all.into_iter().map(|prepared| carry_out(&api, prepared))).await;
     let mut results = vec![];
-    for (prepared, more) in all.into_iter().zip(more) {
-        if asked.dry_run {
-            results.push(foreseen(&prepared, more));
-            continue;
-        }
-        let (mut answer, refused) = carry_out(&api, prepared).await?;
+    for (carried, more) in carried.into_iter().zip(more) {
+        let (mut answer, refused) = carried?;
         answer.warnings.extend(more);
         answer.errors.extend(refused.map(|refused| error("release", "Conflict", refused.problem.detail)));
         results.push(answer);

@@ -197,10 +197,10 @@ async fn several_configs_are_checked_together_and_applied_each_on_its_own() {
     let web = |url: &str| manifest("web", url, true);
     stand.manifests(&web("a")).await;
     settle(&mut stand).await;
-    finish_web(&mut stand, 1).await;
+    finish(&mut stand, "web", 1).await;
     stand.manifests(&web("b")).await;
     settle(&mut stand).await;
-    finish_web(&mut stand, 2).await;
+    finish(&mut stand, "web", 2).await;
 
     let alone = ask(&mut stand, "rollback", &json!({"release": 1, "dryRun": true})).await.json();
     let warning = "environment variable URL: cart goes from \"b\" to \"a\", and web of the same app keeps \"b\"";
@@ -249,17 +249,16 @@ async fn one_of_several_conflicts_as_it_is_written_and_has_its_own_result() {
     for (n, url) in [(1, "a"), (2, "b")] {
         stand.manifests(&web(url)).await;
         settle(&mut stand).await;
-        finish_web(&mut stand, n).await;
+        finish(&mut stand, "web", n).await;
     }
+    // Somebody pauses one of them. Nobody has obeyed that yet, so both are valid.
+    let pause = stand.post("/v1/deploymentConfigs/shop:web/pause", &json!({"by": "eve"})).await;
+    assert_eq!(pause.status, 202, "{pause:?}");
     let both = json!({"rollbacks": [{"id": "shop:cart", "release": 1}, {"id": "shop:web"}]});
     let request =
         axum::http::Request::post("/v1/rollbacks").header("x-token", "test-token").header("content-type", "application/json");
     let request = stand.app_request(request.body(axum::body::Body::from(both.to_string())).unwrap());
-    // Both are valid. While the first is carried out, somebody pauses the other one.
     let work = async {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        let pause = stand.post_while_working("/v1/deploymentConfigs/shop:web/pause", &json!({"by": "eve"})).await;
-        assert_eq!(pause.status, 200, "{pause:?}");
         for _ in 0..20 {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             stand.work().await;
@@ -279,9 +278,46 @@ async fn one_of_several_conflicts_as_it_is_written_and_has_its_own_result() {
     assert_eq!((&shown["latestVersion"], &shown["triggersSuspended"]), (&json!(2), &Value::Null), "nothing of it is written");
 }
 
-async fn finish_web(stand: &mut Stand, n: u64) {
-    let claimed = stand.post(&format!("/v1/deployments/shop:web-{n}/claim"), &json!({})).await.json();
-    let path = format!("/v1/deployments/shop:web-{n}/finish");
+/// The state of none of them shows the rollback while the request waits for it: it waits for all of them at once.
+#[tokio::test(start_paused = true)]
+async fn many_configs_are_waited_for_no_longer_than_one() {
+    let mut stand = stand().await;
+    let names: Vec<String> = (1..=20).map(|n| format!("web-{n}")).collect();
+    for (n, url) in [(1, "a"), (2, "b")] {
+        for name in &names {
+            stand.manifests(&manifest(name, url, true)).await;
+        }
+        settle(&mut stand).await;
+        for name in &names {
+            finish(&mut stand, name, n).await;
+        }
+    }
+    let body = json!({"rollbacks": names.iter().map(|name| json!({"id": format!("shop:{name}")})).collect::<Vec<_>>()});
+    let began = tokio::time::Instant::now();
+    let answer = stand.post("/v1/rollbacks", &body).await;
+    // The patience of this stand is a minute for each.
+    assert!(began.elapsed() < std::time::Duration::from_secs(61), "{:?}", began.elapsed());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    let results = answer["results"].as_array().unwrap();
+    let named: Vec<&str> = results.iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(named, names);
+    for one in results {
+        let look = format!("/v1/deploymentConfigs/shop:{}/status", one["name"].as_str().unwrap());
+        assert_eq!((&one["done"], one["look"].as_str()), (&json!(false), Some(look.as_str())), "{one}");
+    }
+    // All of them were handed in.
+    stand.work().await;
+    for name in &names {
+        let latest = stand.get(&format!("/v1/deploymentConfigs/shop:{name}/status")).await.json()["latest"].clone();
+        assert_eq!((&latest["version"], &latest["rollbackOf"]), (&json!(3), &json!(1)), "{latest}");
+    }
+}
+
+/// Carries a version of a config out.
+async fn finish(stand: &mut Stand, name: &str, n: u64) {
+    let claimed = stand.post(&format!("/v1/deployments/shop:{name}-{n}/claim"), &json!({})).await.json();
+    let path = format!("/v1/deployments/shop:{name}-{n}/finish");
     let answer = crate::deployments::say(stand, &path, claimed["token"].as_str().unwrap(), &json!({"exitCode": 0})).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     stand.work().await;

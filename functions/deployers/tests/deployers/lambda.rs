@@ -1,7 +1,7 @@
 //! A double of Lambda's API, and of those of ECS and CodeBuild, that is as strict as the service about revisions, versions and weights. Each call is a request of the world.
 
 use keelway_domain::json::canonical;
-use keelway_engine::functions::{Alias, Called, Function, Functions, Readiness, Route};
+use keelway_engine::functions::{Alias, Called, Code, Function, Functions, Readiness, Route};
 use keelway_engine::ports::PortError;
 use keelway_engine::starters::{Runner, Starters};
 use keelway_world::worker::Worker;
@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A function with its versions and aliases.
 #[derive(Debug, Default)]
-pub struct Code {
+pub struct Deployed {
     pub versions: Vec<String>,
     pub aliases: BTreeMap<String, Alias>,
-    images: Vec<String>,
+    code: Option<Code>,
 }
 
 #[derive(Default)]
 pub struct State {
-    pub functions: BTreeMap<String, Code>,
+    pub functions: BTreeMap<String, Deployed>,
     /// Every change of an alias: `<function>:<alias> <route>`, and every version that was made.
     pub log: Vec<String>,
     /// The payloads of calls, and what the log said then.
@@ -31,6 +31,8 @@ pub struct State {
     pub slow: u32,
     /// It never is.
     pub broken: Option<String>,
+    /// What is read of a package is not what was meant.
+    pub overwritten: Option<String>,
     /// Updates of this alias are refused.
     pub forbidden: Option<String>,
     /// The requests that started a task or a build, and those that stopped one.
@@ -82,7 +84,7 @@ impl Lambda {
 }
 
 impl State {
-    pub fn function(&mut self, name: &str, versions: u32) -> &mut Code {
+    pub fn function(&mut self, name: &str, versions: u32) -> &mut Deployed {
         let code = self.functions.entry(name.to_owned()).or_default();
         code.versions = (1..=versions).map(|n| n.to_string()).collect();
         code
@@ -176,14 +178,17 @@ impl Functions for Lambda {
         };
         self.request("UpdateAlias", update).await
     }
-    async fn update_code(&self, of: &Function, image: &str) -> Result<String, PortError> {
+    async fn update_code(&self, of: &Function, code: &Code) -> Result<String, PortError> {
         let update = |state: &mut State| {
-            let Some(code) = state.functions.get_mut(&of.name) else { return refused("UpdateFunctionCode", "Function not found") };
-            if code.images.last().is_none_or(|last| last != image) {
-                code.images.push(image.to_owned());
-                code.versions.push((code.versions.len() + 1).to_string());
-                let made = format!("{} has version {}", of.name, code.versions.len());
+            let Some(found) = state.functions.get_mut(&of.name) else { return refused("UpdateFunctionCode", "Function not found") };
+            if found.code.as_ref() != Some(code) {
+                found.code = Some(code.clone());
+                found.versions.push((found.versions.len() + 1).to_string());
+                let made = format!("{} has version {}", of.name, found.versions.len());
                 state.log.push(made);
+            }
+            if let (Code::Package(_), Some(why)) = (code, &state.overwritten) {
+                return refused("UpdateFunctionCode", why);
             }
             Ok(state.functions[&of.name].versions.last().cloned().unwrap())
         };

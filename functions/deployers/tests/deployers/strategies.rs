@@ -263,6 +263,28 @@ fn a_container_image_becomes_one_version_of_each_function() {
     assert_eq!(stand.log(), ["shop has version 10", "shop:live 10", "shop:eu 10"]);
 }
 
+fn package(n: u32) -> String {
+    format!("s3://releases/shop-{n}.zip@sha256:{n:064x}")
+}
+
+#[test]
+fn a_package_of_code_becomes_a_version() {
+    let mut next = canary(&[(10, Some(1))]);
+    next = with_image(&next, &package(1));
+    let mut stand = Stand::deployed(&next);
+    stand.apply(&next);
+    stand.pass(Span::minutes(1));
+    stand.assert_ended(Status::Complete, "10");
+    assert_eq!(stand.log(), ["shop has version 10", "shop:live 1 10%10", "shop:live 10"]);
+    // The object holds something else by now: no request goes to what was made of it.
+    let why = "s3://releases/shop-2.zip has another SHA-256";
+    stand.lambda.state().overwritten = Some(why.into());
+    stand.apply(&with_image(&next, &package(2)));
+    stand.pass(Span::minutes(1));
+    stand.assert_ended(Status::Failed, "10");
+    assert!(stand.last().message.contains(why), "{:?}", stand.last());
+}
+
 /// S18.
 #[test]
 fn a_version_that_never_becomes_ready_fails_in_time() {

@@ -3,7 +3,7 @@
 
 use super::deployment::{Deployment, Status, Task};
 use super::state::Config;
-use super::template::digest;
+use super::template::revision;
 use crate::event::Object;
 use crate::ids::{event_id, hash64};
 use crate::json::canonical;
@@ -80,7 +80,7 @@ pub(super) fn task(x: &Config, task: &Task, result: Option<(&str, &str)>, versio
         about.insert("version".into(), x.version_name(version.n).into());
         about.insert("images".into(), json!(version.content.images));
         // What runs in the stage then, for those who look at environments.
-        let image = version.content.images.values().find(|image| digest(image) == version.content.revision);
+        let image = version.content.images.values().find(|image| revision(image) == version.content.revision);
         about.extend(image.map(|image| ("image".into(), image.as_str().into())));
     }
     data.insert(task.name.clone(), Value::Object(about));

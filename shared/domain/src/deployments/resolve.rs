@@ -56,7 +56,7 @@ pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images
     let definition = Definition { template: with_images(&definition.template, &images), ..definition.clone() };
     let content = Content {
         template: template::hash(&definition.template),
-        revision: definition.main_image().map(|image| template::digest(image).to_owned()).unwrap_or_default(),
+        revision: definition.main_image().map(|image| template::revision(image).to_owned()).unwrap_or_default(),
         images,
         starts: definition.starts(),
     };

@@ -67,11 +67,29 @@ pub fn digest(reference: &str) -> &str {
     reference.rsplit_once('@').map_or(reference, |(_, digest)| digest)
 }
 
+/// What promotions carry of an image: its digest, so that each environment may have a registry of its own. A package of code in S3 is found by
+/// its whole name only.
+pub fn revision(image: &str) -> &str {
+    if image.starts_with("s3://") { image } else { digest(image) }
+}
+
 /// An image reference without its digest and tag.
 pub fn repository(image: &str) -> &str {
     let image = image.split_once('@').map_or(image, |(repository, _)| repository);
     match image.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => repository,
         _ => image,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_revision_of_an_image_is_what_another_environment_needs_to_find_it() {
+        assert_eq!(revision("r.test:5000/cart:1@sha256:ab"), "sha256:ab");
+        assert_eq!(revision("s3://releases/cart.zip@sha256:ab"), "s3://releases/cart.zip@sha256:ab");
+        assert_eq!(revision("arn:aws:lambda:r:1:function:cart:7"), "arn:aws:lambda:r:1:function:cart:7");
     }
 }

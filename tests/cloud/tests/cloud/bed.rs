@@ -46,9 +46,10 @@ impl Bed {
     }
 
     /// Parameters of the first stack: what its deployers may deploy, run and call.
-    pub const FIRST: [(&'static str, &'static str); 7] = [
+    pub const FIRST: [(&'static str, &'static str); 8] = [
         ("DeployedFunctions", "arn:aws:lambda:*:*:function:deployed-*"),
         ("DeployedRepositories", "arn:aws:ecr:*:*:repository/deployed-*"),
+        ("DeployedPackages", "arn:aws:s3:::deployed-*"),
         ("HookFunctions", "arn:aws:lambda:*:*:function:hook-*"),
         ("DeployerTasks", "arn:aws:ecs:*:*:task-definition/deployer-*"),
         ("DeployerClusters", "arn:aws:ecs:*:*:cluster/deployer-*"),
@@ -57,15 +58,22 @@ impl Bed {
     ];
 
     /// Parameters of the second stack.
-    pub const SECOND: [(&'static str, &'static str); 2] = [("MaxReceives", "5"), ("RetentionDays", "1")];
+    pub const SECOND: [(&'static str, &'static str); 4] = [
+        ("MaxReceives", "5"),
+        ("RetentionDays", "1"),
+        ("DeployedFunctions", "arn:aws:lambda:*:*:function:deployed-*"),
+        ("HookFunctions", "arn:aws:lambda:*:*:function:hook-*"),
+    ];
 
     /// The second stack, deployed for the first who asks.
     pub fn second(&self) -> Result<&Second, Problem> {
         let make = || {
             let (stack, _) = self.cloud.deploy(&name("two"), &Self::SECOND)?;
-            // A message whose function died comes back after this. Longer than a function may take, so that nobody gets a message that
-            // another one is still busy with, and shorter than the template's six times that.
-            stack.tune(&stack.output("QueueUrl"), &[("VisibilityTimeout", "12")])?;
+            // A message whose function died comes back after this. Longer than a function usually takes, so that nobody gets a message
+            // that another one is still busy with, and shorter than the template's six times that.
+            for queue in ["QueueUrl", "DeploymentsQueueUrl", "DeployersQueueUrl"] {
+                stack.tune(&stack.output(queue), &[("VisibilityTimeout", "12")])?;
+            }
             let observer = Observer::start(&stack, self.cloud.raw())?;
             Ok(Second { stack, observer })
         };

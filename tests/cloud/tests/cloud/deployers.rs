@@ -5,7 +5,7 @@ use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
-use keelway_cloud_tests::{Ability, Outcome, Problem};
+use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
 use keelway_engine::deployments::keys;
 use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
@@ -18,19 +18,24 @@ pub fn tests() -> Vec<Test<Bed>> {
         Test::new("deployers::an alias moves at once and as a canary, and back when a hook fails or somebody says so", aliases)
             .needs(needs),
         Test::new("deployers::a container image becomes a version of the function", image).needs(needs),
+        Test::new("deployers::a package of code that is pushed becomes a version, and nothing else than what was pushed", package)
+            .needs(needs),
     ]
 }
 
 /// A config in a namespace of its own, and what it deploys.
-struct Config<'a> {
+#[derive(Clone)]
+pub struct Config<'a> {
     bed: &'a Bed,
-    namespace: String,
+    pub stack: &'a Stack,
+    pub namespace: String,
+    pub name: String,
     /// What the names of its functions end in.
-    salt: String,
+    pub salt: String,
 }
 
 /// A function that says this.
-fn says(text: &str) -> String {
+pub fn says(text: &str) -> String {
     format!("def handler(event, context):\n    return {{'statusCode': 200, 'body': '{text}'}}\n")
 }
 
@@ -41,58 +46,88 @@ const HOOK: &str = "def handler(event, context):
 ";
 
 impl<'a> Config<'a> {
-    fn new(bed: &'a Bed) -> Self {
+    pub fn new(bed: &'a Bed) -> Self {
+        Self::at(bed, &bed.stack)
+    }
+
+    /// A config of this stack.
+    pub fn at(bed: &'a Bed, stack: &'a Stack) -> Self {
         let salt = fresh()[24..].to_owned();
-        Self { bed, namespace: format!("deployers-{salt}"), salt }
+        Self { bed, stack, namespace: format!("deployers-{salt}"), name: "cart".into(), salt }
+    }
+
+    /// Another config of the same namespace.
+    pub fn named(&self, name: &str) -> Self {
+        Self { name: name.into(), ..self.clone() }
+    }
+
+    /// `/v1/deploymentConfigs/<this>/<rest>`
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/deploymentConfigs/{}:{}/{rest}", self.namespace, self.name)
     }
 
     /// Makes a function, or its next versions, of these modules. Returns its ARN.
-    fn function(&self, name: &str, modules: &[&str]) -> Result<String, Problem> {
-        let made = self.bed.cloud.function(&self.bed.stack.name(), name, modules)?;
+    pub fn function(&self, name: &str, modules: &[&str]) -> Result<String, Problem> {
+        let made = self.bed.cloud.function(&self.stack.name(), name, modules)?;
         let arn = made["versions"][0].as_str().unwrap_or_default();
         Ok(arn.rsplit_once(':').map_or(arn, |(function, _)| function).to_owned())
     }
 
-    fn apply(&self, spec: &Value) -> Outcome {
-        let metadata = json!({"name": "cart", "namespace": self.namespace});
-        let config = json!({"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "metadata": metadata, "spec": spec});
-        let stack = &self.bed.stack;
-        stack.wait(stack.api().apply(None, &config.to_string()))?.fine("apply").map(drop)
+    pub fn apply(&self, spec: &Value) -> Outcome {
+        let metadata = json!({"name": self.name, "namespace": self.namespace});
+        self.apply_manifest(
+            &json!({"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "metadata": metadata, "spec": spec}),
+        )
     }
 
-    fn get(&self, path: &str) -> Result<Value, Problem> {
-        let stack = &self.bed.stack;
-        stack.wait(stack.api().get(path))?.fine(path)
+    fn apply_manifest(&self, manifest: &Value) -> Outcome {
+        self.stack.wait(self.stack.api().apply(None, &manifest.to_string()))?.fine("apply").map(drop)
     }
 
-    fn command(&self, command: &str, body: &Value) -> Outcome {
-        let path = format!("/v1/deploymentConfigs/{}:cart/{command}", self.namespace);
-        let stack = &self.bed.stack;
-        stack.wait(stack.api().post(&path, body))?.fine(command).map(drop)
+    /// An artifact source `images` that a webhook tells about.
+    fn apply_source(&self) -> Outcome {
+        self.apply_manifest(&json!({"apiVersion": "keelway.dev/v1", "kind": "ArtifactSource",
+            "metadata": {"name": "images", "namespace": self.namespace}, "spec": {"webhook": {"secret": "registry"}}}))
+    }
+
+    fn status(&self) -> Result<Value, Problem> {
+        self.stack.wait(self.stack.api().get(&self.path("status")))?.fine("status")
+    }
+
+    pub fn command(&self, command: &str, body: &Value) -> Outcome {
+        self.stack.wait(self.stack.api().post(&self.path(command), body))?.fine(command).map(drop)
     }
 
     /// Waits until the latest version has this number and a status of these.
-    fn becomes(&self, version: u64, statuses: &[&str]) -> Result<Value, Problem> {
-        let state = || self.get(&format!("/v1/deploymentConfigs/{}:cart/status", self.namespace));
+    pub fn becomes(&self, version: u64, statuses: &[&str]) -> Result<Value, Problem> {
         let found = || {
-            let latest = state()?["latest"].clone();
+            let latest = self.status()?["latest"].clone();
             let status = latest["status"].as_str().unwrap_or_default();
             Ok((latest["version"] == version && statuses.contains(&status)).then_some(latest))
         };
-        let so_far = || state().map_or_else(|error| error.0, |state| state.to_string());
-        until(&format!("version {version} {statuses:?}"), found, so_far)
+        until(&format!("version {version} of {} {statuses:?}", self.name), found, || self.so_far())
     }
 
     /// Waits until the latest version's log or message has a text.
     fn tells(&self, version: u64, text: &str) -> Result<Value, Problem> {
-        let state = || self.get(&format!("/v1/deploymentConfigs/{}:cart/status", self.namespace));
         let found = || {
-            let latest = state()?["latest"].clone();
+            let latest = self.status()?["latest"].clone();
             let told = [tail(&latest), message(&latest)].iter().any(|told| told.contains(text));
             Ok((latest["version"] == version && told).then_some(latest))
         };
-        let so_far = || state().map_or_else(|error| error.0, |state| state.to_string());
-        until(&format!("version {version} that tells {text:?}"), found, so_far)
+        until(&format!("version {version} that tells {text:?}"), found, || self.so_far())
+    }
+
+    pub fn so_far(&self) -> String {
+        self.status().map_or_else(|error| error.0, |state| state.to_string())
+    }
+
+    /// A URL at which an alias of a function answers.
+    fn url(&self, function: &str, alias: &str) -> Result<String, Problem> {
+        let (path, body) = (format!("/2021-10-31/functions/{function}/url?Qualifier={alias}"), json!({"AuthType": "NONE"}));
+        let url = self.stack.wait(self.bed.cloud.raw().rest("lambda", &path, &body))?;
+        let id = url["FunctionUrl"].as_str().and_then(|url| url.split(['/', '.']).nth(2)).unwrap_or_default();
+        Ok(format!("{}/_aws/lambda-url/{id}/", self.bed.cloud.endpoint))
     }
 }
 
@@ -104,7 +139,7 @@ fn answers(bed: &Bed, url: &str) -> Result<String, Problem> {
     })
 }
 
-fn tail(version: &Value) -> &str {
+pub fn tail(version: &Value) -> &str {
     version["progress"]["tail"].as_str().unwrap_or_default()
 }
 
@@ -125,10 +160,8 @@ fn aliases(bed: &Bed) -> Outcome {
         })
     };
     // The hook after it points a tag to what was deployed, though that was once deleted at its source.
-    let source = json!({"apiVersion": "keelway.dev/v1", "kind": "ArtifactSource",
-        "metadata": {"name": "images", "namespace": config.namespace}, "spec": {"webhook": {"secret": "registry"}}});
+    config.apply_source()?;
     let stack = &bed.stack;
-    stack.wait(stack.api().apply(None, &source.to_string()))?.fine("the source")?;
     let deleted = Item::new(keys::deleted(&config.namespace, "images", &format!("{arn}:1"))).with("at", 1);
     stack.wait(stack.ports().write(&Write::Put(deleted.clone(), Condition::Always))).map_err(|error| Problem(error.to_string()))?;
     let tag = json!([{"containerName": "app", "to": {"kind": "ImageStreamTag", "name": "images:deployed"}}]);
@@ -137,10 +170,7 @@ fn aliases(bed: &Bed) -> Outcome {
     config.apply(&spec(&recreate, 1))?;
     config.becomes(1, &["Complete"])?;
     ensure(stack.item(&deleted.key)?.is_none(), || "the image is still marked as deleted".into())?;
-    let path = format!("/2021-10-31/functions/{shop}/url?Qualifier=live");
-    let url = bed.stack.wait(bed.cloud.raw().rest("lambda", &path, &json!({"AuthType": "NONE"})))?;
-    let id = url["FunctionUrl"].as_str().and_then(|url| url.split(['/', '.']).nth(2)).unwrap_or_default();
-    let url = format!("{}/_aws/lambda-url/{id}/", bed.cloud.endpoint);
+    let url = config.url(&shop, "live")?;
     same("the alias after the first version", answers(bed, &url)?.as_str(), "one")?;
     // A tenth, then half, then all. That a part of the requests goes to another version is Lambda's work.
     let canary = json!({"type": "Canary", "canaryParams": {
@@ -184,6 +214,44 @@ fn image(bed: &Bed) -> Outcome {
     }))?;
     // Whether it can be called depends on what is in the image, and there is none.
     config.tells(1, &format!("published {shop}:2")).map(drop)
+}
+
+fn package(bed: &Bed) -> Outcome {
+    let config = Config::new(bed);
+    let (shop, bucket) = (format!("deployed-{}", config.salt), format!("deployed-{}", config.salt));
+    config.function(&shop, &[&says("none")])?;
+    let release = |key: &str, text: &str| Ok::<_, Problem>(bed.cloud.packages(&bucket, &[(key.into(), &says(text))])?[0].clone());
+    let (one, two) = (release("one", "one")?, release("two", "two")?);
+    let push = |image: &str, digest: &Value| {
+        let path = format!("/v1/artifacts/{}/images", config.namespace);
+        let body = json!({"tag": "stable", "image": image, "digest": digest});
+        config.stack.wait(config.stack.api().post(&path, &body))?.fine("push").map(drop)
+    };
+    config.apply_source()?;
+    config.apply(&json!({
+        "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:live")}],
+        "strategy": {"type": "Recreate", "recreateParams": {"timeoutSeconds": 120}},
+        "triggers": [{"type": "ImageChange", "imageChangeParams": {"automatic": true, "containerNames": ["app"],
+            "from": {"kind": "ImageStreamTag", "name": "images:stable"}}}],
+        "template": {"containers": [{"name": "app"}]},
+    }))?;
+    let image = |release: &Value| release["image"].as_str().unwrap_or_default().to_owned();
+    push(&image(&one), &one["digest"])?;
+    config.becomes(1, &["Complete"])?;
+    let url = config.url(&shop, "live")?;
+    same("the alias after the first push", answers(bed, &url)?.as_str(), "one")?;
+    // A version of the object, which something else has taken the place of by now.
+    let other = release("two", "other")?;
+    push(&format!("{}?versionId={}", image(&two), two["version"].as_str().unwrap_or_default()), &two["digest"])?;
+    config.becomes(2, &["Complete"])?;
+    same("the alias after the second push", answers(bed, &url)?.as_str(), "two")?;
+    // Its key leads to another package than the digest says.
+    push(&image(&two), &two["digest"])?;
+    let third = config.becomes(3, &["Complete", "Failed"])?;
+    same("version 3", &third["status"], &json!("Failed"))?;
+    let digest = other["digest"].as_str().and_then(|digest| digest.split(':').nth(1)).unwrap_or_default();
+    ensure(third["message"].as_str().is_some_and(|why| why.contains(digest)), || format!("the digest is not told: {third}"))?;
+    same("the alias after the third push", answers(bed, &url)?.as_str(), "two")
 }
 
 fn ecs(bed: &Bed, operation: &str, body: &Value) -> Result<Value, Problem> {

@@ -166,7 +166,7 @@ fn crash(bed: &Bed) -> Outcome {
 }
 
 /// Ends the processes that run this function, as a crash would; how many.
-fn kill_functions(function: &str) -> usize {
+pub fn kill_functions(function: &str) -> usize {
     let kill = |pid: u32| Command::new("kill").args(["-9", &pid.to_string()]).status().is_ok_and(|status| status.success());
     processes::of_function(function).into_iter().filter(|pid| kill(*pid)).count()
 }

@@ -8,6 +8,7 @@ mod bed;
 mod cases;
 mod cli;
 mod deployers;
+mod deployers_fail;
 mod deployments;
 mod examples;
 mod failures;
@@ -35,6 +36,7 @@ fn tests() -> Vec<Test<Bed>> {
         stacks::tests,
         promotions::tests,
         deployers::tests,
+        deployers_fail::tests,
         deployments::tests,
         together::tests,
         approvals::tests,

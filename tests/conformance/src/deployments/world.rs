@@ -94,9 +94,10 @@ impl DeploymentsWorld {
         Self { story, starter, api, rider, configs, events: 0, evaluations: 0, pushes, rng }
     }
 
-    fn state(&self, of: &Address) -> Option<Config> {
+    /// A config as it is kept: without its history, so it takes the same time however long that is.
+    pub fn state(&self, namespace: &str, name: &str) -> Option<Config> {
         let core = self.story.world.core();
-        Some(Loaded::<Config>::read(core.table.peek(&keys::config(of))?).ok()?.x)
+        Some(Loaded::<Config>::read(core.table.peek(&keys::config(&to(namespace, name)))?).ok()?.x)
     }
 
     /// All configs of the case, as they are shown.
@@ -105,7 +106,7 @@ impl DeploymentsWorld {
     }
 
     fn shown(&self, of: &Address) -> Option<Value> {
-        let x = self.state(of)?;
+        let x = self.state(&of.namespace, &of.name)?;
         let core = self.story.world.core();
         let partition = keys::partition(of);
         let past = core.table.partition(&partition).filter(|item| item.key.sk.starts_with(keys::PAST));

@@ -1,4 +1,9 @@
-//! Deployments: what a version costs, counted on the in-memory world, in which requests and units are those of AWS.
+//! Deployments: what a version costs, counted on the in-memory world, in which requests and units are those of AWS; and how long it takes from
+//! a push to the version's offer, on the deployed stack.
+
+mod latency;
+
+pub use latency::offers;
 
 use crate::cost::Used;
 use crate::price;
@@ -8,7 +13,7 @@ use keelway_cloud_tests::Problem;
 use keelway_conformance::deployments::{DeploymentsWorld, Rider};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
-use keelway_domain::deployments::{Call, LEASE, Progress};
+use keelway_domain::deployments::{Call, LEASE, Progress, Status};
 use keelway_domain::time::Span;
 use keelway_world::case::{Answer, Entrance, Said, Stand};
 use keelway_world::core::Method;
@@ -27,13 +32,14 @@ const BEAT: Span = Span::seconds(30);
 /// Until then, all timers of a version have gone off.
 const OVER: Span = Span::minutes(60);
 /// Versions that are kept when the costs of one more are compared.
-const HISTORY: u64 = 1_000;
+const HISTORY: u64 = 10_000;
 /// Configs of a burst, and pushes to the tag of each.
 const CONFIGS: u64 = 100;
 const PUSHES: u64 = 10;
 
 /// Counts everything about deployments.
-pub fn count(report: &mut Report) -> Result<(), Problem> {
+pub fn count(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
+    say("counting deployments");
     let mut stand = begun()?;
     // What is made once is there then.
     version(&mut stand, 1)?;
@@ -45,6 +51,7 @@ pub fn count(report: &mut Report) -> Result<(), Problem> {
     report.row(group, &format!("of the AWS requests, for {BEATS} heartbeats"), beats.requests, "", Aim::None);
     price::tell_one(report, group, "deployments", &all, 0.0)?;
 
+    say(&format!("the same with {HISTORY} versions of the config"));
     for n in 3..HISTORY {
         version(&mut stand, n)?;
     }
@@ -148,11 +155,12 @@ fn version(stand: &mut DeploymentsWorld, n: u64) -> Result<Used, Problem> {
     let end = Call::End { token: token(), exit: Some(0), message: String::new(), progress: Progress::default() };
     say(stand, "the end", &end)?;
     stand.wait(OVER);
-    let state = stand.config(NAMESPACE, CONFIG).flatten().unwrap_or_default();
-    if state["latest"] == n && state["status"] == "Complete" {
-        Ok(beats)
-    } else {
-        Err(format!("version {n} is not complete: {state}").into())
+    // Nobody asks what was written when: all of it would be kept for the whole history.
+    stand.story.world.core().table.journal.clear();
+    let state = stand.state(NAMESPACE, CONFIG);
+    match state.as_ref().and_then(|x| x.last.as_ref()) {
+        Some(last) if last.n == n && last.status == Status::Complete => Ok(beats),
+        last => Err(format!("version {n} is not complete: {last:?}").into()),
     }
 }
 
