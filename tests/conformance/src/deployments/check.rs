@@ -176,7 +176,8 @@ impl Watch {
         if is.n != old.latest + 1 || new.latest != is.n || is.attempt != 1 {
             return Err(format!("{name}: version {} follows version {}", is.n, old.latest));
         }
-        if old.paused.is_some() && new.paused.is_some() {
+        // A person may resume it and ask for a version in one command, while a new definition pauses it again.
+        if old.paused.is_some() && old.paused == new.paused {
             return Err(format!("{name} is paused, and #{} was cut: {:?}", is.n, is.causes));
         }
         let asked = old.pending.is_some() || old.obeyed != new.obeyed;
