@@ -40,7 +40,7 @@ deploy() {
 
 undeploy() {
     "$sam" delete --stack-name "$stack" ${SAM_ARGUMENTS:-}
-    echo "the table $stack stays; to delete it with all its history: aws dynamodb delete-table --table-name $stack"
+    echo "the table $stack stays; to delete it with all its history: aws dynamodb update-table --table-name $stack --no-deletion-protection-enabled && aws dynamodb delete-table --table-name $stack"
 }
 
 # A shell that `make env` was evaluated in speaks to an emulator; nobody means to deploy there by make deploy.

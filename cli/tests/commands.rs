@@ -310,6 +310,7 @@ fn lists_as_tables_and_as_json() {
         &["doctor"],
     ];
     api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
+    api.can("GET /v1/dead-letters", json!({"deadLetters": [], "nextPageKey": "0"}));
     let shown =
         lists.map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[(api.url.as_str(), "<API>/")])));
     insta::assert_snapshot!(shown.join("\n\n"));

@@ -198,6 +198,22 @@ pub const DIFF: &str = "Examples:
 pub const DEPLOYER: &str = "Examples:
   keelway deployer --config shop/carts -- ./deploy.sh
   keelway deployer -A --name eu-deployer --concurrency 4 --lease 2m -- ./deploy.sh";
+pub const DEAD_LETTERS: &str = "Examples:
+  keelway dead-letters list
+  keelway dead-letters redrive --all";
+pub const DEAD_LETTERS_LIST: &str = "Examples:
+  keelway dead-letters list
+  keelway dead-letters list -o json";
+pub const DEAD_LETTERS_SHOW: &str = "Examples:
+  keelway dead-letters show 1795222266686-0c2f";
+pub const DEAD_LETTERS_REDRIVE: &str = "Examples:
+  keelway dead-letters redrive 1795222266686-0c2f
+  keelway dead-letters redrive --all";
+pub const DEAD_LETTERS_DROP: &str = "Examples:
+  keelway dead-letters drop 1795222266686-0c2f --yes";
+pub const GET_INVALID: &str = "Examples:
+  keelway get invalid
+  keelway get invalid --day 2026-11-22 -o wide";
 pub const DOCTOR: &str = "Examples:
   keelway doctor";
 pub const COMPLETION: &str = "Examples:

@@ -3,12 +3,14 @@
 mod deployments;
 mod doing;
 mod examples;
+mod operations;
 mod pipelines;
 mod reading;
 mod values;
 
 pub use deployments::*;
 pub use doing::*;
+pub use operations::*;
 pub use pipelines::*;
 pub use reading::*;
 pub use values::{Awaiting, Place};
@@ -123,7 +125,10 @@ pub enum Command {
     /// Answer a task's triggers with a command, for as long as this runs
     #[command(after_help = examples::EXECUTOR)]
     Executor(Executor),
-    /// Say whether the API is reachable and the token right
+    /// Look at messages that could not be handled, send them again, or drop them
+    #[command(subcommand, after_help = examples::DEAD_LETTERS)]
+    DeadLetters(DeadLetters),
+    /// Say whether the API is reachable, the token right, and whether anything waits for a person
     #[command(after_help = examples::DOCTOR)]
     Doctor,
     /// Print the completion script of a shell

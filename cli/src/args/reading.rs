@@ -1,7 +1,7 @@
 //! What shows something: `get`, `watch`.
 
 use super::values::{length, name};
-use super::{GetConfigs, GetDeployments, GetNamed, Output, Scope, examples};
+use super::{GetConfigs, GetDeployments, GetInvalid, GetNamed, Output, Scope, examples};
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
@@ -61,6 +61,9 @@ pub enum Get {
     /// The clusters whose objects are read
     #[command(visible_alias = "cluster", after_help = examples::GET_CLUSTERS)]
     Clusters(GetNamed),
+    /// Input of a day that could not be used, newest first
+    #[command(after_help = examples::GET_INVALID)]
+    Invalid(GetInvalid),
     /// The hosts of repositories
     #[command(visible_alias = "githost", after_help = examples::GET_GITHOSTS)]
     Githosts {

@@ -4,9 +4,10 @@ use crate::api::Api;
 use crate::error::CliError;
 use crate::output::{painted, say};
 use crate::terminal::look;
+use keelway_wire::http::operations::DeadLetterPage;
 use keelway_wire::http::{Metadata, ProjectPage};
 
-/// Checks the settings, the API, the token, and that it can read; says each.
+/// Checks the settings, the API, the token, that it can read, and whether messages could not be handled; says each.
 ///
 /// # Errors
 /// Exit code of the first check that fails.
@@ -33,8 +34,19 @@ pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliErr
         Err(error) => return failed("projects", Err(error.into())),
     };
     match page.projects.len() {
-        0 => ok("projects: none yet; apply one: keelway apply -f examples/hello"),
-        n => ok(&format!("projects: {n}")),
+        0 => ok("projects: none yet; apply one: keelway apply -f examples/hello")?,
+        n => ok(&format!("projects: {n}"))?,
+    }
+    let page: DeadLetterPage = match api.get(&["dead-letters"], &[("pageSize", "100")]).await {
+        Ok(page) => page,
+        Err(error) => return failed("dead letters", Err(error.into())),
+    };
+    let waiting = page.dead_letters.iter().filter(|letter| letter.next_redrive.is_none()).count();
+    match (page.dead_letters.len(), waiting) {
+        (0, _) => ok("dead letters: none"),
+        (n, waiting) => {
+            say(&format!("note   dead letters: {n}, {waiting} wait for a person; see: keelway dead-letters list"))
+        }
     }
 }
 

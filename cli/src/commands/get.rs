@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{deployments, environments, find, pipelines, registered};
+use super::{deployments, environments, find, operations, pipelines, registered};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -38,6 +38,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Deployments(what) => deployments::everywhere(api, what).await,
         Get::Artifactsources(what) => deployments::sources(api, what).await,
         Get::Clusters(what) => registered::clusters(api, what).await,
+        Get::Invalid(what) => operations::invalid(api, what).await,
         Get::Githosts { name, output } => registered::git_hosts(api, name.as_deref(), output.format).await,
     }
 }

@@ -9,6 +9,7 @@ pub mod files;
 mod find;
 mod get;
 mod observe;
+mod operations;
 mod pages;
 pub mod pipelines;
 mod registered;
@@ -61,6 +62,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Send(what) => send::send(&api()?, &what).await?,
         Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
+        Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,
         Command::Doctor => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
         Command::Completion { shell } => {
             let mut script = vec![];

@@ -136,7 +136,11 @@ pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
     }
 }
 
-async fn remove(api: &Api, path: &[&str], (what, asked): (&str, &str), yes: bool) -> Result<(), CliError> {
+/// Deletes something, and asks the person at the terminal before, unless `yes`.
+///
+/// # Errors
+/// A person's no, or the API's refusal.
+pub async fn remove(api: &Api, path: &[&str], (what, asked): (&str, &str), yes: bool) -> Result<(), CliError> {
     if !yes && std::io::stdin().is_terminal() && !agreed(asked)? {
         return Err(CliError::Failed(format!("{what} is not deleted: answer y, or give --yes")));
     }

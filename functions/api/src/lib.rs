@@ -18,6 +18,7 @@ mod hand_in;
 mod input;
 mod metadata;
 mod observations;
+mod operations;
 mod pipeline_commands;
 mod pipelines;
 mod problem;
@@ -148,6 +149,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .nest("/pipelines/{namespace}/{name}", pipeline)
         .route("/observations", post(observations::report::<P>))
         .merge(registered)
+        .merge(operations::routes())
         .merge(deployments::routes(&api));
     Router::new()
         .nest("/v1", v1)

@@ -240,6 +240,7 @@ def undeploy(state, name, endpoint=None):
                     raise Problem(f"stack {name} could not be deleted:\n{_failure(cloudformation, name)}")
                 time.sleep(0.1)
         if name in dynamodb.list_tables()["TableNames"]:
+            dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
             dynamodb.delete_table(TableName=name)
     state.write("outputs.json", {key: value for key, value in state.read("outputs.json", {}).items() if key != name})
 

@@ -2,6 +2,7 @@
 
 pub mod deployments;
 mod execution;
+pub mod operations;
 pub mod promotions;
 
 pub use execution::*;

@@ -13,6 +13,7 @@ mod forged;
 mod gateway;
 mod limits;
 mod observations;
+mod operations;
 mod pipelines;
 mod raw;
 mod reads;

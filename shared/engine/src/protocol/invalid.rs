@@ -3,7 +3,7 @@
 use super::delivery::Handled;
 use crate::item::{Item, Key};
 use crate::keys;
-use crate::ports::{PortError, Store};
+use crate::ports::{Cursor, PortError, Query, Store};
 use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
@@ -42,4 +42,44 @@ pub async fn record(store: &impl Store, retention: Span, at: Timestamp, reason: 
     table::record(store, vec![item], vec![]).await?;
     tracing::warn!(reason = short(reason), "input recorded as invalid");
     Ok(Handled::Invalid)
+}
+
+/// Input that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable {
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// Why it could not be used.
+    pub reason: String,
+    /// Its text, or the beginning of it.
+    pub text: String,
+    /// Whether the text goes on.
+    pub cut: bool,
+    /// Where a list goes on after it.
+    pub position: String,
+}
+
+/// A page of what was recorded on a day (UTC), newest first; with the position after which the next page begins.
+///
+/// # Errors
+/// Of the ports.
+pub async fn of_day(
+    store: &impl Store,
+    day: Timestamp,
+    after: Option<&str>,
+    most: u32,
+) -> Result<(Vec<Unusable>, Option<String>), PortError> {
+    let partition = key(day, "").pk;
+    let after = after.map(|sort| Cursor { key: Key::new(partition.clone(), sort), index_sort: None });
+    let page = store.query(&Query::table(partition, most).newest_first().after(after)).await?;
+    let unusable = |item: &Item| Unusable {
+        at: Timestamp(item.key.sk.split('#').next().and_then(|at| at.parse().ok()).unwrap_or_default()),
+        reason: item.text("why").unwrap_or_default().to_owned(),
+        text: item.text("b").unwrap_or_default().to_owned(),
+        cut: item.flag("cut"),
+        position: item.key.sk.clone(),
+    };
+    let found: Vec<Unusable> = page.items.iter().map(unusable).collect();
+    let next = page.next.and_then(|_| found.last().map(|last| last.position.clone()));
+    Ok((found, next))
 }

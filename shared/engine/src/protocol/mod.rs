@@ -2,11 +2,12 @@
 //!
 //! An engine supplies its state and codec ([`Subject`]), its messages and duties ([`Engine`]) and, for each kind of input, what to read
 //! and a pure decision ([`Handler`]). [`run`] is the whole path of one message; read it first. Beside it: [`record`] (transition
-//! records), [`sweep`] (open work), [`dead_letter`], [`invalid`], [`page`] (lists in pages).
+//! records), [`sweep`] (open work), [`dead_letter`], [`letters`] (what people do with those), [`invalid`], [`page`] (lists in pages).
 
 pub mod dead_letter;
 pub mod delivery;
 pub mod invalid;
+pub mod letters;
 pub mod page;
 pub mod record;
 mod run;

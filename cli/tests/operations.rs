@@ -1,0 +1,71 @@
+//! `dead-letters`, `get invalid`, and what `doctor` says of them.
+
+mod support;
+
+use serde_json::json;
+use support::Api;
+
+fn api() -> Api {
+    let api = Api::start();
+    let of = |id: &str, next: Option<&str>| {
+        let mut letter = json!({"id": id, "engine": "promotions", "queue": "keelway-promotions-dead-letters", "receives": 10,
+            "sentAt": "2026-11-22T08:00:00.000Z", "reason": "no table"});
+        if let Some(next) = next {
+            letter["nextRedrive"] = next.into();
+        }
+        letter
+    };
+    let letters = json!([of("2-b", Some("2026-11-22T08:10:00.000Z")), of("1-a", None)]);
+    api.can("GET /v1/dead-letters", json!({"deadLetters": letters, "nextPageKey": "0", "pageSize": 100, "totalCount": 2}));
+    let mut whole = of("1-a", None);
+    whole["body"] = r#"{"keelway":"evaluate"}"#.into();
+    api.can("GET /v1/dead-letters/1-a", whole);
+    api
+}
+
+#[test]
+fn dead_letters_are_listed_shown_sent_again_and_dropped() {
+    let api = api();
+    let list = api.run(&["dead-letters", "list"]);
+    assert_eq!(list.code, 0, "{}", list.err);
+    let lines: Vec<&str> = list.out.lines().collect();
+    assert!(lines[1].starts_with("2-b") && lines[1].contains("2026-11-22T08:10:00.000Z"), "{}", list.out);
+    assert!(lines[2].starts_with("1-a") && lines[2].contains("waits for a person"), "{}", list.out);
+    let shown = api.run(&["dead-letters", "show", "1-a"]).out;
+    assert!(shown.contains("reason        no table") && shown.ends_with("{\n  \"keelway\": \"evaluate\"\n}\n"), "{shown}");
+
+    for id in ["1-a", "2-b"] {
+        let line = format!("POST /v1/dead-letters/{id}/redrive");
+        api.world().canned.insert(line, (202, json!(null)));
+    }
+    let sent = api.run(&["dead-letters", "redrive", "--all"]);
+    assert_eq!((sent.code, sent.out.as_str()), (0, "2-b: sent again\n1-a: sent again\n"), "{}", sent.err);
+    api.world().canned.insert("DELETE /v1/dead-letters/1-a".into(), (204, json!(null)));
+    let dropped = api.run(&["dead-letters", "drop", "1-a", "--yes"]);
+    assert_eq!((dropped.code, dropped.out.as_str()), (0, "dead letter 1-a: deleted\n"), "{}", dropped.err);
+    for words in [&["dead-letters", "redrive"][..], &["dead-letters", "redrive", "1-a", "--all"], &["dead-letters", "drop"]] {
+        assert_eq!(api.run(words).code, 2, "{words:?}");
+    }
+}
+
+#[test]
+fn doctor_tells_of_dead_letters() {
+    let api = api();
+    api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
+    let ran = api.run(&["doctor"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("dead letters: 2, 1 wait for a person; see: keelway dead-letters list"), "{}", ran.out);
+}
+
+#[test]
+fn invalid_input_is_listed_by_day() {
+    let api = api();
+    let one = json!({"at": "2026-11-22T08:00:00.000Z", "reason": "no JSON: send a CloudEvent", "text": "hello"});
+    let page = json!({"day": "2026-11-22", "invalid": [one], "nextPageKey": "0", "pageSize": 100, "totalCount": 1});
+    api.can("GET /v1/invalid", page);
+    let ran = api.run(&["get", "invalid", "--day", "2026-11-22"]);
+    assert!(ran.out.contains("no JSON: send a CloudEvent  hello"), "{} {}", ran.out, ran.err);
+    assert_eq!(api.world().asked.last().map(|asked| asked.line.contains("day=2026-11-22")), Some(true));
+    api.can("GET /v1/invalid", json!({"day": "2026-11-22", "invalid": [], "nextPageKey": "0", "pageSize": 100, "totalCount": 0}));
+    assert!(api.run(&["get", "invalid"]).err.contains("nothing was recorded as invalid on 2026-11-22"), "an empty day");
+}

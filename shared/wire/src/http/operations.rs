@@ -1,0 +1,76 @@
+//! What operators read: dead letters, and input that could not be used.
+
+use serde::{Deserialize, Serialize};
+
+/// A dead letter: `GET /v1/dead-letters/{id}`; without its body in lists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeadLetter {
+    /// Names it.
+    pub id: String,
+    /// The engine whose message it is: `sequences`, `promotions`, `attempts`, `observer`, `deployments` or `deployers`.
+    pub engine: String,
+    /// The dead-letter queue it was in.
+    pub queue: String,
+    /// When the message was first sent, RFC 3339.
+    pub sent_at: String,
+    /// How often it was received before it became a dead letter.
+    pub receives: i64,
+    /// Why it became one, if the queue knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When Keelway sends it again, RFC 3339; absent: it waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_redrive: Option<String>,
+    /// Only the beginning of the message was kept: it cannot be sent again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// The message's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+/// A page of dead letters, newest first: `GET /v1/dead-letters`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeadLetterPage {
+    /// The letters.
+    pub dead_letters: Vec<DeadLetter>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many letters a page has at most.
+    pub page_size: u64,
+    /// How many letters this page has.
+    pub total_count: u64,
+}
+
+/// Input that could not be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InvalidInput {
+    /// When it was accepted, RFC 3339.
+    pub at: String,
+    /// Why it could not be used.
+    pub reason: String,
+    /// Its text, at most 16 KiB of it.
+    pub text: String,
+    /// Whether the text goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// A page of a day's invalid input, newest first: `GET /v1/invalid`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InvalidPage {
+    /// The day, UTC: `2026-11-22`.
+    pub day: String,
+    /// The input.
+    pub invalid: Vec<InvalidInput>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many entries a page has at most.
+    pub page_size: u64,
+    /// How many entries this page has.
+    pub total_count: u64,
+}
