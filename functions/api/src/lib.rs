@@ -25,6 +25,7 @@ mod projects;
 mod raw;
 mod registry;
 mod repeated;
+mod resources;
 mod sequences;
 mod shape;
 mod signed;
@@ -118,7 +119,8 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/stage/{stage}", get(projects::stage::<P>))
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))
         .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
-        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>));
+        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>))
+        .merge(resources::routes());
     let pipeline = Router::new()
         .route("/", get(pipelines::one::<P>).delete(pipelines::delete::<P>))
         .route("/manifest", get(pipelines::manifest::<P>))

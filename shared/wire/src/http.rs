@@ -2,6 +2,7 @@
 
 pub mod deployments;
 mod execution;
+pub mod keptn;
 pub mod promotions;
 
 pub use execution::*;

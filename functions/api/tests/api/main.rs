@@ -18,6 +18,7 @@ mod raw;
 mod reads;
 mod registry;
 mod repeated;
+mod resources;
 mod rollbacks;
 mod stand;
 mod texts;

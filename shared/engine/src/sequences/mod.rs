@@ -21,6 +21,7 @@ mod load;
 mod look;
 pub mod message;
 pub mod preflight;
+pub mod resources;
 pub mod standing;
 mod subject;
 mod turn;
