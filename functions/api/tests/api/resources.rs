@@ -18,7 +18,8 @@ const STAGES: &str = "
 const CARTS: &str = "/v1/project/shop/stage/dev/service/carts/resource";
 
 fn body(files: &[(&str, &str)]) -> Value {
-    let resource = |(uri, text): &(&str, &str)| json!({"resourceURI": uri, "resourceContent": STANDARD.encode(text), "metadata": null});
+    let resource =
+        |(uri, text): &(&str, &str)| json!({"resourceURI": uri, "resourceContent": STANDARD.encode(text), "metadata": null});
     json!({"resources": files.iter().map(resource).collect::<Vec<_>>()})
 }
 
@@ -101,8 +102,12 @@ async fn what_was_replaced_expires_and_what_is_there_does_not() {
     {
         let mut core = stand.world.core();
         let now = core.now.0 / 1000;
-        let gone: Vec<Key> =
-            core.table.items().filter(|item| item.number("ttl").is_some_and(|ttl| ttl < now)).map(|item| item.key.clone()).collect();
+        let gone: Vec<Key> = core
+            .table
+            .items()
+            .filter(|item| item.number("ttl").is_some_and(|ttl| ttl < now))
+            .map(|item| item.key.clone())
+            .collect();
         assert!(core.table.put_batch(&[], &gone, false).unwrap().deletes.is_empty());
     }
     assert_eq!(read(&stand, &format!("{CARTS}/slo.yaml")).await.0, "two");

@@ -93,7 +93,7 @@ pub fn service(project: &ProjectName, service: &str) -> Key {
 }
 
 /// The partition of a project's resources.
-fn resource_partition(project: &ProjectName) -> String {
+pub(super) fn resource_partition(project: &ProjectName) -> String {
     format!("F#{project}")
 }
 

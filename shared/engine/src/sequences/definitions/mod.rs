@@ -3,9 +3,11 @@
 //!
 //! A shipyard revision is an immutable item named by its content; the project item names the one in force.
 
+mod deletion;
 mod refusal;
 mod removal;
 
+pub use deletion::Deleted;
 pub use refusal::Refusal;
 
 use super::{Sequences, codec, keys};

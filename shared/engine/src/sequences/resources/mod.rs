@@ -125,7 +125,8 @@ impl<P: Ports> Sequences<P> {
             Some(commit) => self.commit_named(&scope.project, commit).await?,
             None => At::Now,
         };
-        let found = if scope.is_shipyard(&uri) { self.shipyard_at(scope, at).await? } else { self.version_at(scope, uri, &at).await? };
+        let found =
+            if scope.is_shipyard(&uri) { self.shipyard_at(scope, at).await? } else { self.version_at(scope, uri, &at).await? };
         if found.is_none() {
             self.project_item(&scope.project).await?;
         }
@@ -158,10 +159,8 @@ impl<P: Ports> Sequences<P> {
     pub async fn list_resources(&self, scope: &Scope, after: Option<&str>, most: u32) -> Result<(Vec<Resource>, bool), Refusal> {
         let project = self.get_project(&scope.project).await?;
         let folder = keys::resource(&scope.project, scope.stage_name(), &scope.path(""));
-        let cursor = after.map(|uri| Cursor {
-            key: keys::resource(&scope.project, scope.stage_name(), &scope.path(uri)),
-            index_sort: None,
-        });
+        let cursor =
+            after.map(|uri| Cursor { key: keys::resource(&scope.project, scope.stage_name(), &scope.path(uri)), index_sort: None });
         let query = Query::table(folder.pk, most).prefix(&folder.sk).after(cursor);
         let (items, mut more) = table::all(&self.ports, query, most as usize).await?;
         let mut found: Vec<Resource> = items
@@ -232,7 +231,10 @@ enum At {
     /// At a shipyard's revision.
     Revision(String),
     /// At a commit: its number, and the shipyard that was in force.
-    Commit { n: i64, shipyard: String },
+    Commit {
+        n: i64,
+        shipyard: String,
+    },
 }
 
 /// A version; `None`: it says that the file was deleted.

@@ -79,6 +79,22 @@ impl<P: Ports> Sequences<P> {
         Ok(commit)
     }
 
+    /// Deletes every file of a scope; how many.
+    pub(in crate::sequences) async fn delete_resources(&self, scope: &Scope) -> Result<usize, Refusal> {
+        let mut deleted = 0;
+        loop {
+            let (found, more) = self.list_resources(scope, None, MAX_AT_ONCE as u32).await?;
+            let gone: Changes = found.into_iter().map(|resource| (resource.uri, None)).collect();
+            deleted += gone.len();
+            if !gone.is_empty() {
+                self.commit(scope, &gone).await?;
+            }
+            if !more {
+                return Ok(deleted);
+            }
+        }
+    }
+
     /// Whether files can be written there.
     ///
     /// # Errors
@@ -106,7 +122,8 @@ impl<P: Ports> Sequences<P> {
             let present = self.read(&wanted).await?;
             present.get(&head).map_or(Ok(()), |item| check_format(item, FORMAT))?;
             let before = present.get(&head).and_then(|item| item.text("c")).unwrap_or_default().to_owned();
-            let draft = Draft { scope, present: &present, before: &before, shipyard: project.revision.as_deref().unwrap_or_default() };
+            let draft =
+                Draft { scope, present: &present, before: &before, shipyard: project.revision.as_deref().unwrap_or_default() };
             let changed: Vec<(&String, &Option<Vec<u8>>)> =
                 changes.iter().filter(|(uri, content)| draft.differs(&entry(uri), content.as_deref())).collect();
             if changed.is_empty() {
