@@ -292,7 +292,7 @@ fn control_and_events_from_files() {
 fn lists_as_tables_and_as_json() {
     let api = Api::start();
     let services = json!([{"serviceName": "carts"}, {"serviceName": "orders"}]);
-    let project = json!({"projectName": "shop", "creationDate": "2026-11-21T08:00:00.000Z", "shipyardVersion": "7f3a", "description": "A shop.",
+    let project = json!({"projectName": "shop", "creationDate": "1795248000000000000", "shipyardVersion": "7f3a", "description": "A shop.",
         "stages": [{"stageName": "dev", "services": services}, {"stageName": "prod", "services": [{"serviceName": "carts"}]}]});
     api.can("GET /v1/project", json!({"projects": [project], "nextPageKey": "0"}));
     api.can("GET /v1/project/shop", project.clone());

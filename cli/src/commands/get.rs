@@ -84,11 +84,16 @@ async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
             stages.join(","),
             services.join(","),
             project.shipyard_version.chars().take(if wide { usize::MAX } else { SHORT }).collect(),
-            project.creation_date.chars().take(if wide { usize::MAX } else { "2026-11-22".len() }).collect(),
+            created(&project.creation_date).chars().take(if wide { usize::MAX } else { "2026-11-22".len() }).collect(),
             one_line(&project.description, 60),
         ]);
     }
     print(&table, format, "there is no project yet; apply one: keelway apply -f FILE")
+}
+
+/// When something was created, which the API tells in nanoseconds since 1970, as people read it.
+fn created(nanoseconds: &str) -> String {
+    nanoseconds.parse::<i64>().map_or_else(|_| nanoseconds.to_owned(), |n| Timestamp(n / 1_000_000).rfc3339())
 }
 
 fn services_of(project: &ProjectState) -> BTreeMap<String, Vec<&str>> {

@@ -52,10 +52,7 @@ pub async fn apply<P: Ports + 'static>(
     let replaces = if_match(&headers)?;
     let parsed = manifest::parse(&text, FILE);
     if parsed.refused() {
-        let mut refused =
-            Refused::new(StatusCode::BAD_REQUEST, "manifest refused", "nothing was stored: mend what the findings name");
-        refused.problem.findings = parsed.findings;
-        return Err(refused);
+        return Err(refused(parsed.findings));
     }
     if parsed.documents.len() > MAX_DOCUMENTS {
         let n = parsed.documents.len();
@@ -71,6 +68,30 @@ pub async fn apply<P: Ports + 'static>(
     let by = deployments::by(wanted.by.as_ref())?;
     let applied = store(&api, &planned, replaces.as_deref(), &by).await?;
     Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
+}
+
+/// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that is
+/// in force then.
+pub async fn one_shipyard<P: Ports>(api: &Api<P>, project: ProjectSettings, text: &str) -> Answer<String> {
+    let mut parsed = manifest::parse(text, "shipyard");
+    if parsed.refused() {
+        return Err(refused(parsed.findings));
+    }
+    let (Some(Document::Shipyard(manifest)), true) = (parsed.documents.pop(), parsed.documents.is_empty()) else {
+        return Err(Refused::field("shipyard", "is not one document of kind Shipyard: send that one, and the others to /v1/apply"));
+    };
+    let (name, revision) = (project.name.clone(), blob_id(&manifest.source));
+    let planned = [Planned::Project(project), Planned::Shipyard { project: name, revision: revision.clone(), manifest }];
+    check(api, &planned, None).await?;
+    store(api, &planned, None, "").await?;
+    Ok(revision)
+}
+
+fn refused(findings: Vec<manifest::Finding>) -> Refused {
+    let detail = "nothing was stored: mend what the findings name";
+    let mut refused = Refused::new(StatusCode::BAD_REQUEST, "manifest refused", detail);
+    refused.problem.findings = findings;
+    refused
 }
 
 /// The revision that must be in force, as the shipyard's `ETag` or bare.

@@ -5,13 +5,14 @@ use crate::approvals;
 use crate::binding;
 use crate::hand_in;
 use crate::input::{Params, Path, given, no_page_key, page_size, position, window};
+use crate::monitoring;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
-use keelway_domain::names::{Context, TaskName};
+use keelway_domain::names::{Context, ProjectName, TaskName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
@@ -66,6 +67,8 @@ pub struct Wanted {
     #[serde(rename = "type")]
     ty: Option<String>,
     source: Option<String>,
+    #[serde(rename = "eventID")]
+    event_id: Option<String>,
     from_time: Option<String>,
     before_time: Option<String>,
     page_size: Option<String>,
@@ -80,6 +83,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
         service: own(&wanted.service),
         ty: own(&wanted.ty),
         source: own(&wanted.source),
+        id: own(&wanted.event_id),
         window: window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?,
     };
     let size = page_size(wanted.page_size.as_ref())?;
@@ -92,6 +96,9 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
     let page = match (named, of) {
         (Some(project), Some(of)) => api.engine().events_of(&project, &of, &filter, size, from).await?,
         (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
+        (None, Some(of)) if filter.ty.as_deref() == Some(monitoring::CONFIGURED) && !monitoring::configures(&api).await? => {
+            return Ok(event_page(vec![monitoring::nothing_configured(&of, api.engine().now())], size, None, api.engine().now()));
+        }
         (None, Some(of)) => match api.engine().project_of(&of).await? {
             Some(project) => api.engine().events_of(&project, &of, &filter, size, from).await?,
             None => return Ok(event_page(vec![], size, None, api.engine().now())),
@@ -130,7 +137,7 @@ pub async fn triggered<P: Ports + 'static>(
     let size = page_size(wanted.page_size.as_ref())?;
     let wait = waiting(wanted.wait.as_ref())?;
     let project = match given(wanted.project.as_ref()) {
-        Some(name) => Some(api.engine().find_project(name).await?.settings.name),
+        Some(name) => Some(known_project(&api, name).await?),
         None => None,
     };
     let id = match given(wanted.event_id.as_ref()).map(RecordId::from_uuid) {
@@ -163,6 +170,17 @@ pub async fn triggered<P: Ports + 'static>(
     let mut page = event_page(events, size, next, api.engine().now());
     page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
     Ok(page)
+}
+
+/// A project that exists, or did a minute ago: executors ask every second.
+async fn known_project<P: Ports>(api: &Api<P>, name: &str) -> Answer<ProjectName> {
+    let now = api.engine().now();
+    if let Some(known) = api.projects().get(name, now) {
+        return Ok(known);
+    }
+    let found = api.engine().find_project(name).await?.settings.name;
+    api.projects().put(name, found.clone(), now);
+    Ok(found)
 }
 
 /// `wait`: whole seconds.

@@ -70,9 +70,14 @@ fn short(path: &str) -> String {
     path.chars().take(200).collect()
 }
 
-/// The request with everything before `/v1/` taken off its path: some local clouds put a function's own prefix there.
+/// Where Keptn's clients read events: the only path of theirs without a version.
+pub const DATASTORE: &str = "/mongodb-datastore/event";
+
+/// The request with everything before `/v1/` taken off its path: some local clouds put a function's own prefix there, and Keptn's
+/// clients the name of one of its services. So with everything before [`DATASTORE`].
 pub fn without_prefix<B>(request: axum::http::Request<B>) -> axum::http::Request<B> {
-    let at = request.uri().path().find("/v1/").filter(|at| *at > 0);
+    let path = request.uri().path();
+    let at = path.find("/v1/").or_else(|| path.strip_suffix(DATASTORE).map(str::len)).filter(|at| *at > 0);
     let Some(at) = at else { return request };
     let (mut parts, body) = request.into_parts();
     let kept = parts.uri.path_and_query().and_then(|path| path.as_str().get(at..)).and_then(|path| path.parse::<Uri>().ok());
@@ -111,6 +116,9 @@ mod tests {
             ("/v1/sequence/p?name=v1/v1/", "/v1/sequence/p?name=v1/v1/"),
             ("/other", "/other"),
             ("https://host/x/v1/metadata", "/v1/metadata"),
+            ("/api/resource-service/v1/project/p//resource", "/v1/project/p//resource"),
+            ("/api/mongodb-datastore/event?keptnContext=c", "/mongodb-datastore/event?keptnContext=c"),
+            ("/v1/project/p/resource/mongodb-datastore/event", "/v1/project/p/resource/mongodb-datastore/event"),
         ] {
             let request = Request::builder().uri(given).body(Body::empty()).unwrap();
             let kept_uri = without_prefix(request).uri().path_and_query().map(ToString::to_string);

@@ -173,8 +173,9 @@ pub fn window(from: Option<&String>, before: Option<&String>) -> Answer<Window> 
     let time = |field: &str, text: Option<&String>| match given(text) {
         None => Ok(None),
         Some(text) => match Timestamp::parse(text) {
-            Some(time) if time.0 > 0 => Ok(Some(time)),
-            _ => Err(Refused::field(field, format!("{text:?} is not a time: write it like 2026-11-20T15:04:05.000Z"))),
+            // Keptn's clients send the year 1 for "from the beginning".
+            Some(time) => Ok(Some(Timestamp(time.0.max(0)))),
+            None => Err(Refused::field(field, format!("{text:?} is not a time: write it like 2026-11-20T15:04:05.000Z"))),
         },
     };
     Ok(Window { after: time("fromTime", from)?, before: time("beforeTime", before)? })

@@ -4,6 +4,7 @@
 //! and decisions to the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
 //! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
 
+mod administration;
 mod apply;
 mod approvals;
 mod auth;
@@ -16,7 +17,10 @@ mod explain;
 mod fence;
 mod hand_in;
 mod input;
+mod integrations;
+mod memory;
 mod metadata;
+mod monitoring;
 mod observations;
 mod operations;
 mod pipeline_commands;
@@ -26,6 +30,7 @@ mod projects;
 mod raw;
 mod registry;
 mod repeated;
+mod resources;
 mod sequences;
 mod shape;
 mod signed;
@@ -38,13 +43,16 @@ pub use raw::answer;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{any, delete, get, post};
+use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::{Limits, Sequences};
+use keelway_wire::http::keptn::IntegrationState;
+use memory::Memory;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +67,9 @@ struct Inner<P> {
     deployments: Deployments<P>,
     secrets: Remembered<P>,
     settings: Settings,
+    /// Projects that exist, and integrations that pinged: what is asked every second is looked up once a minute.
+    projects: Memory<ProjectName>,
+    pings: Memory<IntegrationState>,
 }
 
 /// The API's own settings, in addition to the engine's limits.
@@ -89,7 +100,9 @@ impl<P: Ports> Api<P> {
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
         let engine = Sequences::new(ports.clone(), limits);
-        Self { inner: Arc::new(Inner { engine, promotions, deployments, secrets: Remembered::new(ports), settings }) }
+        let secrets = Remembered::new(ports);
+        let (projects, pings) = (Memory::default(), Memory::default());
+        Self { inner: Arc::new(Inner { engine, promotions, deployments, secrets, settings, projects, pings }) }
     }
     fn promotions(&self) -> &Promotions<P> {
         &self.inner.promotions
@@ -103,6 +116,12 @@ impl<P: Ports> Api<P> {
     fn engine(&self) -> &Sequences<P> {
         &self.inner.engine
     }
+    fn projects(&self) -> &Memory<ProjectName> {
+        &self.inner.projects
+    }
+    fn pings(&self) -> &Memory<IntegrationState> {
+        &self.inner.pings
+    }
     fn settings(&self) -> &Settings {
         &self.inner.settings
     }
@@ -111,15 +130,17 @@ impl<P: Ports> Api<P> {
 /// All routes, behind the token check and the fence.
 pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
     let project = Router::new()
-        .route("/", get(projects::one::<P>))
+        .route("/", get(projects::one::<P>).delete(administration::delete::<P>))
         .route("/shipyard", get(projects::shipyard::<P>))
-        .route("/service", get(projects::services::<P>))
+        .route("/service", get(projects::services::<P>).post(administration::create_service::<P>))
+        .route("/service/{service}", delete(administration::delete_service::<P>))
         .route("/environment", get(environments::list::<P>))
         .route("/stage", get(projects::stages::<P>))
         .route("/stage/{stage}", get(projects::stage::<P>))
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))
         .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
-        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>));
+        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>))
+        .merge(resources::routes());
     let pipeline = Router::new()
         .route("/", get(pipelines::one::<P>).delete(pipelines::delete::<P>))
         .route("/manifest", get(pipelines::manifest::<P>))
@@ -143,7 +164,9 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/sequence/{project}", get(sequences::list::<P>))
         .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
         .route("/apply", post(apply::apply::<P>))
-        .route("/project", get(projects::list::<P>))
+        .route("/project", get(projects::list::<P>).post(administration::create::<P>).put(administration::update::<P>))
+        .route("/secret", any(administration::secrets))
+        .merge(integrations::routes())
         .nest("/project/{project}", project)
         .route("/pipelines", get(pipelines::list::<P>))
         .nest("/pipelines/{namespace}/{name}", pipeline)
@@ -153,6 +176,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .merge(deployments::routes(&api));
     Router::new()
         .nest("/v1", v1)
+        .route(fence::DATASTORE, get(events::list::<P>))
         .merge(deployments::authorised_routes())
         .route(auth::WEBHOOK, post(webhooks::wake::<P>))
         .route(auth::APPROVAL, post(pipeline_commands::approval::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)))

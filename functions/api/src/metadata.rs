@@ -12,7 +12,13 @@ const KEPTN: &str = "1.4.5";
 
 /// `GET /v1/metadata`
 pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Metadata> {
-    Json(Metadata { keptnversion: KEPTN.into(), version: env!("CARGO_PKG_VERSION").into(), stack: api.settings().stack.clone() })
+    Json(Metadata {
+        keptnversion: KEPTN.into(),
+        // Keptn's command line would otherwise ask for an upstream repository.
+        automaticprovisioning: true,
+        version: env!("CARGO_PKG_VERSION").into(),
+        stack: api.settings().stack.clone(),
+    })
 }
 
 /// `POST /v1/auth`: a request that gets here has a valid token.

@@ -61,7 +61,11 @@ impl Refused {
     pub fn render(mut self, path: &str) -> Response {
         self.problem.instance = Some(path.chars().take(300).collect());
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_string(&*self.problem).unwrap_or_default();
+        let mut body = serde_json::to_value(&*self.problem).unwrap_or_default();
+        // Keptn's clients read these two, and nothing else of it.
+        body["code"] = status.as_u16().into();
+        body["message"] = self.problem.to_string().into();
+        let body = body.to_string();
         let mut response = (status, [(header::CONTENT_TYPE, Problem::CONTENT_TYPE)], body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

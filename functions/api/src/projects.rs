@@ -185,7 +185,7 @@ async fn state<P: Ports>(api: &Api<P>, project: &Project, shipyard: Option<Strin
     let stage = |name: &str| ProjectStage { stage_name: name.to_owned(), services: services.clone() };
     Ok(ProjectState {
         project_name: project.settings.name.to_string(),
-        creation_date: project.created.rfc3339(),
+        creation_date: nanoseconds(project.created),
         shipyard_version: project.revision.clone().unwrap_or_default(),
         description: project.settings.description.clone().unwrap_or_default(),
         stages: project.shipyard.stages.iter().map(|declared| stage(declared.name.as_str())).collect(),
@@ -194,5 +194,10 @@ async fn state<P: Ports>(api: &Api<P>, project: &Project, shipyard: Option<Strin
 }
 
 fn info(name: String, at: Timestamp) -> ProjectService {
-    ProjectService { service_name: name, creation_date: at.rfc3339() }
+    ProjectService { service_name: name, creation_date: nanoseconds(at) }
+}
+
+/// A time as Keptn writes when something was created.
+fn nanoseconds(at: Timestamp) -> String {
+    format!("{}000000", at.0)
 }

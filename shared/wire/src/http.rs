@@ -3,6 +3,7 @@
 pub mod deployments;
 mod execution;
 pub mod operations;
+pub mod keptn;
 pub mod promotions;
 
 pub use execution::*;
@@ -232,7 +233,7 @@ pub struct ProjectPage {
 pub struct ProjectState {
     /// Its name.
     pub project_name: String,
-    /// When it was first applied, RFC 3339.
+    /// When it was first applied: nanoseconds since 1970, as Keptn's clients read it.
     pub creation_date: String,
     /// The shipyard's revision in force; empty without one.
     pub shipyard_version: String,
@@ -261,7 +262,7 @@ pub struct ProjectStage {
 pub struct ProjectService {
     /// Its name.
     pub service_name: String,
-    /// When it was first named, RFC 3339.
+    /// When it was first named: nanoseconds since 1970, as Keptn's clients read it.
     pub creation_date: String,
 }
 
@@ -347,6 +348,8 @@ pub struct Control {
 pub struct Metadata {
     /// The version of Keptn whose API this is like.
     pub keptnversion: String,
+    /// Whether a project needs no repository of its own: always.
+    pub automaticprovisioning: bool,
     /// Keelway's own version.
     pub version: String,
     /// The stack that answers.

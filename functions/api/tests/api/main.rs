@@ -1,5 +1,6 @@
 //! The API as its clients see it, on the in-memory world: no AWS, no sockets.
 
+mod administration;
 mod answers;
 mod apply;
 mod approvals;
@@ -11,6 +12,7 @@ mod environments;
 mod forge;
 mod forged;
 mod gateway;
+mod integrations;
 mod limits;
 mod observations;
 mod operations;
@@ -19,6 +21,7 @@ mod raw;
 mod reads;
 mod registry;
 mod repeated;
+mod resources;
 mod rollbacks;
 mod stand;
 mod texts;

@@ -92,6 +92,44 @@ pub fn service(project: &ProjectName, service: &str) -> Key {
     Key::new(project_partition(project), format!("V#{service}"))
 }
 
+/// The partition of a project's resources.
+pub(super) fn resource_partition(project: &ProjectName) -> String {
+    format!("F#{project}")
+}
+
+/// The store of a project's resources: it counts the commits and names the last one.
+pub fn resources(project: &ProjectName) -> Key {
+    Key::new(resource_partition(project), MAIN)
+}
+
+/// A commit of a project's resources.
+pub fn commit(project: &ProjectName, commit: &str) -> Key {
+    Key::new(resource_partition(project), format!("C#{commit}"))
+}
+
+/// A resource: which version is in force. Those of the project have an empty stage.
+pub fn resource(project: &ProjectName, stage: &str, path: &str) -> Key {
+    Key::new(resource_partition(project), format!("H#{stage}#{}", path_in_key(path)))
+}
+
+/// The largest number of a resource's version.
+pub const LAST_VERSION: i64 = 9_999_999_999_999;
+
+/// A version of a resource: its content.
+pub fn resource_version(project: &ProjectName, stage: &str, path: &str, n: i64) -> Key {
+    Key::new(resource_partition(project), format!("V#{stage}#{}#{n:013}", path_in_key(path)))
+}
+
+/// A path without `#`, which separates the parts of keys.
+fn path_in_key(path: &str) -> String {
+    path.replace('%', "%25").replace('#', "%23")
+}
+
+/// The path that a key holds.
+pub fn resource_path(in_key: &str) -> String {
+    in_key.replace("%23", "#").replace("%25", "%")
+}
+
 /// Number of index partitions over which the open tasks of a name are spread: what an executor asks for that serves every project.
 pub const TASK_SHARDS: u32 = 4;
 

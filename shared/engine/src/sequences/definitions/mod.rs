@@ -3,9 +3,11 @@
 //!
 //! A shipyard revision is an immutable item named by its content; the project item names the one in force.
 
+mod deletion;
 mod refusal;
 mod removal;
 
+pub use deletion::Deleted;
 pub use refusal::Refusal;
 
 use super::{Sequences, codec, keys};
@@ -92,10 +94,11 @@ impl NewShipyard<'_> {
 }
 
 /// The revision a shipyard document is: its git blob id, so that git and executors know it by the same name.
-pub fn blob_id(source: &str) -> String {
+pub fn blob_id(source: impl AsRef<[u8]>) -> String {
+    let source = source.as_ref();
     let mut sha = sha1_smol::Sha1::new();
     sha.update(format!("blob {}\0", source.len()).as_bytes());
-    sha.update(source.as_bytes());
+    sha.update(source);
     sha.digest().to_string()
 }
 

@@ -2,10 +2,11 @@
 
 use super::Refusal;
 use crate::item::Key;
-use crate::ports::{Index, Ports, Query};
+use crate::ports::{Index, PortError, Ports, Query};
 use crate::sequences::{Loaded, Sequences, keys};
 use crate::table;
 use keelway_domain::names::ProjectName;
+use keelway_domain::sequences::Execution;
 use keelway_domain::shipyard::Shipyard;
 use std::collections::BTreeSet;
 
@@ -23,23 +24,15 @@ impl<P: Ports> Sequences<P> {
             return Ok(());
         }
         let listed = removed.iter().copied().collect::<Vec<_>>().join(", ");
-        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT).prefix(&keys::open_in(project));
-        let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
+        let (open, more) = self.open_of(project).await?;
         if more {
             return Err(Refusal::Conflict(format!(
                 "the shipyard leaves out {listed}, and more than {LOOKED_AT} sequences are open in project {project}, too many to look \
                  through: keep the stages until fewer are open"
             )));
         }
-        let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
-        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
-        let mut in_use = BTreeSet::new();
-        for item in items.values() {
-            let x = Loaded::read(item)?.x;
-            if x.outcome.is_none() && removed.contains(x.stage.as_str()) {
-                in_use.insert(format!("{} in {} (context {})", x.sequence, x.stage, x.context));
-            }
-        }
+        let in_use = open.iter().filter(|x| removed.contains(x.stage.as_str()));
+        let in_use: BTreeSet<String> = in_use.map(|x| format!("{} in {} (context {})", x.sequence, x.stage, x.context)).collect();
         match in_use.len() {
             0 => Ok(()),
             n => {
@@ -50,5 +43,18 @@ impl<P: Ports> Sequences<P> {
                 )))
             }
         }
+    }
+
+    /// What is open in a project, of at most 1,000 sequences; and whether there may be more. The index they are found by lags.
+    pub(super) async fn open_of(&self, project: &ProjectName) -> Result<(Vec<Execution>, bool), PortError> {
+        let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT).prefix(&keys::open_in(project));
+        let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
+        let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
+        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        let mut open = vec![];
+        for item in items.values() {
+            open.extend(Some(Loaded::read(item)?.x).filter(|x| x.outcome.is_none()));
+        }
+        Ok((open, more))
     }
 }

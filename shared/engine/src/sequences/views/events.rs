@@ -45,6 +45,8 @@ pub struct EventFilter {
     pub ty: Option<String>,
     /// The source.
     pub source: Option<String>,
+    /// The id.
+    pub id: Option<String>,
     /// By the time they were accepted or sent.
     pub window: Window,
 }
@@ -57,6 +59,7 @@ impl EventFilter {
             && is(&self.service, event.text("service"))
             && is(&self.ty, Some(&event.ty))
             && is(&self.source, Some(&event.source))
+            && is(&self.id, Some(&event.id))
             && self.window.contains(happened.at)
     }
 }

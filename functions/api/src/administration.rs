@@ -1,0 +1,108 @@
+//! Projects and services as Keptn's clients create, change and delete them; and secrets, which are not kept.
+
+use crate::Api;
+use crate::apply;
+use crate::input::{Json, Path};
+use crate::problem::{Answer, Refused};
+use crate::resources::{content, text_of};
+use axum::extract::State;
+use axum::http::StatusCode;
+use keelway_domain::names::ProjectName;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
+use keelway_wire::http::keptn::{Message, NewProject, NewService};
+use serde_json::{Value, json};
+
+/// `POST /v1/project`: a project and its shipyard. Credentials of an upstream repository are not kept: there is none.
+pub async fn create<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Json(sent): Json<NewProject>,
+) -> Answer<(StatusCode, axum::Json<Value>)> {
+    let name = ProjectName::new(sent.name).map_err(|error| Refused::field("name", error))?;
+    match api.engine().get_project(&name).await {
+        Ok(_) => {
+            let detail = format!("project {name} exists already: update its shipyard, or delete it first");
+            return Err(Refused::new(StatusCode::CONFLICT, "conflict", detail));
+        }
+        Err(Refusal::Unknown { .. }) => {}
+        Err(refusal) => return Err(refusal.into()),
+    }
+    let Some(shipyard) = sent.shipyard.filter(|text| !text.is_empty()) else {
+        return Err(Refused::field("shipyard", "is missing: send the shipyard in base64"));
+    };
+    let settings = ProjectSettings { name, description: None, start_deadline: None, task_timeout: None };
+    apply::one_shipyard(&api, settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+    Ok((StatusCode::CREATED, axum::Json(json!({}))))
+}
+
+/// `PUT /v1/project`: another shipyard for a project, if there is one in the body.
+pub async fn update<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<NewProject>) -> Answer<axum::Json<Value>> {
+    let project = api.engine().find_project(&sent.name).await?;
+    if let Some(shipyard) = sent.shipyard.filter(|text| !text.is_empty()) {
+        apply::one_shipyard(&api, project.settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+    }
+    Ok(axum::Json(json!({})))
+}
+
+/// `DELETE /v1/project/{project}`
+pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<axum::Json<Message>> {
+    let project = api.engine().find_project(&name).await?.settings.name;
+    let (pipelines, _) = api.promotions().definitions(project.as_str(), None, 3).await?;
+    let (configs, _) = api.deployments().definitions(project.as_str(), None, 3).await?;
+    let pipelines = pipelines.iter().map(|(of, _)| format!("pipeline {of}"));
+    let inside: Vec<String> = pipelines.chain(configs.iter().map(|(of, _)| format!("deployment config {of}"))).collect();
+    if !inside.is_empty() {
+        let inside = inside.join(", ");
+        let detail =
+            format!("project {project} cannot be deleted: its namespace has {inside}; delete what is in it, then the project");
+        return Err(Refused::new(StatusCode::CONFLICT, "conflict", detail));
+    }
+    let deleted = api.engine().delete_project(&project).await?;
+    api.projects().forget(project.as_str());
+    let message = format!(
+        "project {project} is deleted, with {} and {}; {}",
+        number(deleted.services, "service"),
+        number(deleted.resources, "resource"),
+        remains(&api)
+    );
+    Ok(axum::Json(Message { message }))
+}
+
+/// `POST /v1/project/{project}/service`
+pub async fn create_service<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Json(sent): Json<NewService>,
+) -> Answer<axum::Json<Value>> {
+    let project = api.engine().find_project(&name).await?.settings.name;
+    api.engine().create_service(&project, &sent.service_name).await?;
+    Ok(axum::Json(json!({})))
+}
+
+/// `DELETE /v1/project/{project}/service/{service}`
+pub async fn delete_service<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((name, service)): Path<(String, String)>,
+) -> Answer<axum::Json<Message>> {
+    let project = api.engine().find_project(&name).await?.settings.name;
+    let deleted = api.engine().delete_service(&project, &service).await?;
+    let resources = number(deleted.resources, "resource");
+    let message = format!("service {service} of project {project} is deleted, with {resources}; {}", remains(&api));
+    Ok(axum::Json(Message { message }))
+}
+
+fn number(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn remains<P: Ports>(api: &Api<P>) -> String {
+    let days = api.engine().limits().retention.0 / (24 * 60 * 60 * 1000);
+    format!("the history of its sequences stays until it is {days} days old, and what was deployed keeps running")
+}
+
+/// Every request for secrets: they are not kept, and the body is not read.
+pub async fn secrets() -> Refused {
+    let detail = "Keelway keeps no secrets, and nothing of this request was stored: give them to the executor that needs them in its environment, or \
+                  keep them in AWS Secrets Manager";
+    Refused::new(StatusCode::NOT_FOUND, "no secrets", detail)
+}

@@ -1,0 +1,215 @@
+//! Integrations and what they log, in Keptn's shapes.
+
+use crate::Api;
+use crate::input::{Json, Params, Path, given, page_size, position, window};
+use crate::problem::{Answer, Refused};
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{delete, get, post, put};
+use keelway_domain::time::Timestamp;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
+use keelway_wire::http::keptn::{Identified, IntegrationState, LogPage, Logs, Metadata, SubscriptionFilter, SubscriptionState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The routes.
+pub fn routes<P: Ports + 'static>() -> Router<Api<P>> {
+    Router::new()
+        .route("/uniform/registration", get(list::<P>).post(register::<P>))
+        .route("/uniform/registration/{id}", delete(unregister::<P>))
+        .route("/uniform/registration/{id}/ping", put(ping::<P>))
+        .route("/uniform/registration/{id}/subscription", get(subscriptions::<P>).post(subscribe::<P>))
+        .route(
+            "/uniform/registration/{id}/subscription/{subscription}",
+            get(subscription::<P>).put(replace::<P>).delete(unsubscribe::<P>),
+        )
+        .route("/log", post(log::<P>).get(logged::<P>).delete(delete_logged::<P>))
+}
+
+fn shown(one: Integration) -> IntegrationState {
+    let mut metadata: Metadata = serde_json::from_str(&one.about).unwrap_or_default();
+    metadata.lastseen = one.seen.rfc3339();
+    let subscriptions = one.subscriptions.into_iter().map(shown_subscription).collect();
+    IntegrationState { id: one.id, name: one.who.name, metadata, subscriptions: Some(subscriptions) }
+}
+
+fn shown_subscription(one: Subscription) -> SubscriptionState {
+    let filter = SubscriptionFilter { projects: Some(one.projects), stages: Some(one.stages), services: Some(one.services) };
+    SubscriptionState { id: one.id, event: one.event, filter }
+}
+
+fn read(sent: SubscriptionState) -> Subscription {
+    let SubscriptionFilter { projects, stages, services } = sent.filter;
+    Subscription {
+        id: String::new(),
+        event: sent.event,
+        projects: projects.unwrap_or_default(),
+        stages: stages.unwrap_or_default(),
+        services: services.unwrap_or_default(),
+    }
+}
+
+/// `POST /v1/uniform/registration`
+async fn register<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Json(sent): Json<IntegrationState>,
+) -> Answer<(StatusCode, axum::Json<Identified>)> {
+    let metadata = &sent.metadata;
+    let who = Who {
+        name: sent.name.clone(),
+        namespace: metadata.kubernetesmetadata.namespace.clone(),
+        hostname: metadata.hostname.clone(),
+    };
+    let about = serde_json::to_string(&Metadata { lastseen: String::new(), ..metadata.clone() }).unwrap_or_default();
+    let subscriptions = sent.subscriptions.unwrap_or_default().into_iter().map(read).collect();
+    let new = Integration { id: String::new(), who, about, subscriptions, seen: Timestamp(0) };
+    let (id, is_new) = api.engine().register_integration(&new).await?;
+    api.pings().forget(&id);
+    Ok((if is_new { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(Identified { id })))
+}
+
+/// `PUT /v1/uniform/registration/{id}/ping`: executors send it every 5 s. The table is asked once a minute, and is told as often that
+/// the executor is there; a change of the subscriptions is seen a minute later at most.
+async fn ping<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<IntegrationState>> {
+    let now = api.engine().now();
+    if let Some(known) = api.pings().get(&id, now) {
+        return Ok(axum::Json(known));
+    }
+    let found = shown(api.engine().ping_integration(&id).await?);
+    api.pings().put(&id, found.clone(), now);
+    Ok(axum::Json(found))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Wanted {
+    name: Option<String>,
+    id: Option<String>,
+    namespace: Option<String>,
+    hostname: Option<String>,
+    project: Option<String>,
+    stage: Option<String>,
+    service: Option<String>,
+}
+
+/// `GET /v1/uniform/registration`
+async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<Vec<IntegrationState>>> {
+    let is = |wanted: &Option<String>, has: &str| given(wanted.as_ref()).is_none_or(|wanted| wanted == has);
+    let has =
+        |wanted: &Option<String>, list: &[String]| given(wanted.as_ref()).is_none_or(|wanted| list.iter().any(|one| one == wanted));
+    let mut all = api.engine().integrations().await?;
+    all.retain(|one| {
+        let by_name = is(&wanted.name, &one.who.name) && is(&wanted.id, &one.id);
+        let by_place = is(&wanted.namespace, &one.who.namespace) && is(&wanted.hostname, &one.who.hostname);
+        let takes = |of: &Subscription| {
+            has(&wanted.project, &of.projects) && has(&wanted.stage, &of.stages) && has(&wanted.service, &of.services)
+        };
+        let unfiltered = [&wanted.project, &wanted.stage, &wanted.service].iter().all(|one| given(one.as_ref()).is_none());
+        by_name && by_place && (unfiltered || one.subscriptions.iter().any(takes))
+    });
+    Ok(axum::Json(all.into_iter().map(shown).collect()))
+}
+
+/// `DELETE /v1/uniform/registration/{id}`
+async fn unregister<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<Value>> {
+    api.engine().unregister_integration(&id).await?;
+    api.pings().forget(&id);
+    Ok(axum::Json(json!({})))
+}
+
+/// `GET …/subscription`
+async fn subscriptions<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+) -> Answer<axum::Json<Vec<SubscriptionState>>> {
+    let found = api.engine().integration(&id).await?;
+    Ok(axum::Json(found.subscriptions.into_iter().map(shown_subscription).collect()))
+}
+
+/// `GET …/subscription/{subscription}`
+async fn subscription<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((id, subscription)): Path<(String, String)>,
+) -> Answer<axum::Json<SubscriptionState>> {
+    let mut found = api.engine().integration(&id).await?.subscriptions;
+    found.retain(|one| one.id == subscription);
+    let detail = || format!("subscription {subscription:?} does not exist: integration {id} does not have it");
+    let found = found.pop().ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, "unknown subscription", detail()))?;
+    Ok(axum::Json(shown_subscription(found)))
+}
+
+/// `POST …/subscription`
+async fn subscribe<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Json(sent): Json<SubscriptionState>,
+) -> Answer<(StatusCode, axum::Json<Identified>)> {
+    let subscription = api.engine().subscribe(&id, &read(sent), None).await?;
+    api.pings().forget(&id);
+    Ok((StatusCode::CREATED, axum::Json(Identified { id: subscription })))
+}
+
+/// `PUT …/subscription/{subscription}`
+async fn replace<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((id, subscription)): Path<(String, String)>,
+    Json(sent): Json<SubscriptionState>,
+) -> Answer<axum::Json<Identified>> {
+    let subscription = api.engine().subscribe(&id, &read(sent), Some(&subscription)).await?;
+    api.pings().forget(&id);
+    Ok(axum::Json(Identified { id: subscription }))
+}
+
+/// `DELETE …/subscription/{subscription}`
+async fn unsubscribe<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((id, subscription)): Path<(String, String)>,
+) -> Answer<axum::Json<Value>> {
+    api.engine().unsubscribe(&id, &subscription).await?;
+    api.pings().forget(&id);
+    Ok(axum::Json(json!({})))
+}
+
+/// `POST /v1/log`
+async fn log<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<Logs>) -> Answer<axum::Json<Value>> {
+    let entries = sent.logs.unwrap_or_default();
+    let entries: Vec<(String, Value)> =
+        entries.into_iter().map(|entry| (entry.integrationid.clone(), serde_json::to_value(entry).unwrap_or_default())).collect();
+    api.engine().log(&entries).await?;
+    Ok(axum::Json(json!({})))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct WantedLogs {
+    integration_id: Option<String>,
+    from_time: Option<String>,
+    before_time: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/log`
+async fn logged<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<WantedLogs>) -> Answer<axum::Json<LogPage>> {
+    let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
+    let (size, from) = (page_size(wanted.page_size.as_ref())?, position(wanted.next_page_key.as_ref())?);
+    let page = api.engine().logged(given(wanted.integration_id.as_ref()), window, size, from).await?;
+    let total_count = page.items.len() as u64;
+    let logs = page.items.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect();
+    Ok(axum::Json(LogPage { logs, next_page_key: page.next, page_size: size as u64, total_count }))
+}
+
+/// `DELETE /v1/log`
+async fn delete_logged<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<WantedLogs>,
+) -> Answer<axum::Json<Value>> {
+    let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
+    let deleted = api.engine().delete_logged(given(wanted.integration_id.as_ref()), window).await?;
+    Ok(axum::Json(json!({"deleted": deleted})))
+}

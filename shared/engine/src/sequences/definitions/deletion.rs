@@ -1,0 +1,121 @@
+//! Services by name, and the end of services and projects: both are deleted only when nothing of theirs is open.
+
+use super::Refusal;
+use crate::item::{Item, Key};
+use crate::ports::{Condition, Ports, Query, Write, Written};
+use crate::protocol::contended;
+use crate::sequences::resources::Scope;
+use crate::sequences::{Sequences, keys};
+use crate::table;
+use keelway_domain::names::{ProjectName, ServiceName};
+
+/// Items read for one batch of deletions. A version of a resource is large.
+const AT_ONCE: u32 = 20;
+
+/// What was deleted with a service or a project.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Services.
+    pub services: usize,
+    /// Resources that were in force.
+    pub resources: usize,
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Names a service before anything is triggered for it.
+    ///
+    /// # Errors
+    /// An unknown project, a name that breaks the rule for names, a service that exists.
+    pub async fn create_service(&self, project: &ProjectName, service: &str) -> Result<(), Refusal> {
+        let named = ServiceName::new(service);
+        let service = named.map_err(|error| Refusal::Invalid { field: "serviceName", message: error.to_string() })?;
+        self.project_item(project).await?;
+        let item = Item::new(keys::service(project, service.as_str())).with("at", self.ports.now().0);
+        match self.ports.write(&Write::Put(item, Condition::Absent)).await? {
+            Written::Done => Ok(()),
+            Written::Conflict(_) => Err(Refusal::Conflict(format!("service {service} exists in project {project} already"))),
+        }
+    }
+
+    /// Deletes a service and its resources. Its history stays until it expires.
+    ///
+    /// # Errors
+    /// An unknown project or service; something of it is open (409; checked once before the writes).
+    pub async fn delete_service(&self, project: &ProjectName, service: &str) -> Result<Deleted, Refusal> {
+        let of = self.get_project(project).await?;
+        let known = ServiceName::new(service).is_ok() && self.get_service(project, service).await?.is_some();
+        if !known {
+            let (known, _) = self.list_services(project, None, 100).await?;
+            return Err(Refusal::unknown("service", service, known.iter().map(|(name, _)| name.as_str())));
+        }
+        self.check_nothing_open(project, Some(service)).await?;
+        let mut deleted = Deleted { services: 1, resources: 0 };
+        for stage in &of.shipyard.stages {
+            deleted.resources += self.delete_resources(&Scope::service(project.clone(), stage.name.as_str(), service)?).await?;
+        }
+        drop(self.ports.write(&Write::Delete(keys::service(project, service), Condition::Always)).await?);
+        Ok(deleted)
+    }
+
+    /// Deletes a project with its services and resources. What it was triggered by stays known and its history stays until it expires;
+    /// its shipyard's revisions stay, because executions name them.
+    ///
+    /// # Errors
+    /// An unknown project; something of it is open (409; checked once before the writes).
+    pub async fn delete_project(&self, project: &ProjectName) -> Result<Deleted, Refusal> {
+        let item = self.project_item(project).await?;
+        self.check_nothing_open(project, None).await?;
+        let services = Query::table(keys::project_partition(project), 100).prefix("V#");
+        let resources = Query::table(keys::resource_partition(project), AT_ONCE);
+        let in_force = |key: &Key| key.sk.starts_with("H#");
+        let deleted = Deleted {
+            services: self.delete_all(services, |_| true).await?,
+            resources: self.delete_all(resources, in_force).await?,
+        };
+        let delete = Write::Delete(keys::project(project), Condition::Version(item.version()));
+        if self.ports.write(&delete).await? != Written::Done {
+            return Err(contended(format_args!("project {project}")).into());
+        }
+        // The list comes last: a name without a project is skipped there.
+        drop(self.ports.write(&Write::Delete(Key::new(keys::PROJECTS, project.as_str()), Condition::Always)).await?);
+        Ok(deleted)
+    }
+
+    /// Deletes what a query finds; how many of those that count.
+    async fn delete_all(&self, query: Query, counts: impl Fn(&Key) -> bool) -> Result<usize, Refusal> {
+        let mut n = 0;
+        let mut query = query;
+        loop {
+            let page = self.ports.query(&query).await?;
+            let gone: Vec<Key> = page.items.into_iter().map(|item| item.key).collect();
+            n += gone.iter().filter(|key| counts(key)).count();
+            table::record(&self.ports, vec![], gone).await?;
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(n),
+            }
+        }
+    }
+
+    async fn check_nothing_open(&self, project: &ProjectName, service: Option<&str>) -> Result<(), Refusal> {
+        let what = service.map_or_else(|| format!("project {project}"), |service| format!("service {service}"));
+        let (open, more) = self.open_of(project).await?;
+        if more {
+            let n = open.len();
+            return Err(Refusal::Conflict(format!(
+                "{what} cannot be deleted: more than {n} sequences are open in project {project}; abort them, then delete it"
+            )));
+        }
+        let mut open = open.into_iter().filter(|x| service.is_none_or(|service| x.service.as_str() == service)).peekable();
+        if open.peek().is_none() {
+            return Ok(());
+        }
+        let told: Vec<String> =
+            open.map(|x| format!("{} of {} in {} (context {})", x.sequence, x.service, x.stage, x.context)).collect();
+        let more = if told.len() > 3 { format!(" and {} more", told.len() - 3) } else { String::new() };
+        let some = told[..told.len().min(3)].join("; ");
+        Err(Refusal::Conflict(format!(
+            "{what} cannot be deleted: {some}{more} is still open; wait for the end or abort it (keelway abort sequence), then delete it"
+        )))
+    }
+}

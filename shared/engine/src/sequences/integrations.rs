@@ -1,0 +1,315 @@
+//! Integrations: executors that registered themselves, with what they subscribe to. Nothing is decided from them: what is open is asked
+//! for by task, whoever asks. They are kept so that an executor gets its subscriptions back, and so that people see who is there.
+//!
+//! An integration that is not heard of expires after two days. What it logs is kept for five.
+
+use super::Sequences;
+use super::definitions::Refusal;
+use crate::item::{Attr, Attrs, Item, Key, Name};
+use crate::json::{json, member};
+use crate::keys;
+use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::{COMMIT_TRIES, check_format, contended};
+use crate::table;
+use keelway_domain::ids::hash64;
+use keelway_domain::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// When an integration was last heard of is written at most this often.
+pub const SEEN_EVERY: Span = Span::seconds(60);
+/// How long an integration is kept that is not heard of.
+const KEEP: Span = Span::minutes(48 * 60);
+/// The most integrations that are looked through.
+const MOST: usize = 1000;
+/// The most subscriptions of an integration.
+pub const MAX_SUBSCRIPTIONS: usize = 100;
+/// The longest name, and the longest text about an integration, in bytes.
+const MAX_BYTES: usize = 16 * 1024;
+/// The newest format of an integration that this code knows.
+const FORMAT: i64 = 1;
+/// The partition of integrations.
+const PARTITION: &str = "U";
+
+/// Who registers: the same again is the same integration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Who {
+    /// Its name.
+    pub name: String,
+    /// Its namespace; may be empty.
+    pub namespace: String,
+    /// The host it runs on; may be empty.
+    pub hostname: String,
+}
+
+impl Who {
+    /// The id of an integration, as Keptn derives it: SHA-1 of its three names.
+    pub fn id(&self) -> String {
+        let mut sha = sha1_smol::Sha1::new();
+        sha.update(format!("{}-{}-{}", self.name, self.namespace, self.hostname).as_bytes());
+        sha.digest().to_string()
+    }
+}
+
+/// What an integration subscribes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// Follows from the integration and from the rest.
+    pub id: String,
+    /// The full type of the events.
+    pub event: String,
+    /// Of these projects; empty: of all.
+    pub projects: Vec<String>,
+    /// Of these stages; empty: of all.
+    pub stages: Vec<String>,
+    /// Of these services; empty: of all.
+    pub services: Vec<String>,
+}
+
+impl Subscription {
+    /// With the id that it has at this integration.
+    fn of(mut self, integration: &str) -> Self {
+        let lists = json(&(&self.projects, &self.stages, &self.services));
+        self.id = keys::hash(hash64(&[integration.as_bytes(), self.event.as_bytes(), lists.as_bytes()]));
+        self
+    }
+}
+
+/// An integration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Integration {
+    /// Who registered first.
+    pub id: String,
+    /// Its names.
+    pub who: Who,
+    /// What else it told about itself, as JSON.
+    pub about: String,
+    /// What it subscribes to.
+    pub subscriptions: Vec<Subscription>,
+    /// When it was last heard of, to the minute.
+    pub seen: Timestamp,
+}
+
+fn key(id: &str) -> Key {
+    Key::new(PARTITION, id)
+}
+
+fn read(item: &Item) -> Result<Integration, PortError> {
+    check_format(item, FORMAT)?;
+    Ok(Integration {
+        id: item.key.sk.clone(),
+        who: member(item, "w")?,
+        about: item.text("ab").unwrap_or_default().to_owned(),
+        subscriptions: member(item, "su")?,
+        seen: Timestamp(item.number("ls").unwrap_or(0)),
+    })
+}
+
+fn seconds(at: Timestamp) -> i64 {
+    at.0 / 1000
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Registers an integration; its id, and whether it is new. One of the same name and namespace that is known, on whatever host, is
+    /// the same one, and keeps its subscriptions if it has any.
+    ///
+    /// # Errors
+    /// Names that are missing or too long, too many subscriptions.
+    pub async fn register_integration(&self, new: &Integration) -> Result<(String, bool), Refusal> {
+        check(new)?;
+        for _ in 0..COMMIT_TRIES {
+            let now = self.ports.now();
+            let (items, _) = table::all(&self.ports, Query::table(PARTITION, 100), MOST).await?;
+            let mut known: Option<(&Item, Integration)> = None;
+            for item in &items {
+                let one = read(item)?;
+                let same = (&one.who.name, &one.who.namespace) == (&new.who.name, &new.who.namespace) && one.seen + KEEP > now;
+                if same && known.as_ref().is_none_or(|(_, other)| other.seen < one.seen) {
+                    known = Some((item, one));
+                }
+            }
+            let id = known.as_ref().map_or_else(|| new.who.id(), |(_, one)| one.id.clone());
+            let kept = known.as_ref().map(|(_, one)| one.subscriptions.clone()).filter(|kept| !kept.is_empty());
+            let mut subscriptions = kept.unwrap_or_else(|| new.subscriptions.iter().map(|one| one.clone().of(&id)).collect());
+            let mut seen = std::collections::BTreeSet::new();
+            subscriptions.retain(|one| seen.insert(one.id.clone()));
+            let version = known.as_ref().map_or(0, |(item, _)| item.version());
+            // One that has expired and is still there gives way.
+            let stale = items.iter().find(|item| item.key.sk == id).filter(|_| known.is_none()).map(Item::version);
+            let condition = match (known.is_some(), stale) {
+                (true, _) => Condition::Version(version),
+                (false, Some(stale)) => Condition::Version(stale),
+                (false, None) => Condition::Absent,
+            };
+            let item = Item::new(key(&id))
+                .with("v", version.max(stale.unwrap_or(0)) + 1)
+                .with("f", FORMAT)
+                .with("w", json(&new.who))
+                .with("ab", new.about.as_str())
+                .with("su", json(&subscriptions))
+                .with("ls", now.0)
+                .with("ttl", seconds(now + KEEP));
+            if self.ports.write(&Write::Put(item, condition)).await? == Written::Done {
+                return Ok((id, known.is_none()));
+            }
+        }
+        Err(contended(format_args!("integration {}", new.who.name)).into())
+    }
+
+    /// An integration that was heard of; one read, and at most one write a minute.
+    ///
+    /// # Errors
+    /// It is not known (any more): it must register again.
+    pub async fn ping_integration(&self, id: &str) -> Result<Integration, Refusal> {
+        let (item, mut found) = self.integration_item(id).await?;
+        let now = self.ports.now();
+        if now - found.seen >= SEEN_EVERY {
+            let set = Attrs::from([(Name::Borrowed("ls"), Attr::N(now.0)), (Name::Borrowed("ttl"), Attr::N(seconds(now + KEEP)))]);
+            let condition = Condition::Version(item.version());
+            // Whoever was faster has heard of it, too.
+            drop(self.ports.write(&Write::Update { key: key(id), condition, set, remove: vec![], raise: false }).await?);
+            found.seen = now;
+        }
+        Ok(found)
+    }
+
+    /// An integration.
+    ///
+    /// # Errors
+    /// It is not known.
+    pub async fn integration(&self, id: &str) -> Result<Integration, Refusal> {
+        self.integration_item(id).await.map(|(_, found)| found)
+    }
+
+    /// All integrations, by id.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn integrations(&self) -> Result<Vec<Integration>, PortError> {
+        let now = self.ports.now();
+        let (items, _) = table::all(&self.ports, Query::table(PARTITION, 100), MOST).await?;
+        let mut all = vec![];
+        for item in &items {
+            all.push(read(item)?);
+        }
+        all.retain(|one| one.seen + KEEP > now);
+        Ok(all)
+    }
+
+    /// Forgets an integration.
+    ///
+    /// # Errors
+    /// It is not known.
+    pub async fn unregister_integration(&self, id: &str) -> Result<(), Refusal> {
+        self.integration_item(id).await?;
+        drop(self.ports.write(&Write::Delete(key(id), Condition::Always)).await?);
+        Ok(())
+    }
+
+    /// Adds a subscription, or replaces the one with the id `replaced`; the id it has now.
+    ///
+    /// # Errors
+    /// The integration or the replaced subscription is not known, there are too many.
+    pub async fn subscribe(&self, id: &str, new: &Subscription, replaced: Option<&str>) -> Result<String, Refusal> {
+        let mut new = new.clone().of(id);
+        if let Some(replaced) = replaced {
+            replaced.clone_into(&mut new.id);
+        }
+        self.change_subscriptions(id, |all| {
+            match all.iter_mut().find(|one| one.id == new.id) {
+                Some(known) => new.clone_into(known),
+                None if replaced.is_some() => return Err(unknown_subscription(id, &new.id)),
+                None => all.push(new.clone()),
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(new.id)
+    }
+
+    /// Takes a subscription away.
+    ///
+    /// # Errors
+    /// The integration or the subscription is not known.
+    pub async fn unsubscribe(&self, id: &str, subscription: &str) -> Result<(), Refusal> {
+        self.change_subscriptions(id, |all| {
+            let before = all.len();
+            all.retain(|one| one.id != subscription);
+            if all.len() == before { Err(unknown_subscription(id, subscription)) } else { Ok(()) }
+        })
+        .await
+    }
+
+    async fn change_subscriptions(
+        &self,
+        id: &str,
+        change: impl Fn(&mut Vec<Subscription>) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        for _ in 0..COMMIT_TRIES {
+            let (item, mut found) = self.integration_item(id).await?;
+            change(&mut found.subscriptions)?;
+            check(&found)?;
+            let set = Attrs::from([(Name::Borrowed("su"), Attr::S(json(&found.subscriptions)))]);
+            let condition = Condition::Version(item.version());
+            let write = Write::Update { key: key(id), condition, set, remove: vec![], raise: true };
+            if self.ports.write(&write).await? == Written::Done {
+                return Ok(());
+            }
+        }
+        Err(contended(format_args!("integration {id}")).into())
+    }
+
+    async fn integration_item(&self, id: &str) -> Result<(Item, Integration), Refusal> {
+        let valid = id.len() == 40 && id.bytes().all(|b| b.is_ascii_hexdigit());
+        let item = if valid { self.ports.get(&key(id)).await? } else { None };
+        match item {
+            Some(item) => {
+                let found = read(&item)?;
+                Ok((item, found))
+            }
+            None => {
+                let hint = "register it (again): one that is not heard of for two days is forgotten".to_owned();
+                Err(Refusal::Unknown { kind: "integration", name: id.chars().take(100).collect(), hint })
+            }
+        }
+    }
+}
+
+fn unknown_subscription(integration: &str, id: &str) -> Refusal {
+    let hint = format!("integration {integration} does not have it");
+    Refusal::Unknown { kind: "subscription", name: id.chars().take(100).collect(), hint }
+}
+
+fn check(one: &Integration) -> Result<(), Refusal> {
+    let refuse = |field: &'static str, message: String| Err(Refusal::Invalid { field, message });
+    if one.who.name.is_empty() {
+        return refuse("name", "is missing: say what the integration is called".into());
+    }
+    if one.subscriptions.iter().any(|subscription| subscription.event.is_empty()) {
+        return refuse("event", "is missing: say which events are subscribed to".into());
+    }
+    let (n, bytes) = (one.subscriptions.len(), one.about.len() + json(&one.who).len());
+    let listed = json(&one.subscriptions).len();
+    if n > MAX_SUBSCRIPTIONS || listed > 10 * MAX_BYTES {
+        let message = format!(
+            "subscriptions: there are {n} with {listed} bytes, at most {MAX_SUBSCRIPTIONS} with {} are kept",
+            10 * MAX_BYTES
+        );
+        return Err(Refusal::TooLarge(message));
+    }
+    if bytes > MAX_BYTES {
+        return Err(Refusal::TooLarge(format!("metadata: has {bytes} bytes with the names, at most {MAX_BYTES} are kept")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_those_of_keptn() {
+        let who = Who { name: "int".into(), namespace: "ns".into(), hostname: "n1".into() };
+        // printf 'int-ns-n1' | sha1sum
+        assert_eq!(who.id(), "ea4caa30233315068a5d2e3e7bb480851379c1e9");
+    }
+}

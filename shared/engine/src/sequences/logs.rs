@@ -1,0 +1,111 @@
+//! What integrations log: errors of their handlers, for people to read.
+
+use super::Sequences;
+use super::definitions::Refusal;
+use crate::item::{Item, Key};
+use crate::keys;
+use crate::ports::{PortError, Ports, Query};
+use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, split};
+use crate::table;
+use keelway_domain::ids::hash64;
+use keelway_domain::time::{Span, Timestamp};
+use serde_json::Value;
+
+/// How long an entry is kept.
+const KEEP: Span = Span::minutes(120 * 60);
+/// The most entries of one request, and the longest of them in bytes.
+pub const MAX_ENTRIES: usize = 100;
+/// See [`MAX_ENTRIES`].
+pub const MAX_BYTES: usize = 64 * 1024;
+/// Entries looked at for one page.
+const LOOKED_AT: u32 = 200;
+/// The partition of all entries.
+const PARTITION: &str = "UL";
+
+/// Behind everything that was logged at a time.
+fn behind(at: Timestamp) -> String {
+    format!("{}#\u{10ffff}", keys::ms(at))
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Keeps entries, each a JSON object, under the integration they come from.
+    ///
+    /// # Errors
+    /// Too many of them, or too large ones.
+    pub async fn log(&self, entries: &[(String, Value)]) -> Result<(), Refusal> {
+        if entries.len() > MAX_ENTRIES {
+            let n = entries.len();
+            return Err(Refusal::TooLarge(format!("logs: there are {n}, at most {MAX_ENTRIES} are taken at once")));
+        }
+        let now = self.ports.now();
+        let mut items = vec![];
+        for (n, (integration, entry)) in entries.iter().enumerate() {
+            let text = entry.to_string();
+            if text.len() + integration.len() > MAX_BYTES {
+                let size = text.len();
+                return Err(Refusal::TooLarge(format!("logs: entry {n} has {size} bytes, at most {MAX_BYTES} are kept")));
+            }
+            let content = keys::hash(hash64(&[&n.to_be_bytes(), text.as_bytes()]));
+            let item = Item::new(Key::new(PARTITION, format!("{}#{content}", keys::ms(now))));
+            items.push(item.with("i", integration.as_str()).with("j", text).with("ttl", (now + KEEP).0 / 1000));
+        }
+        Ok(table::record(&self.ports, items, vec![]).await?)
+    }
+
+    /// Entries, newest first; only those of an integration if one is named.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn logged(&self, integration: Option<&str>, window: Window, size: usize, from: Position) -> Result<Page, PortError> {
+        let (size, (at, skipped)) = (size.clamp(1, MAX_PAGE), split(from));
+        let newest = (from != 0).then_some(at).into_iter().chain(window.before.map(|before| before - Span(1))).min();
+        let mut query = Query::table(PARTITION, LOOKED_AT).newest_first();
+        query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
+        query.to = newest.map(behind);
+        let found = self.ports.query(&query).await?;
+        let (mut page, mut last, mut n, mut bytes) = (Page { items: vec![], next: 0 }, Timestamp(-1), 0, 0);
+        for item in &found.items {
+            let time = item.key.sk.split('#').next().and_then(|ms| ms.parse().ok()).map_or(Timestamp(0), Timestamp);
+            n = if time == last { n + 1 } else { 1 };
+            last = time;
+            if from != 0 && time == at && n <= skipped {
+                continue;
+            }
+            if page.items.len() == size || bytes > PAGE_BYTES {
+                return Ok(page);
+            }
+            page.next = place(time, n);
+            if integration.is_none_or(|wanted| item.text("i") == Some(wanted)) {
+                let text = item.text("j").unwrap_or_default();
+                bytes += text.len();
+                page.items.extend(serde_json::from_str::<Value>(text).ok());
+            }
+        }
+        if found.next.is_none() {
+            page.next = 0;
+        }
+        Ok(page)
+    }
+
+    /// Deletes entries, those of an integration if one is named; how many.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn delete_logged(&self, integration: Option<&str>, window: Window) -> Result<usize, PortError> {
+        let mut query = Query::table(PARTITION, LOOKED_AT);
+        query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
+        query.to = window.before.map(|before| behind(before - Span(1)));
+        let mut deleted = 0;
+        loop {
+            let page = self.ports.query(&query).await?;
+            let wanted = page.items.iter().filter(|item| integration.is_none_or(|wanted| item.text("i") == Some(wanted)));
+            let gone: Vec<Key> = wanted.map(|item| item.key.clone()).collect();
+            deleted += gone.len();
+            table::record(&self.ports, vec![], gone).await?;
+            match page.next {
+                Some(next) => query.after = Some(next),
+                None => return Ok(deleted),
+            }
+        }
+    }
+}
