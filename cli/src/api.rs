@@ -50,7 +50,7 @@ fn given(text: Option<&str>) -> Option<String> {
 }
 
 fn missing(what: &str, flag: &str, variable: &str) -> CliError {
-    CliError::Usage(format!("{what} is not known: {WAY_OUT}, or set {variable}, or give {flag}"))
+    CliError::Usage(format!("{what} is not known: {WAY_OUT}, or set {variable}, or give {flag}, or use keelway login"))
 }
 
 impl Api {
@@ -303,7 +303,7 @@ mod tests {
         let text = Api::new(None, Some("t")).err().and_then(|error| error.text()).unwrap();
         assert_eq!(
             text,
-            "the API's address is not known: run `eval \"$(make env)\"` where the stack is up, or set KEELWAY_API, or give --api"
+            "the API's address is not known: run `eval \"$(make env)\"` where the stack is up, or set KEELWAY_API, or give --api, or use keelway login"
         );
         assert!(Api::new(Some("http://x"), Some(" ")).is_err());
     }

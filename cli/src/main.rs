@@ -5,6 +5,7 @@ mod api_error;
 mod args;
 mod board;
 mod commands;
+mod config;
 mod delivery;
 mod deployer;
 mod error;

@@ -40,6 +40,12 @@ pub const GET_GITHOSTS: &str = "Examples:
 pub const DELETE: &str = "Examples:
   keelway delete pipeline carts -n shop
   keelway delete githost github --yes";
+pub const DELETE_PROJECT: &str = "Examples:
+  keelway delete project shop
+  keelway delete project shop --abort --yes";
+pub const DELETE_SERVICE: &str = "Examples:
+  keelway delete service carts -p shop
+  keelway delete service carts -p shop --abort";
 pub const DELETE_PIPELINE: &str = "Examples:
   keelway delete pipeline carts -n shop
   keelway delete pipeline shop/carts --yes";
@@ -226,3 +232,43 @@ pub const START: &str = "Examples:
   keelway pipeline list -n shop
 
 Exit codes: 0 fine; 1 refused, failed or not found; 2 wrong usage, or a file that cannot be read.";
+pub const LOGIN: &str = "Examples:
+  keelway login --api https://keelway.example.com
+  keelway login production --api https://keelway.example.com --token keelway_ann_0123
+  vault-read token | keelway login --api https://keelway.example.com
+
+The token is asked for if neither --token nor KEELWAY_TOKEN has it. The file is ~/.config/keelway/config.yaml, or KEELWAY_CONFIG; KEELWAY_LOGIN
+names the context for one command. KEELWAY_API and KEELWAY_TOKEN come first.";
+pub const CONTEXT: &str = "Examples:
+  keelway context list
+  keelway context use production";
+pub const CONTEXT_LIST: &str = "Examples:
+  keelway context list";
+pub const CONTEXT_USE: &str = "Examples:
+  keelway context use production";
+pub const CONTEXT_DELETE: &str = "Examples:
+  keelway context delete production";
+pub const WHOAMI: &str = "Examples:
+  keelway whoami
+  keelway whoami -o json";
+pub const TOKEN: &str = "Examples:
+  keelway token create ci --scope read,trigger --project shop --expires 90d
+  keelway token list
+  keelway token rotate ci --overlap 1h
+  keelway token revoke ci";
+pub const TOKEN_CREATE: &str = "Examples:
+  keelway token create ci --scope read,trigger --project shop --expires 90d
+  keelway token create tester --scope execute:test
+  keelway token create ann --scope read,approve:production --note release-manager";
+pub const TOKEN_LIST: &str = "Examples:
+  keelway token list
+  keelway token list -o wide";
+pub const TOKEN_ROTATE: &str = "Examples:
+  keelway token rotate ci
+  keelway token rotate ci --overlap 0";
+pub const TOKEN_REVOKE: &str = "Examples:
+  keelway token revoke ci";
+pub const AUDIT: &str = "Examples:
+  keelway audit
+  keelway audit --by ci --since 24h -o wide
+  keelway audit --project shop --action decide --limit 200";

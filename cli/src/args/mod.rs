@@ -1,5 +1,6 @@
 //! The command line.
 
+mod access;
 mod deployments;
 mod doing;
 mod examples;
@@ -8,6 +9,7 @@ mod pipelines;
 mod reading;
 mod values;
 
+pub use access::*;
 pub use deployments::*;
 pub use doing::*;
 pub use operations::*;
@@ -125,6 +127,24 @@ pub enum Command {
     /// Answer a task's triggers with a command, for as long as this runs
     #[command(after_help = examples::EXECUTOR)]
     Executor(Executor),
+    /// Remember an API and a token for it, and use them from now on
+    #[command(after_help = examples::LOGIN)]
+    Login(Login),
+    /// Choose among the APIs that were logged in to
+    #[command(subcommand, after_help = examples::CONTEXT)]
+    Context(ContextVerb),
+    /// Say whose token this is, and what it may do
+    #[command(after_help = examples::WHOAMI)]
+    Whoami {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Make tokens with fewer rights, list, rotate and revoke them
+    #[command(subcommand, after_help = examples::TOKEN)]
+    Token(TokenVerb),
+    /// Show who did what, newest first
+    #[command(after_help = examples::AUDIT)]
+    Audit(Audit),
     /// Look at messages that could not be handled, send them again, or drop them
     #[command(subcommand, after_help = examples::DEAD_LETTERS)]
     DeadLetters(DeadLetters),

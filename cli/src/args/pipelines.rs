@@ -3,7 +3,7 @@
 use super::values::{Place, length, name};
 use super::{Output, examples};
 use clap::{Args as Group, Subcommand};
-use keelway_domain::names::ProjectName;
+use keelway_domain::names::{ProjectName, ServiceName};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -248,6 +248,27 @@ pub struct PipelineAbandon {
 /// `delete`
 #[derive(Subcommand)]
 pub enum Delete {
+    /// A project with its services and resources; refused while sequences are open
+    #[command(after_help = examples::DELETE_PROJECT)]
+    Project {
+        /// The project
+        #[arg(value_parser = name::<ProjectName>)]
+        name: ProjectName,
+        #[command(flatten)]
+        how: DeleteHow,
+    },
+    /// A service of a project; refused while its sequences are open
+    #[command(after_help = examples::DELETE_SERVICE)]
+    Service {
+        /// The service
+        #[arg(value_parser = name::<ServiceName>)]
+        name: ServiceName,
+        /// The project
+        #[arg(short, long, value_parser = name::<ProjectName>)]
+        project: ProjectName,
+        #[command(flatten)]
+        how: DeleteHow,
+    },
     /// A pipeline: its open pull requests are closed
     #[command(after_help = examples::DELETE_PIPELINE)]
     Pipeline(DeleteNamed),
@@ -269,6 +290,17 @@ pub enum Delete {
         #[arg(short, long)]
         yes: bool,
     },
+}
+
+/// How a project or service is deleted.
+#[derive(Group)]
+pub struct DeleteHow {
+    /// Abort what is open first, and wait until it has ended
+    #[arg(long)]
+    pub abort: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 /// What is deleted in a namespace.

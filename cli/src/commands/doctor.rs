@@ -44,9 +44,7 @@ pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliErr
     let waiting = page.dead_letters.iter().filter(|letter| letter.next_redrive.is_none()).count();
     match (page.dead_letters.len(), waiting) {
         (0, _) => ok("dead letters: none"),
-        (n, waiting) => {
-            say(&format!("note   dead letters: {n}, {waiting} wait for a person; see: keelway dead-letters list"))
-        }
+        (n, waiting) => say(&format!("note   dead letters: {n}, {waiting} wait for a person; see: keelway dead-letters list")),
     }
 }
 

@@ -8,13 +8,16 @@ mod environments;
 pub mod files;
 mod find;
 mod get;
+mod login;
 mod observe;
 mod operations;
 mod pages;
 pub mod pipelines;
+mod projects;
 mod registered;
 mod send;
 mod shipyard;
+mod tokens;
 mod trigger;
 mod watch;
 
@@ -34,6 +37,7 @@ use std::time::SystemTime;
 /// # Errors
 /// Whatever kept it from that, for `main` to print.
 pub async fn run(args: Args) -> Result<ExitCode, CliError> {
+    let args = crate::config::complete(args)?;
     let api = || Api::new(args.api.as_deref(), args.token.as_deref());
     match args.command {
         Command::Apply(what) => apply::apply(api, &what).await?,
@@ -63,6 +67,11 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
         Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,
+        Command::Login(what) => login::login(&what, args.api.as_deref(), args.token.as_deref()).await?,
+        Command::Context(what) => login::context(&what)?,
+        Command::Whoami { output } => login::whoami(&api()?, &output).await?,
+        Command::Token(what) => tokens::token(&api()?, &what).await?,
+        Command::Audit(what) => tokens::audit(&api()?, &what).await?,
         Command::Doctor => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
         Command::Completion { shell } => {
             let mut script = vec![];

@@ -20,7 +20,8 @@ pub async fn dead_letters(api: &Api, what: &DeadLetters) -> Result<(), CliError>
         DeadLetters::List { limit, output } => list(api, *limit as usize, output.format).await,
         DeadLetters::Show { id, output } => show(api, id, output.format).await,
         DeadLetters::Redrive(what) => {
-            let ids = if what.all { all(api, usize::MAX).await?.into_iter().map(|letter| letter.id).collect() } else { what.ids.clone() };
+            let ids =
+                if what.all { all(api, usize::MAX).await?.into_iter().map(|letter| letter.id).collect() } else { what.ids.clone() };
             for id in &ids {
                 let () = api.call(Method::POST, &["dead-letters", id, "redrive"], &[], Body::None).await?;
                 say(&format!("{id}: sent again"))?;

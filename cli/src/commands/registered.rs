@@ -2,7 +2,7 @@
 
 use super::pages::{PAGES, is_last};
 use super::pipelines::{Address, manifest};
-use super::{deployments, get};
+use super::{deployments, get, projects};
 use crate::api::Api;
 use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
@@ -107,6 +107,16 @@ fn table(items: &[Registered], format: Format) -> Table {
 pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
     let address = |named: &DeleteNamed| Address::of(&named.of.name, &named.of.namespace);
     match what {
+        Delete::Project { name, how } => {
+            let asked = format!("Delete project {name} with its services and resources?");
+            agree(&format!("project {name}"), &asked, how.yes)?;
+            projects::delete(api, (name, None), how.abort).await
+        }
+        Delete::Service { name, project, how } => {
+            let asked = format!("Delete service {name} of project {project}?");
+            agree(&format!("service {name} of project {project}"), &asked, how.yes)?;
+            projects::delete(api, (project, Some(name)), how.abort).await
+        }
         Delete::Pipeline(named) => {
             let of = address(named);
             let asked = format!("Delete pipeline {of}? Nothing more is promoted, and its open pull requests are closed.");
@@ -136,14 +146,20 @@ pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
     }
 }
 
+/// Asks, unless nobody is there who could answer.
+fn agree(what: &str, asked: &str, yes: bool) -> Result<(), CliError> {
+    if !yes && std::io::stdin().is_terminal() && !agreed(asked)? {
+        return Err(CliError::Failed(format!("{what} is not deleted: answer y, or give --yes")));
+    }
+    Ok(())
+}
+
 /// Deletes something, and asks the person at the terminal before, unless `yes`.
 ///
 /// # Errors
 /// A person's no, or the API's refusal.
 pub async fn remove(api: &Api, path: &[&str], (what, asked): (&str, &str), yes: bool) -> Result<(), CliError> {
-    if !yes && std::io::stdin().is_terminal() && !agreed(asked)? {
-        return Err(CliError::Failed(format!("{what} is not deleted: answer y, or give --yes")));
-    }
+    agree(what, asked, yes)?;
     // A second request would find nothing, and say so.
     let () = api.clone().without_retries().call(Method::DELETE, path, &[], crate::api::Body::None).await?;
     say(&format!("{what}: deleted"))

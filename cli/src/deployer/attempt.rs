@@ -5,6 +5,7 @@ use super::{Worker, path_name};
 use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::executor::answer::Ended;
+use crate::executor::command::withhold_authority;
 use crate::executor::job::Pauses;
 use crate::executor::process::{self, Keep, Output, exit};
 use crate::executor::{Phase, log};
@@ -163,7 +164,7 @@ impl Attempt<'_> {
         let mut command = Command::new(program);
         command.args(arguments).envs(self.variables(claimed)).kill_on_drop(true).process_group(0);
         // A deployment's command has nothing to do with other deployments.
-        command.env_remove("KEELWAY_TOKEN");
+        withhold_authority(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("the command {program:?} does not start: {error}"))?;
         if let Some(mut stdin) = child.stdin.take() {

@@ -34,6 +34,7 @@ pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run>
     let Some((program, arguments)) = job.command.split_first() else { return not_started("there is no command".into()) };
     let mut command = Command::new(program);
     command.args(arguments).envs(job.variables).kill_on_drop(true).process_group(0);
+    withhold_authority(&mut command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -66,6 +67,11 @@ pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run>
     let ended = if too_much { Ended::TooMuch } else { ended };
     let stdout = if ended == Ended::TooMuch { vec![] } else { stdout.taken() };
     Some(Run { ended, stdout, stderr: stderr.taken() })
+}
+
+/// A command has its task, and not what this process may do: neither its token nor the contexts of `keelway login`.
+pub fn withhold_authority(command: &mut Command) {
+    command.env_remove("KEELWAY_TOKEN").env_remove("KEELWAY_LOGIN").env(crate::config::FILE, "/dev/null");
 }
 
 /// Until this process is told to drop everything.

@@ -4,7 +4,7 @@
 //! ids that follow from the name and the trigger, so several runs, and several replicas, count once.
 
 pub mod answer;
-mod command;
+pub mod command;
 mod data;
 pub mod job;
 mod places;

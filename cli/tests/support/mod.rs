@@ -129,6 +129,7 @@ impl Api {
 pub fn keelway(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_keelway"));
     command.args(words).env_remove("KEELWAY_API").env_remove("KEELWAY_TOKEN").env_remove("KEELWAY_NAMESPACE");
+    command.env_remove("KEELWAY_LOGIN").env("KEELWAY_CONFIG", "/dev/null");
     command.env("USER", "ada").env("TZ", "Europe/Berlin").stdin(Stdio::null());
     command
 }

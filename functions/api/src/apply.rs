@@ -1,10 +1,12 @@
 //! `POST /v1/apply`: manifests, all or nothing.
 
+use crate::caller::Caller;
 use crate::input::{Params, Text, given};
 use crate::problem::{Answer, Refused};
 use crate::{Api, deployments};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
+use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
@@ -47,6 +49,7 @@ pub async fn apply<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
+    caller: Caller,
     Text(text): Text,
 ) -> Answer<axum::Json<Applied>> {
     let replaces = if_match(&headers)?;
@@ -64,8 +67,9 @@ pub async fn apply<P: Ports + 'static>(
         return Err(Refused::field("If-Match", message));
     }
     let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
+    permitted(&caller, &planned)?;
     check(&api, &planned, replaces.as_deref()).await?;
-    let by = deployments::by(wanted.by.as_ref())?;
+    let by = deployments::by(&caller, wanted.by.as_ref())?;
     let applied = store(&api, &planned, replaces.as_deref(), &by).await?;
     Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
 }
@@ -92,6 +96,37 @@ fn refused(findings: Vec<manifest::Finding>) -> Refused {
     let mut refused = Refused::new(StatusCode::BAD_REQUEST, "manifest refused", detail);
     refused.problem.findings = findings;
     refused
+}
+
+/// Every document changes something, in its project or namespace. A git host belongs to none.
+fn permitted(caller: &Caller, planned: &[Planned]) -> Answer<()> {
+    let mut told = vec![];
+    let mut projects: Vec<&str> = vec![];
+    for document in planned {
+        let (kind, name, project) = document.named();
+        caller.check(Need::Administer, project)?;
+        told.push(format!("{kind} {name}"));
+        projects.extend(project.filter(|project| !projects.contains(project)));
+    }
+    let project = if let [project] = projects[..] { project } else { "" };
+    let whole = told.join(", ");
+    caller.tells(project, whole.chars().take(1000).collect::<String>());
+    Ok(())
+}
+
+impl Planned {
+    /// Its kind, its name, and where it belongs.
+    fn named(&self) -> (&'static str, &str, Option<&str>) {
+        match self {
+            Self::Project(settings) => ("Project", settings.name.as_str(), Some(settings.name.as_str())),
+            Self::Shipyard { project, .. } => ("Shipyard", project.as_str(), Some(project.as_str())),
+            Self::Pipeline(of, _) => ("Pipeline", &of.name, Some(&of.namespace)),
+            Self::Cluster(of) => ("Cluster", &of.name, Some(of.namespace.as_str())),
+            Self::GitHost(of) => ("GitHost", &of.name, None),
+            Self::DeploymentConfig(of) => ("DeploymentConfig", &of.name, Some(of.namespace.as_str())),
+            Self::ArtifactSource(of) => ("ArtifactSource", &of.name, Some(of.namespace.as_str())),
+        }
+    }
 }
 
 /// The revision that must be in force, as the shipyard's `ETag` or bare.

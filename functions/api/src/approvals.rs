@@ -1,12 +1,14 @@
 //! Decisions on approvals. They are submitted to the engine, and the answer is read from the state.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::hand_in;
 use crate::input::{Json, Path, note};
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use keelway_domain::access::Need;
 use keelway_domain::event::{CloudEvent, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::Context;
@@ -31,6 +33,7 @@ pub struct Decision {
 pub async fn decide<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, of, trigger)): Path<(String, String, String)>,
+    caller: Caller,
     Json(decision): Json<Decision>,
 ) -> Answer<Response> {
     let approve = match decision.decision.as_str() {
@@ -41,28 +44,34 @@ pub async fn decide<P: Ports + 'static>(
             return Err(Refused::field("decision", format!("{other:?} is none: send \"approve\" or \"decline\"")));
         }
     };
-    let verdict =
-        Verdict { approve, message: note("message", decision.message.as_ref(), 2000)?, by: note("by", decision.by.as_ref(), 100)? };
+    let (message, said) = (note("message", decision.message.as_ref(), 2000)?, note("by", decision.by.as_ref(), 100)?);
+    let verdict = Verdict { approve, message, by: Some(caller.by(said)) };
     let project = api.engine().find_project(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let (to, trigger) = approval_address(&project, &of, &trigger)?;
     let wanted = if approve { TaskResult::Pass } else { TaskResult::Fail };
-    settle(&api, &to, trigger, wanted, |x| api.engine().decision_event(x, trigger, &verdict)).await
+    settle(&api, &caller, (&to, trigger), wanted, |x| api.engine().decision_event(x, trigger, &verdict)).await
 }
 
 /// Submits a decision if the approval is open, and answers with the outcome in the state.
 pub async fn settle<P: Ports + 'static>(
     api: &Api<P>,
-    to: &Address,
-    trigger: RecordId,
+    caller: &Caller,
+    (to, trigger): (&Address, RecordId),
     wanted: TaskResult,
     event: impl FnOnce(&Execution) -> CloudEvent,
 ) -> Answer<Response> {
     let x = match api.engine().approval(to, trigger).await? {
         Approval::Open(x) => x,
-        over => return outcome(to, wanted, over),
+        over => {
+            caller.does_nothing();
+            return outcome(to, wanted, over);
+        }
     };
+    caller.check(Need::Approve(x.stage.as_str()), Some(to.project.as_str()))?;
+    caller
+        .tells(to.project.as_str(), format!("{} for {} in stage {}, context {}", wanted.as_str(), x.service, x.stage, to.context));
     api.engine().decide(&x, trigger, &event(&x)).await?;
     let look = || async {
         let now = api.engine().approval(to, trigger).await?;

@@ -1,14 +1,24 @@
-//! Authentication by token. The function knows only the hashes of the tokens.
+//! Who sends a request, and whether they may. The function knows only the hashes of tokens.
 
-use crate::problem::Refused;
-use crate::{Api, signed};
-use axum::extract::{MatchedPath, Request, State};
+use crate::caller::Caller;
+use crate::client::Client;
+use crate::identity::Providers;
+use crate::problem::{Answer, Refused};
+use crate::scopes::{self, Needs};
+use crate::{Api, audit, deployments, signed};
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use keelway_domain::access::{Kind, Need};
+use keelway_domain::ids::sha256_hex;
+use keelway_domain::time::Span;
 use keelway_engine::ports::Ports;
 use sha2::{Digest, Sha256};
 
+/// The task that whoever deploys versions of deployment configs carries out.
+pub const DEPLOYMENT: &str = "deployment";
 /// The header Keptn's clients send.
 pub const HEADER: &str = "x-token";
 
@@ -70,37 +80,138 @@ pub enum Authority {
     Itself,
 }
 
-/// Lets requests with a known token pass, and those whose handlers check a signature.
-pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, mut request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let is_post = request.method() == Method::POST;
-    let may_be_signed = is_post && [APPROVAL, ARTIFACT].contains(&route);
-    let has_its_own = is_post && [WEBHOOK, HEARTBEAT, FINISH].contains(&route);
-    let has_token = request.headers().contains_key(HEADER);
-    match refusal(&api.settings().tokens, request.headers()) {
-        None => {
-            request.extensions_mut().insert(Authority::Token);
-            next.run(request).await
-        }
-        Some(_) if has_its_own || may_be_signed && !has_token => {
-            request.extensions_mut().insert(Authority::Itself);
-            next.run(request).await
-        }
-        Some(_) if may_be_signed => signed::refusal().into_response(),
-        Some(detail) => Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail).into_response(),
+/// Finds out who sends a request, lets it pass if they may, and has the audit keep what they did.
+pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Request, next: Next) -> Response {
+    let now = api.access().now();
+    let counted = request.extensions().get::<Client>().map(|client| client.as_str().to_owned()).unwrap_or_default();
+    if let Some(after) = api.paces().1.too_many(&counted, now) {
+        return hurried("address", api.settings().paces.address, after).into_response();
     }
+    let address = request.extensions().get::<Client>().map(|client| client.address().to_owned()).unwrap_or_default();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let (needs, act) = scopes::of(request.method(), &route);
+    let about = audit::About::of(&request, act);
+    let (mut parts, body) = request.into_parts();
+    let credential = credential(&parts.headers);
+    let may_be_signed = parts.method == Method::POST && [APPROVAL, ARTIFACT].contains(&route.as_str());
+    let itself = needs == Needs::Itself || may_be_signed && matches!(credential, Ok(None));
+    let found = if itself { Ok(Caller::nobody()) } else { known(&api, credential).await };
+    let caller = match found {
+        Ok(caller) => caller.at(address),
+        Err(refused) if may_be_signed && refused.problem.status == 401 => return signed::refusal().into_response(),
+        Err(refused) => return refused.into_response(),
+    };
+    if let Some(after) = api.paces().0.too_many(&caller.id, now) {
+        return hurried("token", api.settings().paces.token, after).into_response();
+    }
+    parts.extensions.insert(if itself { Authority::Itself } else { Authority::Token });
+    parts.extensions.insert(caller.clone());
+    if !itself && let Err(refused) = permitted(&caller, needs, &route, &mut parts).await {
+        return refused.into_response();
+    }
+    let response = next.run(Request::from_parts(parts, body)).await;
+    audit::keep(&api, &caller, about, response).await
 }
 
-fn refusal(tokens: &Tokens, headers: &HeaderMap) -> Option<&'static str> {
-    let mut given = headers.get_all(HEADER).iter();
-    match (given.next(), given.next()) {
-        (None, _) => Some("the header x-token is missing: send the API token in it"),
-        (Some(token), None) if tokens.accept(token.as_bytes()) => None,
-        (Some(_), None) => Some(
-            "x-token: this token is not known: `make env` prints the local one, the stack's parameters say which hash is expected",
-        ),
-        (Some(_), Some(_)) => Some("x-token is there more than once: send it once"),
+/// The refusal of requests that come too fast.
+fn hurried(of: &str, most: u32, after: Span) -> Refused {
+    let detail = format!("the same {of} may send {most} requests a minute: try again after the time in the header Retry-After");
+    Refused::too_many(detail, after)
+}
+
+/// Whether the caller may do what the route is for, as far as the path shows it.
+async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts) -> Answer<()> {
+    let kinds = match needs {
+        Needs::Itself | Needs::Token => return Ok(()),
+        Needs::Handler(kinds) => {
+            let any = kinds.iter().any(|kind| caller.has(*kind));
+            return if any { Ok(()) } else { Err(caller.lacks(named(kinds), None)) };
+        }
+        Needs::Scope(kinds) => kinds,
+    };
+    let path = RawPathParams::from_request_parts(parts, &()).await.ok();
+    let part = |name: &str| path.iter().flatten().find(|(part, _)| *part == name).map(|(_, value)| value.to_owned());
+    let project = project(route, part);
+    caller.told().project = project.clone().unwrap_or_default();
+    let environment = part("environment").unwrap_or_default();
+    let need = |kind: &Kind| match kind {
+        Kind::Read => Need::Read,
+        Kind::Trigger => Need::Trigger,
+        // The path shows tasks only where versions of deployment configs are claimed.
+        Kind::Execute => Need::Execute(DEPLOYMENT),
+        Kind::Approve => Need::Approve(&environment),
+        Kind::Administer => Need::Administer,
+    };
+    // The files of a project are for whoever carries out any of its tasks.
+    let works = !route.starts_with("/v1/deployments/") && caller.has_in(Kind::Execute, project.as_deref());
+    let enough = |kind: &Kind| caller.may(need(kind), project.as_deref()) || *kind == Kind::Execute && works;
+    if kinds.iter().any(enough) {
+        return Ok(());
     }
+    Err(caller.lacks(kinds.iter().map(|kind| need(kind).to_string()).collect::<Vec<_>>().join(" or "), project.as_deref()))
+}
+
+fn named(kinds: &[Kind]) -> String {
+    let name = |kind: &Kind| match kind {
+        Kind::Read => "read",
+        Kind::Trigger => "trigger",
+        Kind::Execute => "execute:<task>",
+        Kind::Approve => "approve:<stage>",
+        Kind::Administer => "administer",
+    };
+    kinds.iter().map(name).collect::<Vec<_>>().join(" or ")
+}
+
+/// The project or namespace that a path is about.
+fn project(route: &str, part: impl Fn(&str) -> Option<String>) -> Option<String> {
+    if let Some(project) = part("project").or_else(|| part("namespace")) {
+        return Some(project);
+    }
+    let of_config = ["/v1/deploymentConfigs/", "/v1/generateDeploymentConfigs/"].iter().any(|start| route.starts_with(start));
+    if let Some(id) = part("id").filter(|_| of_config) {
+        return deployments::address(&id).map(|of| of.namespace);
+    }
+    let name = part("name").filter(|_| route.starts_with("/v1/deployments/"))?;
+    deployments::version(&name).map(|(of, _)| of.namespace)
+}
+
+/// The text that shows who sends a request, if there is one: an API token, or the token of an identity provider.
+fn credential(headers: &HeaderMap) -> Answer<Option<&str>> {
+    let twice = |name: &str| {
+        Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", format!("{name} is there more than once: send it once"))
+    };
+    let once = |name: &'static str| {
+        let mut given = headers.get_all(name).iter();
+        match (given.next(), given.next()) {
+            (_, Some(_)) => Err(twice(name)),
+            (given, None) => Ok(given.map(|value| value.to_str().unwrap_or("?"))),
+        }
+    };
+    if let Some(token) = once(HEADER)? {
+        return Ok(Some(token));
+    }
+    // Other schemes are not for this function: AWS checks its own before.
+    let bearer = once("authorization")?.and_then(|value| value.split_once(' '));
+    Ok(bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim()))
+}
+
+/// Who has this token.
+async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answer<Caller> {
+    let refused = |detail: &str| Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
+    let text = credential?.ok_or_else(|| refused("the header x-token is missing: send the API token in it"))?;
+    if api.settings().tokens.accept(text.as_bytes()) {
+        return Ok(Caller::administrator(sha256_hex(text.as_bytes())));
+    }
+    if let Some(token) = api.access().accept(text).await? {
+        return Ok(Caller::new(token.name.as_str(), String::new(), format!("token {}", token.name), vec![token.grant]));
+    }
+    if let Some(providers) = api.providers().filter(|_| Providers::looks_like(text)) {
+        return providers.accept(text, api.access().now()).await;
+    }
+    Err(refused(
+        "x-token: this token is not known, or no longer valid: `make env` prints the local one, the stack's parameters say which hash is \
+         expected, and an administrator makes others with `keelway token create`",
+    ))
 }
 
 #[cfg(test)]

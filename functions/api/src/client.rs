@@ -5,21 +5,32 @@ use std::net::{IpAddr, Ipv6Addr};
 /// The network address of a client; an extension of its requests. It comes from the context that Lambda gives with the request. Headers
 /// such as `X-Forwarded-For` are the client's own words and are not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Client(String);
+pub struct Client {
+    counted: String,
+    address: String,
+}
 
 impl Client {
     /// The client at this address. An IPv6 client counts by its first 64 bits: it can choose the others as it likes.
     pub fn at(address: &str) -> Self {
-        let Ok(IpAddr::V6(v6)) = address.parse() else { return Self(address.to_owned()) };
-        match v6.to_ipv4_mapped() {
-            Some(v4) => Self(v4.to_string()),
-            None => Self(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).to_string()),
-        }
+        let counted = match address.parse() {
+            Ok(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
+                Some(v4) => v4.to_string(),
+                None => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).to_string(),
+            },
+            _ => address.to_owned(),
+        };
+        Self { counted, address: address.to_owned() }
+    }
+
+    /// The whole address.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// What is counted for it.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.counted
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::Api;
 use crate::approvals;
 use crate::binding;
+use crate::caller::Caller;
 use crate::hand_in;
 use crate::input::{Params, Path, given, no_page_key, page_size, position, window};
 use crate::monitoring;
@@ -10,21 +11,23 @@ use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::event::{EventType, Kind, PREFIX, TaskResult};
+use keelway_domain::access::{Kind as Scope, Need};
+use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName, TaskName};
+use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
-use keelway_engine::sequences::MAX_DECISION_BYTES;
 use keelway_engine::sequences::preflight::Preflight;
 use keelway_engine::sequences::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
+use keelway_engine::sequences::{MAX_DECISION_BYTES, Sequences};
 use keelway_engine::table;
 use keelway_wire::cloudevent::{self, Origin};
 use keelway_wire::http::{Accepted, EventPage};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -32,18 +35,23 @@ use uuid::Uuid;
 const MAX_WAIT: u64 = 20;
 
 /// `POST /v1/event`
-pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, event: binding::Event) -> Answer<Response> {
+pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, caller: Caller, event: binding::Event) -> Answer<Response> {
     let mut json = event.0;
     cloudevent::fill_id(&mut json, || Uuid::now_v7().to_string());
     let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
     tracing::Span::current().record("context", event.context.as_str());
     cloudevent::check_client_event(&event)?;
+    let decides = permitted::<P>(&caller, &event)?;
     if let Some(reason) = api.engine().oversize(&event) {
         return Err(Refused::too_large(reason));
     }
     match api.engine().preflight(&event).await? {
         Preflight::Publish => table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?,
-        Preflight::Known => tracing::info!(event = event.id, "this event was taken before"),
+        Preflight::Known => {
+            caller.does_nothing();
+            tracing::info!(event = event.id, "this event was taken before");
+        }
+        Preflight::Decision(..) if !decides => return Err(Refused::internal()),
         Preflight::Decision(to, trigger) => {
             let wanted = TaskResult::of(event.text("result"));
             if event.size() > MAX_DECISION_BYTES {
@@ -51,10 +59,51 @@ pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, event: bindin
                     format!("the decision has {} bytes, {MAX_DECISION_BYTES} are allowed: send the reason only", event.size());
                 return Err(Refused::too_large(detail));
             }
-            return approvals::settle(&api, &to, trigger, wanted, |x| api.engine().decision_of(x, &event)).await;
+            caller.acts("decide");
+            let event = signed(event, &caller);
+            return approvals::settle(&api, &caller, (&to, trigger), wanted, |x| api.engine().decision_of(x, &event)).await;
         }
     }
     Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
+}
+
+/// Whether the caller may send this event; `true`: it decides an approval, and who may is known when its stage is.
+fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
+    let project = event.text("project");
+    match EventType::parse(&event.ty) {
+        EventType::Task(task, Kind::Finished) if task.as_str() == APPROVAL => {
+            if !caller.has_in(Scope::Approve, project) {
+                return Err(caller.lacks("approve:<stage>", project));
+            }
+            return Ok(true);
+        }
+        EventType::Task(task, _) => caller.check(Need::Execute(task.as_str()), project)?,
+        EventType::Other(name) if Sequences::<P>::is_history(&name) => {
+            // What tools note about their work, and nothing follows from.
+            if !caller.has_in(Scope::Execute, project) {
+                caller.check(Need::Trigger, project)?;
+            }
+        }
+        _ => {
+            caller.check(Need::Trigger, project)?;
+            caller.acts("trigger");
+            let service = event.text("service").unwrap_or_default();
+            caller.tells(project.unwrap_or_default(), format!("{} for {service} in context {}", event.ty, event.context));
+        }
+    }
+    Ok(false)
+}
+
+/// The decision with the name of its sender. What the event says about that is a note.
+fn signed(mut event: CloudEvent, caller: &Caller) -> CloudEvent {
+    let said = event.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str).map(str::to_owned);
+    let said = said.unwrap_or_else(|| event.source.clone());
+    let by = caller.by(Some(said));
+    let approval = event.data.entry(APPROVAL).or_insert_with(|| json!({}));
+    if let Some(approval) = approval.as_object_mut() {
+        approval.insert("by".into(), json!(by));
+    }
+    event
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -76,7 +125,11 @@ pub struct Wanted {
 }
 
 /// `GET /v1/event`
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<axum::Json<EventPage>> {
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<EventPage>> {
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let filter = EventFilter {
         stage: own(&wanted.stage),
@@ -93,6 +146,11 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
         Some(name) => Some(api.engine().find_project(name).await?.settings.name),
         None => None,
     };
+    if let Some(project) = &named
+        && !caller.has_in(Scope::Execute, Some(project.as_str()))
+    {
+        caller.check(Need::Read, Some(project.as_str()))?;
+    }
     let page = match (named, of) {
         (Some(project), Some(of)) => api.engine().events_of(&project, &of, &filter, size, from).await?,
         (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
@@ -105,7 +163,18 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
         },
         (None, None) => return Err(Refused::field("keptnContext", "is missing, and project is, too: name one of them")),
     };
-    Ok(event_page(page.items, size, (page.next != 0).then(|| page.next.to_string()), api.engine().now()))
+    let items = page.items.into_iter().filter(|event| shown_to(&caller, event)).collect();
+    Ok(event_page(items, size, (page.next != 0).then(|| page.next.to_string()), api.engine().now()))
+}
+
+/// Whether a caller is shown an event: who may see the project, and of the events of a task, who carries it out.
+fn shown_to(caller: &Caller, event: &Value) -> bool {
+    let project = event.pointer("/data/project").and_then(Value::as_str);
+    let carries_out = || match EventType::parse(event["type"].as_str().unwrap_or_default()) {
+        EventType::Task(task, _) => caller.may(Need::Execute(task.as_str()), project),
+        _ => false,
+    };
+    caller.may(Need::Read, project) || carries_out()
 }
 
 fn event_page(events: Vec<Value>, size: usize, next: Option<String>, now: Timestamp) -> axum::Json<EventPage> {
@@ -130,6 +199,7 @@ pub struct WantedWork {
 /// `GET /v1/event/triggered/{type}`
 pub async fn triggered<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path(ty): Path<String>,
     Params(wanted): Params<WantedWork>,
 ) -> Answer<axum::Json<EventPage>> {
@@ -145,6 +215,14 @@ pub async fn triggered<P: Ports + 'static>(
         Some(id) => id,
         None => None,
     };
+    for task in &tasks {
+        // Whoever names no project is shown the triggers of their own.
+        if let Some(project) = &project
+            && !caller.may(Need::Execute(task.as_str()), Some(project.as_str()))
+        {
+            caller.check(Need::Read, Some(project.as_str()))?;
+        }
+    }
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let filter = WorkFilter { project, stage: own(&wanted.stage), service: own(&wanted.service), id };
     let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
@@ -167,6 +245,7 @@ pub async fn triggered<P: Ports + 'static>(
         return Ok(page);
     };
     let WorkPage { events, next } = api.engine().work_page(&open, size).await?;
+    let events = events.into_iter().filter(|event| shown_to(&caller, event)).collect();
     let mut page = event_page(events, size, next, api.engine().now());
     page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
     Ok(page)

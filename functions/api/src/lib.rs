@@ -7,8 +7,10 @@
 mod administration;
 mod apply;
 mod approvals;
+mod audit;
 mod auth;
 mod binding;
+mod caller;
 mod client;
 mod deployments;
 mod environments;
@@ -16,6 +18,7 @@ mod events;
 mod explain;
 mod fence;
 mod hand_in;
+mod identity;
 mod input;
 mod integrations;
 mod memory;
@@ -23,6 +26,7 @@ mod metadata;
 mod monitoring;
 mod observations;
 mod operations;
+mod pace;
 mod pipeline_commands;
 mod pipelines;
 mod problem;
@@ -31,20 +35,25 @@ mod raw;
 mod registry;
 mod repeated;
 mod resources;
+mod scopes;
 mod sequences;
 mod shape;
 mod signed;
 mod strict;
+mod tokens;
 mod webhooks;
 
 pub use auth::Tokens;
 pub use client::Client;
 pub use raw::answer;
+pub use scopes::{Needs, ROUTES, Route};
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, delete, get, post};
+use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
+use keelway_engine::access::Access;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self, Promotions};
@@ -65,6 +74,9 @@ struct Inner<P> {
     engine: Sequences<P>,
     promotions: Promotions<P>,
     deployments: Deployments<P>,
+    access: Access<P>,
+    providers: Option<identity::Providers>,
+    paces: (pace::Pace, pace::Pace),
     secrets: Remembered<P>,
     settings: Settings,
     /// Projects that exist, and integrations that pinged: what is asked every second is looked up once a minute.
@@ -83,6 +95,19 @@ pub struct Settings {
     pub deployments: keelway_engine::deployments::Limits,
     /// What `GET /v1/metadata` calls this installation.
     pub stack: String,
+    /// The identity providers whose tokens are taken.
+    pub identities: Option<Identities>,
+    /// How fast callers may send.
+    pub paces: Paces,
+}
+
+/// The most requests in a minute, at each instance of the function; 0: any number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Paces {
+    /// With the same token.
+    pub token: u32,
+    /// From the same address.
+    pub address: u32,
 }
 
 impl<P> Clone for Api<P> {
@@ -99,16 +124,30 @@ impl<P: Ports> Api<P> {
     {
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
+        let access = Access::new(ports.clone(), limits.retention);
+        let providers = settings.identities.clone().map(identity::Providers::new);
+        let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));
         let engine = Sequences::new(ports.clone(), limits);
         let secrets = Remembered::new(ports);
         let (projects, pings) = (Memory::default(), Memory::default());
-        Self { inner: Arc::new(Inner { engine, promotions, deployments, secrets, settings, projects, pings }) }
+        let inner = Inner { engine, promotions, deployments, access, providers, paces, secrets, settings, projects, pings };
+        Self { inner: Arc::new(inner) }
     }
     fn promotions(&self) -> &Promotions<P> {
         &self.inner.promotions
     }
     fn deployments(&self) -> &Deployments<P> {
         &self.inner.deployments
+    }
+    fn providers(&self) -> Option<&identity::Providers> {
+        self.inner.providers.as_ref()
+    }
+    /// Of tokens, and of addresses.
+    fn paces(&self) -> &(pace::Pace, pace::Pace) {
+        &self.inner.paces
+    }
+    fn access(&self) -> &Access<P> {
+        &self.inner.access
     }
     fn secrets(&self) -> &Remembered<P> {
         &self.inner.secrets
@@ -127,7 +166,7 @@ impl<P: Ports> Api<P> {
     }
 }
 
-/// All routes, behind the token check and the fence.
+/// All routes, behind the fence and the check of who may use them ([`ROUTES`]).
 pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
     let project = Router::new()
         .route("/", get(projects::one::<P>).delete(administration::delete::<P>))
@@ -159,6 +198,11 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
     let v1 = Router::new()
         .route("/auth", post(metadata::auth))
         .route("/metadata", get(metadata::metadata::<P>))
+        .route("/whoami", get(tokens::whoami))
+        .route("/tokens", get(tokens::list::<P>).post(tokens::create::<P>))
+        .route("/tokens/{token}", get(tokens::one::<P>).delete(tokens::revoke::<P>))
+        .route("/tokens/{token}/rotate", post(tokens::rotate::<P>))
+        .route("/audit", get(audit::list::<P>))
         .route("/event", get(events::list::<P>).post(events::accept::<P>))
         .route("/event/triggered/{type}", get(events::triggered::<P>))
         .route("/sequence/{project}", get(sequences::list::<P>))

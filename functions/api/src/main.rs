@@ -1,6 +1,6 @@
 //! The function behind the API's URL. Wires; the routes are in the library.
 
-use keelway_api::{Api, Settings, Tokens, answer, router};
+use keelway_api::{Api, Paces, Settings, Tokens, answer, router};
 use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
 use lambda_http::http::StatusCode;
@@ -26,6 +26,8 @@ async fn main() -> Result<(), Error> {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
         deployments: config.deployments(),
+        identities: config.identities.clone(),
+        paces: Paces { token: config.token_requests, address: config.address_requests },
         stack: function.strip_suffix("-api").unwrap_or(&function).to_owned(),
     };
     let api = Api::new(ports, config.limits, settings);

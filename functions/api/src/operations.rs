@@ -40,7 +40,8 @@ fn shown(letter: Stored, with_body: bool) -> DeadLetter {
 
 fn unknown(id: &str) -> Refused {
     let id: String = id.chars().take(100).collect();
-    let detail = format!("there is no dead letter {id:?}: it was handled or dropped, or it never existed; GET /v1/dead-letters lists them");
+    let detail =
+        format!("there is no dead letter {id:?}: it was handled or dropped, or it never existed; GET /v1/dead-letters lists them");
     Refused::new(StatusCode::NOT_FOUND, "unknown dead letter", detail)
 }
 
@@ -105,9 +106,8 @@ async fn of_day<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): P
     let limit = limit(wanted.page_size.as_ref())?;
     let day = match given(wanted.day.as_ref()) {
         None => api.engine().now(),
-        Some(text) => Timestamp::parse(&format!("{text}T00:00:00Z")).ok_or_else(|| {
-            Refused::field("day", format!("{text:?} is not a day: write it like 2026-11-22, it is a day in UTC"))
-        })?,
+        Some(text) => Timestamp::parse(&format!("{text}T00:00:00Z"))
+            .ok_or_else(|| Refused::field("day", format!("{text:?} is not a day: write it like 2026-11-22, it is a day in UTC")))?,
     };
     let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
     let fits = |key: &str| key.len() <= 40 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'#');
@@ -115,7 +115,8 @@ async fn of_day<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): P
         return Err(no_page_key(key));
     }
     let (found, next) = invalid::of_day(api.engine().ports(), day, after, limit).await?;
-    let shown = |one: invalid::Unusable| InvalidInput { at: one.at.rfc3339(), reason: one.reason, text: one.text, truncated: one.cut };
+    let shown =
+        |one: invalid::Unusable| InvalidInput { at: one.at.rfc3339(), reason: one.reason, text: one.text, truncated: one.cut };
     let invalid: Vec<InvalidInput> = found.into_iter().map(shown).collect();
     let (total_count, next_page_key) = (invalid.len() as u64, next.unwrap_or_else(|| "0".into()));
     let day = day.rfc3339().chars().take("2026-11-22".len()).collect();

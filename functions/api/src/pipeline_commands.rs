@@ -2,6 +2,7 @@
 //! from the state. What the state refuses already is refused at once; of those who race, the engine lets one win.
 
 use crate::auth::Authority;
+use crate::caller::Caller;
 use crate::input::{self, Params, Path, given, note};
 use crate::pipelines::{Nothing, address, find};
 use crate::problem::{Answer, Refused};
@@ -39,6 +40,7 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     State(api): State<Api<P>>,
     path: Result<Path<(String, String, String, String)>, Refused>,
     Extension(RequestId(id)): Extension<RequestId>,
+    caller: Caller,
     request: Request,
 ) -> Answer<Response> {
     let authority = request.extensions().get::<Authority>().copied();
@@ -47,24 +49,25 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     }
     let (parts, body) = request.into_parts();
     let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
-    let (key, id, path, body) = match authority {
-        Some(Authority::Token) => (String::new(), id, path?, body?),
+    let (caller, id, path, body) = match authority {
+        Some(Authority::Token) => (caller, id, path?, body?),
         Some(Authority::Itself) => {
             // Before the signature is checked, nothing else is told.
             let (Ok(path), Ok(body)) = (path, body) else { return Err(signed::refusal()) };
             let of = address(&path.0.0, &path.0.1).ok_or_else(signed::refusal)?;
             let signer = signed::check(&api, (&of, &path.0.2), &parts, &body).await?;
-            (signer.key, signer.id, path, body)
+            (caller.signed(&signer.key), signer.id, path, body)
         }
         None => return Err(signed::refusal()),
     };
     let Path((namespace, name, environment, revision)) = path;
     let asked: ApprovalRequest = if body.is_empty() { ApprovalRequest::default() } else { read(&body)? };
     let (message, by) = (note("message", asked.message.as_ref(), MESSAGE)?, note("by", asked.by.as_ref(), NAME)?);
-    let by = by.unwrap_or_else(|| if key.is_empty() { String::new() } else { format!("key {key}") });
+    let by = caller.by(by);
     let (to, view) = find(&api, &namespace, &name).await?;
     let run = view.state.run.as_ref().map_or(0, |run| run.number);
     let note = Note { by, at: view.now, message: message.unwrap_or_default(), id, run };
+    caller.tells(&to.namespace, format!("{:?} {revision} for {environment} of {to}", asked.decision).to_lowercase());
     let at = At { environment: environment.clone(), revision };
     let command = match asked.decision {
         ApprovalDecision::Approve => Command::Approve(at),
@@ -109,13 +112,16 @@ pub async fn command<P: Ports + 'static>(
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
     Extension(RequestId(id)): Extension<RequestId>,
+    caller: Caller,
     input::Json(asked): input::Json<CommandRequest>,
 ) -> Answer<Response> {
     let (message, by) = (note("message", asked.message.as_ref(), MESSAGE)?, note("by", asked.by.as_ref(), NAME)?);
     let (to, view) = find(&api, &namespace, &name).await?;
     let command = meant(&asked, &view)?;
     let run = view.state.run.as_ref().map_or(0, |run| run.number);
-    let note = Note { by: by.unwrap_or_default(), at: view.now, message: message.unwrap_or_default(), id, run };
+    let about = [asked.environment.as_deref(), asked.revision.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    caller.tells(&to.namespace, format!("{} {about} of {to}", asked.command));
+    let note = Note { by: caller.by(by), at: view.now, message: message.unwrap_or_default(), id, run };
     let asked = Asked { to, command, note, environment: given(asked.environment.as_ref()).map(str::to_owned) };
     let (view, done) = carry(&api, &asked, view).await?;
     let status = if done { StatusCode::OK } else { StatusCode::ACCEPTED };

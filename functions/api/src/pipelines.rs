@@ -2,6 +2,7 @@
 //! deletion.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::{Answer, Refused};
 use crate::{explain, shape};
@@ -95,7 +96,11 @@ async fn unknown<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<
 }
 
 /// `GET /v1/pipelines`
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<PipelinePage>> {
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<PipelinePage>> {
     let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
     let namespace = namespace.map_err(|error| Refused::field("namespace", error))?;
     let limit = limit(wanted.page_size.as_ref())?;
@@ -107,6 +112,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
             None => api.promotions().all_definitions(after, limit).await?,
         },
     };
+    let found: Vec<_> = found.into_iter().filter(|(of, _)| caller.sees(&of.namespace)).collect();
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.promotions().states(&addresses).await?;
     let entries = found.iter().zip(&states).map(|((of, applied), state)| shape::entry(of, applied, state.as_ref()));

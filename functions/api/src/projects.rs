@@ -1,6 +1,7 @@
 //! Projects, their stages and services, in Keptn's shapes.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::{Answer, Refused};
 use axum::Json;
@@ -41,11 +42,15 @@ impl Paging {
 }
 
 /// `GET /v1/project`
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<ProjectPage>> {
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ProjectPage>> {
     let (found, more) = api.engine().list_projects(paging.after(ProjectName::new)?, paging.size()?).await?;
     let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| last.settings.name.to_string());
     let mut projects = vec![];
-    for project in &found {
+    for project in found.iter().filter(|project| caller.sees(project.settings.name.as_str())) {
         projects.push(state(&api, project, None).await?);
     }
     let (size, n) = (u64::from(paging.size()?), projects.len() as u64);

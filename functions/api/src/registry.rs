@@ -1,6 +1,7 @@
 //! Clusters and git hosts: lists, single ones, their deletion.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Params, Path, given};
 use crate::pipelines::{KNOWN, Nothing, Paging, Wanted, after, is_name, limit, text};
 use crate::problem::{Answer, Refused};
@@ -28,13 +29,16 @@ fn shown<T: Kind>(kind: &str, name: &str, entry: &Entry<T>) -> Registered {
 
 async fn page<P: Ports, T: Kind>(
     api: &Api<P>,
-    kind: &str,
-    prefix: &str,
+    caller: &Caller,
+    (kind, prefix): (&str, &str),
     (size, key): (Option<&String>, Option<&String>),
 ) -> Answer<Json<RegisteredPage>> {
     let limit = limit(size)?;
     let (found, next) = api.promotions().all_registered::<T>(prefix, after(key)?, limit).await?;
-    let items: Vec<Registered> = found.iter().map(|(name, entry)| shown(kind, name, entry)).collect();
+    // Clusters belong to a namespace; who may list git hosts was checked before.
+    let sees = |name: &str| name.split_once('/').is_none_or(|(namespace, _)| caller.sees(namespace));
+    let found = found.iter().filter(|(name, _)| sees(name));
+    let items: Vec<Registered> = found.map(|(name, entry)| shown(kind, name, entry)).collect();
     let next_page_key = next.unwrap_or_else(|| "0".into());
     Ok(Json(RegisteredPage { total_count: items.len() as u64, items, next_page_key, page_size: u64::from(limit) }))
 }
@@ -61,6 +65,7 @@ fn cluster_name(namespace: &str, name: &str) -> Option<String> {
 /// `GET /v1/clusters`
 pub async fn clusters<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<RegisteredPage>> {
     let prefix = match given(wanted.namespace.as_ref()) {
@@ -70,7 +75,7 @@ pub async fn clusters<P: Ports + 'static>(
             format!("{namespace}/")
         }
     };
-    page::<P, Cluster>(&api, "Cluster", &prefix, (wanted.page_size.as_ref(), wanted.next_page_key.as_ref())).await
+    page::<P, Cluster>(&api, &caller, ("Cluster", &prefix), (wanted.page_size.as_ref(), wanted.next_page_key.as_ref())).await
 }
 
 /// `GET /v1/clusters/{namespace}/{name}`
@@ -129,9 +134,10 @@ pub async fn cluster_delete<P: Ports + 'static>(
 /// `GET /v1/githosts`
 pub async fn git_hosts<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<RegisteredPage>> {
-    page::<P, GitHost>(&api, "GitHost", "", (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
+    page::<P, GitHost>(&api, &caller, ("GitHost", ""), (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
 }
 
 /// `GET /v1/githosts/{name}`

@@ -3,7 +3,9 @@
 //! request has the same id for the engine however often it is sent, so it is obeyed once.
 
 use crate::Api;
+use crate::audit::Replayed;
 use crate::auth::Authority;
+use crate::caller::Caller;
 use crate::input;
 use crate::problem::{Answer, Refused};
 use axum::body::{Body, to_bytes};
@@ -50,6 +52,9 @@ async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Ans
         return Ok(next.run(request).await);
     };
     request.extensions_mut().insert(RequestId(hash64(&[b"repeated", id.as_bytes()]).max(1)));
+    if let Some(caller) = request.extensions().get::<Caller>() {
+        caller.told().id = Some(hash64(&[b"audit", id.as_bytes()]));
+    }
     let (parts, body) = request.into_parts();
     let body = input::body(&parts.headers, body).await?;
     let keyed = Keyed { id, asked: sha256_hex(&body) };
@@ -57,7 +62,9 @@ async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Ans
         Known::Open => answered(api, &keyed, next.run(Request::from_parts(parts, Body::from(body))).await).await,
         Known::Answered(answer) => {
             let answer: Remembered = serde_json::from_str(&answer).map_err(|_| Refused::internal())?;
-            Ok(answer.response())
+            let mut response = answer.response();
+            response.extensions_mut().insert(Replayed);
+            Ok(response)
         }
         Known::Different => {
             let detail = "Idempotency-Key: this key was sent here before with another body: use a new key for each request, and the same \
@@ -93,12 +100,12 @@ impl Remembered {
     }
 }
 
-/// What a key stands for: this request of this token to this path.
+/// What a key stands for: this request of this caller to this path.
 fn id(request: &Request, key: &str) -> String {
-    let token = sha256_hex(request.headers().get(crate::auth::HEADER).map_or(&[], HeaderValue::as_bytes));
+    let caller = sha256_hex(request.extensions().get::<Caller>().map_or("", |caller| &caller.id).as_bytes());
     // Inside a nested router, the request's own address lacks what the router has matched.
     let path = request.extensions().get::<OriginalUri>().map_or_else(|| request.uri().path(), |uri| uri.path());
-    sha256_hex(format!("{token}#{}#{path}#{key}", path.len()).as_bytes())
+    sha256_hex(format!("{caller}#{}#{path}#{key}", path.len()).as_bytes())
 }
 
 fn key(headers: &HeaderMap) -> Answer<Option<&str>> {

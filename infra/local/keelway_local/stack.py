@@ -191,7 +191,8 @@ def deploy(state, name, functions, parameters, endpoint=None):
     s3, cloudformation = client("s3", endpoint), client("cloudformation", endpoint)
     secret = server.token(state)
     values = {"ApiTokenSha256": hashlib.sha256(secret.encode()).hexdigest(), "Architecture": _architecture(),
-              **parameters}
+              # Everything comes from one address here.
+              "TokenRequests": "0", "AddressRequests": "0", **parameters}
     unknown = sorted(set(values) - set(template["Parameters"]))
     if unknown:
         raise Problem(f"the template has no parameter {', '.join(unknown)}: it has "

@@ -3,6 +3,7 @@
 //! Nothing here is asynchronous, reads a clock, draws a random number, looks at the environment or knows AWS: time and
 //! ids come in as arguments, effects go out as data. Entry point of the sequences engine: [`sequences::decide`].
 
+pub mod access;
 pub mod cause;
 pub mod deployments;
 pub mod diff;

@@ -62,6 +62,10 @@ name!(
     ProjectName, "project", project_rule
 );
 name!(
+    /// An API token: as a project.
+    TokenName, "token", project_rule
+);
+name!(
     /// A stage: lower-case letters, digits and `-`, a letter or digit at both ends, at most 43 characters (documentation page).
     StageName, "stage", stage_rule
 );

@@ -2,6 +2,7 @@
 //! committed state owes, and acknowledges last. All requests go through the [`ports`], so that the same code runs on AWS and in the
 //! in-memory world of the tests.
 
+pub mod access;
 pub mod deployments;
 mod entries;
 pub mod functions;

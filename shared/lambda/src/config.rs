@@ -1,6 +1,7 @@
 //! A function's configuration, from environment variables. The template sets all of them, and accepts only parameters that this
 //! module understands: `tests/template.rs` compares the two.
 
+use keelway_domain::access::Identities;
 use keelway_domain::time::Span;
 use keelway_engine::sequences::{self, Limits};
 use keelway_engine::{deployments, promotions};
@@ -37,6 +38,13 @@ pub struct Config {
     /// `KEELWAY_TOKEN_SHA256`, optional: the SHA-256 of each accepted API token in hexadecimal, with commas between. Only the API
     /// needs it.
     pub token_sha256: Option<String>,
+    /// `KEELWAY_OIDC_ISSUERS`, `KEELWAY_OIDC_AUDIENCE` (keelway), `KEELWAY_OIDC_GRANTS`: the identity providers whose tokens the API takes. None
+    /// without an issuer.
+    pub identities: Option<Identities>,
+    /// `KEELWAY_TOKEN_REQUESTS` (6000; 0 = any number): requests a minute with the same token.
+    pub token_requests: u32,
+    /// `KEELWAY_ADDRESS_REQUESTS` (6000; 0 = any number): requests a minute from the same address.
+    pub address_requests: u32,
     /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
     pub log: Level,
 }
@@ -104,6 +112,9 @@ impl Config {
             },
             max_receives: env.number("KEELWAY_MAX_RECEIVES", 10, (1, 1000)),
             token_sha256: env.hashes("KEELWAY_TOKEN_SHA256"),
+            identities: env.identities(),
+            token_requests: env.number("KEELWAY_TOKEN_REQUESTS", 6000, (0, 1_000_000)),
+            address_requests: env.number("KEELWAY_ADDRESS_REQUESTS", 6000, (0, 1_000_000)),
             log: env.level("KEELWAY_LOG", Level::INFO),
         };
         env.done(config)
@@ -185,6 +196,14 @@ impl<'a> Env<'a> {
     fn level(&mut self, name: &str, default: Level) -> Level {
         self.parsed(name, default, "info, one of error, warn, info, debug and trace", |given| Level::from_str(given).ok())
     }
+    fn identities(&mut self) -> Option<Identities> {
+        let text = |name: &str| self.optional(name).unwrap_or_default();
+        let audience = self.optional("KEELWAY_OIDC_AUDIENCE").unwrap_or_else(|| "keelway".to_owned());
+        Identities::parse(&text("KEELWAY_OIDC_ISSUERS"), &audience, &text("KEELWAY_OIDC_GRANTS")).unwrap_or_else(|why| {
+            self.problems.push(format!("KEELWAY_OIDC_ISSUERS, KEELWAY_OIDC_AUDIENCE and KEELWAY_OIDC_GRANTS: {why}"));
+            None
+        })
+    }
     /// Never repeats its input, which might be the token itself.
     fn hashes(&mut self, name: &str) -> Option<String> {
         let given = self.optional(name)?.to_ascii_lowercase();
@@ -254,6 +273,22 @@ mod tests {
         assert_eq!(config.token_sha256, Some(format!("{one},{}", two.to_lowercase())));
         assert!(with(&format!("{one},s3cret")).is_err_and(|error| !error.to_string().contains("s3cret")));
         assert!(with(&format!("{one},")).is_err());
+    }
+
+    #[test]
+    fn identity_providers_are_read_together() {
+        let with = |grants: &str| {
+            Config::read(|name| match name {
+                "KEELWAY_OIDC_ISSUERS" => Some("https://token.actions.githubusercontent.com".into()),
+                "KEELWAY_OIDC_GRANTS" => Some(grants.into()),
+                name => complete(name),
+            })
+        };
+        let known = with("repository=acme/shop=>trigger@shop").unwrap().identities.unwrap();
+        assert_eq!((known.audience.as_str(), known.rules.len()), ("keelway", 1));
+        let wrong = with("repository=acme/shop").unwrap_err().to_string();
+        assert!(wrong.contains("KEELWAY_OIDC_GRANTS") && wrong.contains("has no =>"), "{wrong}");
+        assert_eq!(Config::read(complete).unwrap().identities, None);
     }
 
     #[test]

@@ -12,9 +12,10 @@ fn template() -> Value {
     serde_saphyr::from_str(&file("template.yaml")).unwrap()
 }
 
+/// Of the policy that every deployment needs, and of the one for a domain.
 fn statements() -> Vec<Value> {
-    let policy: Value = serde_json::from_str(&file("deployer-policy.json")).unwrap();
-    policy["Statement"].as_array().unwrap().clone()
+    let read = |name: &str| serde_json::from_str::<Value>(&file(name)).unwrap()["Statement"].as_array().unwrap().clone();
+    [read("deployer-policy.json"), read("deployer-domain-policy.json")].concat()
 }
 
 fn texts(list: &Value) -> impl Iterator<Item = &str> {
@@ -73,6 +74,12 @@ fn needed(resource: &str) -> &'static [&'static str] {
             "lambda:UpdateFunctionCode",
             "lambda:UpdateFunctionConfiguration",
         ],
+        "AWS::Lambda::Permission" => &["lambda:AddPermission", "lambda:RemovePermission"],
+        // With what they are made of: an integration, a route, a stage, a mapping.
+        kind if kind.starts_with("AWS::ApiGatewayV2::") => {
+            &["apigateway:DELETE", "apigateway:GET", "apigateway:PATCH", "apigateway:POST", "apigateway:PUT"]
+        }
+        "AWS::Route53::RecordSet" => &["route53:ChangeResourceRecordSets", "route53:GetChange", "route53:GetHostedZone"],
         other => panic!(
             "the policy knows nothing of {other}: add what CloudFormation needs for it, here and in infra/deployer-policy.json"
         ),
@@ -95,7 +102,8 @@ fn whoever_deploys_may_do_what_the_template_needs() {
 #[test]
 fn the_policy_names_the_stack_wherever_it_can() {
     // What AWS does not restrict to a resource, or what is not the stack's own.
-    let elsewhere = ["Templates", "Transform", "Packages", "QueuesOfFunctions", "TagsOfMappings", "ListOfLogs"];
+    let elsewhere =
+        ["Templates", "Transform", "Packages", "QueuesOfFunctions", "TagsOfMappings", "ListOfLogs", "Domain", "RecordOfDomain"];
     for statement in statements() {
         let id = statement["Sid"].as_str().unwrap();
         for resource in texts(&statement["Resource"]).filter(|resource| !resource.contains("aws-sam-cli-managed-default")) {

@@ -58,7 +58,10 @@ fn text(value: &Value) -> String {
 
 /// Whether the functions start with this value of a variable.
 fn starts(variable: &str, value: &str) -> bool {
-    let read = |name: &str| Some(if name == variable { value.to_owned() } else { required(name)?.to_owned() });
+    // Rules mean something only with an issuer.
+    let issuer =
+        |name: &str| (variable == "KEELWAY_OIDC_GRANTS" && name == "KEELWAY_OIDC_ISSUERS").then_some("https://issuer.test");
+    let read = |name: &str| Some(if name == variable { value.to_owned() } else { issuer(name).or(required(name))?.to_owned() });
     Config::read(read).is_ok()
 }
 
@@ -104,14 +107,19 @@ fn what_the_template_takes_the_functions_start_with() {
     }
     seen.sort();
     let expected = [
+        "AddressRequests",
         "ApiTokenSha256",
         "LogLevel",
         "MaxEventBytes",
         "MaxExecutions",
         "MaxReceives",
+        "OidcAudience",
+        "OidcGrants",
+        "OidcIssuers",
         "RetentionDays",
         "StartDeadline",
         "TaskTimeout",
+        "TokenRequests",
     ];
     assert_eq!(seen, expected, "the parameters that the functions read");
 }
@@ -309,5 +317,28 @@ fn a_stack_name_that_makes_other_names_too_long_is_refused_before_anything_is_ma
     assert!(said(longest).contains("nothing is packaged"), "{}", said(longest));
     for wrong in [2, longest + 1] {
         assert!(said(wrong).contains(&format!("{wrong} characters: choose one of 3 to {longest},")), "{}", said(wrong));
+    }
+}
+
+#[test]
+fn usual_rules_for_claims_are_taken_by_both() {
+    let parameter = &template()["Parameters"]["OidcGrants"];
+    for rules in [
+        "",
+        "repository=acme/shop,ref=refs/heads/main=>read,trigger@shop",
+        "sub=repo:acme/shop:ref:refs/tags/*=>execute:get-action,approve:*@shop,carts;groups=platform=>administer",
+        "iss=https://login.acme.test,email=ann@acme.test=>approve:production",
+    ] {
+        assert!(takes(parameter, rules) && starts("KEELWAY_OIDC_GRANTS", rules), "{rules}");
+    }
+    for wrong in [
+        "repository=acme/shop",
+        "=>read",
+        "groups=platform=>reads",
+        "groups=platform=>read@",
+        "groups=a b=>read",
+        "groups=a=>execute",
+    ] {
+        assert!(!takes(parameter, wrong) && !starts("KEELWAY_OIDC_GRANTS", wrong), "{wrong}");
     }
 }

@@ -1,9 +1,10 @@
 //! Bodies of the HTTP API, as both sides write and read them.
 
+pub mod access;
 pub mod deployments;
 mod execution;
-pub mod operations;
 pub mod keptn;
+pub mod operations;
 pub mod promotions;
 
 pub use execution::*;

@@ -1,6 +1,7 @@
 //! Artifact sources as they are read, and what registries tell about their images.
 
 use crate::auth::Authority;
+use crate::caller::Caller;
 use crate::client::Client;
 use crate::input::{self, Params, Path, given};
 use crate::pipelines::{Nothing, after, is_name, limit, text};
@@ -10,6 +11,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use keelway_domain::access::Need;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
@@ -139,10 +141,12 @@ fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSource
 /// `GET /v1/artifactSources`
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ArtifactSourcePage>> {
     let namespace = given(wanted.namespace.as_ref()).unwrap_or(super::DEFAULT_NAMESPACE);
     let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
+    caller.check(Need::Read, Some(namespace.as_str()))?;
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
     let (found, next) = api.deployments().sources(namespace.as_str(), after, limit).await?;

@@ -3,6 +3,7 @@
 use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
@@ -25,6 +26,7 @@ pub async fn steer<P: Ports + 'static>(
     Path((of, command)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
+    caller: Caller,
     input::Maybe(asked): input::Maybe<SteerRequest>,
 ) -> Answer<Response> {
     let command = match command.as_str() {
@@ -35,7 +37,7 @@ pub async fn steer<P: Ports + 'static>(
         "proceed" => Command::Proceed,
         other => return Err(no_command(other)),
     };
-    ask(&api, &of, command, request, &asked).await
+    ask(&api, &of, command, (&caller, request), &asked).await
 }
 
 /// `POST /v1/deploymentConfigs/{id}/triggers/{command}`
@@ -44,6 +46,7 @@ pub async fn triggers<P: Ports + 'static>(
     Path((of, command)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
+    caller: Caller,
     input::Maybe(asked): input::Maybe<SteerRequest>,
 ) -> Answer<Response> {
     let command = match command.as_str() {
@@ -51,7 +54,7 @@ pub async fn triggers<P: Ports + 'static>(
         "resume" => Command::ResumeTriggers,
         other => return Err(no_command(&format!("triggers/{other}"))),
     };
-    ask(&api, &of, command, request, &asked).await
+    ask(&api, &of, command, (&caller, request), &asked).await
 }
 
 fn no_command(word: &str) -> Refused {
@@ -60,9 +63,15 @@ fn no_command(word: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "unknown command", detail)
 }
 
-async fn ask<P: Ports>(api: &Api<P>, of: &str, command: Command, request: RequestId, asked: &SteerRequest) -> Answer<Response> {
+async fn ask<P: Ports>(
+    api: &Api<P>,
+    of: &str,
+    command: Command,
+    from: (&Caller, RequestId),
+    asked: &SteerRequest,
+) -> Answer<Response> {
     let (to, view) = find(api, of).await?;
-    let note = said(asked.by.as_ref(), asked.message.as_ref(), &view, request)?;
+    let note = said((asked.by.as_ref(), asked.message.as_ref()), &view, from)?;
     let before = view.state.latest;
     let asked = Asked { to, command, note };
     match carry(api, &asked, view).await? {
@@ -77,10 +86,10 @@ async fn ask<P: Ports>(api: &Api<P>, of: &str, command: Command, request: Reques
 }
 
 /// Who asks, when and why.
-pub fn said(by: Option<&String>, message: Option<&String>, view: &View, request: RequestId) -> Answer<Note> {
+fn said((by, message): (Option<&String>, Option<&String>), view: &View, from: (&Caller, RequestId)) -> Answer<Note> {
     let (message, by) = (note("message", message, MESSAGE)?, note("by", by, NAME)?);
-    let RequestId(id) = request;
-    Ok(Note { by: by.unwrap_or_default(), at: view.now, message: message.unwrap_or_default(), id, run: 0 })
+    let (caller, RequestId(id)) = from;
+    Ok(Note { by: caller.by(by), at: view.now, message: message.unwrap_or_default(), id, run: 0 })
 }
 
 fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
@@ -100,6 +109,7 @@ pub async fn instantiate<P: Ports + 'static>(
     Path(of): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
+    caller: Caller,
     input::Maybe(asked): input::Maybe<InstantiateRequest>,
 ) -> Answer<Response> {
     let (to, view) = find(&api, &of).await?;
@@ -109,7 +119,7 @@ pub async fn instantiate<P: Ports + 'static>(
     if !unresolved.is_empty() {
         return Err(Refused::invalid(unresolved));
     }
-    let note = said(asked.by.as_ref(), asked.message.as_ref(), &view, request)?;
+    let note = said((asked.by.as_ref(), asked.message.as_ref()), &view, (&caller, request))?;
     let before = view.state.latest;
     let asked = Asked { to, command: Command::Latest(latest), note };
     match carry(&api, &asked, view).await? {

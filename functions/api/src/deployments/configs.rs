@@ -2,6 +2,7 @@
 
 use super::{find, shape, unknown};
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Params, Path, given};
 use crate::pipelines::{Nothing, after, limit, text};
 use crate::problem::{Answer, Refused};
@@ -26,7 +27,11 @@ pub struct Wanted {
 }
 
 /// `GET /v1/deploymentConfigs`
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<ConfigPage>> {
+pub async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<ConfigPage>> {
     let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
     let namespace = namespace.map_err(|error| Refused::field("namespace", error))?;
     let limit = limit(wanted.page_size.as_ref())?;
@@ -35,6 +40,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted):
         Some(namespace) => api.deployments().definitions(namespace.as_str(), after, limit).await?,
         None => api.deployments().all_definitions(after, limit).await?,
     };
+    let found: Vec<_> = found.into_iter().filter(|(of, _)| caller.sees(&of.namespace)).collect();
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.deployments().states(&addresses).await?;
     let now = api.deployments().now();

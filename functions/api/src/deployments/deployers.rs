@@ -4,12 +4,14 @@
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
 use crate::Api;
+use crate::auth;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
+use crate::tokens::random_hex;
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, MAX_TARGETS, Progress, Reply, SOURCE, TargetProgress};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
@@ -38,7 +40,7 @@ pub async fn claim<P: Ports + 'static>(
             format!("{SOURCE} is the name of the deployers that Keelway runs itself: send another one"),
         ));
     }
-    let token = token()?;
+    let token = random_hex()?;
     let id = claim_id(&headers, &asked.claim)?.map_or_else(|| token.clone(), str::to_owned);
     let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), id.as_bytes()]);
     let call = Call::Claim { by, id, token: sha256_hex(token.as_bytes()), lease: lease(asked.lease.as_deref())? };
@@ -118,18 +120,14 @@ fn lease_until(config: Option<&Config>) -> String {
     claim.map(|claim| claim.lease.rfc3339()).unwrap_or_default()
 }
 
-/// 32 random bytes in hexadecimal.
-fn token() -> Answer<String> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        tracing::error!(%error, "the system gives no random bytes");
-        Refused::internal()
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The hash of the token that a request bears.
+/// The hash of the token that a request bears. Where requests are signed for AWS, the signature takes the place of the bearer, and the token is
+/// in the header of API tokens.
 fn bearer(headers: &HeaderMap) -> Answer<String> {
+    let is_signed = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
+    if let (Some(token), Some(_)) = (headers.get(auth::HEADER), headers.get(header::AUTHORIZATION).filter(|value| is_signed(value)))
+    {
+        return Ok(sha256_hex(token.as_bytes()));
+    }
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else { return Err(not_authorised()) };
     let text = value.to_str().unwrap_or_default();

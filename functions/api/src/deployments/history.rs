@@ -2,12 +2,15 @@
 
 use super::{find, shape, version};
 use crate::Api;
+use crate::auth::DEPLOYMENT;
+use crate::caller::Caller;
 use crate::input::{Params, Path, given, no_page_key};
 use crate::pipelines::{Nothing, Paging, after, limit};
 use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use keelway_domain::access::Need;
 use keelway_domain::deployments::{Deployment, Status};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::Address;
@@ -118,8 +121,10 @@ pub struct Wanted {
 /// `GET /v1/deployments`: what ended in the whole installation since a time, oldest first. With `status=New`: what nobody has claimed.
 pub async fn everywhere<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<VersionPage>> {
+    let sees = |of: &Address| caller.sees(&of.namespace) || caller.may(Need::Execute(DEPLOYMENT), Some(&of.namespace));
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
     let status = given(wanted.status.as_ref()).map(|word| shape::status(word).ok_or_else(|| no_status(word))).transpose()?;
@@ -136,13 +141,14 @@ pub async fn everywhere<P: Ports + 'static>(
     match status {
         Some(Status::New) => {
             let (configs, next) = api.deployments().unclaimed(after, limit).await?;
-            let shown = configs.iter().filter_map(|x| Some(shape::version(&address(x), x.in_flight()?, Some(x))));
+            let configs = configs.iter().filter(|x| sees(&address(x)));
+            let shown = configs.filter_map(|x| Some(shape::version(&address(x), x.in_flight()?, Some(x))));
             Ok(page(shown.collect(), next, limit, now))
         }
         Some(status @ (Status::Pending | Status::Running)) => Err(no_status(&status.to_string())),
         wanted => {
             let (found, next) = api.deployments().everywhere(since, after, limit).await?;
-            let found = found.iter().filter(|(_, past)| wanted.is_none_or(|wanted| past.deployment.status == wanted));
+            let found = found.iter().filter(|(of, past)| sees(of) && wanted.is_none_or(|wanted| past.deployment.status == wanted));
             Ok(page(found.map(|(of, past)| shape::version(of, &past.deployment, None)).collect(), next, limit, now))
         }
     }

@@ -79,7 +79,7 @@ pub fn authorised_routes<P: Ports + Secrets + 'static>() -> Router<Api<P>> {
 }
 
 /// The address that an id names, if it can be one.
-fn address(id: &str) -> Option<Address> {
+pub fn address(id: &str) -> Option<Address> {
     let (namespace, name) = id.split_once(':').unwrap_or((DEFAULT_NAMESPACE, id));
     address_of(namespace, name)
 }
@@ -90,7 +90,7 @@ fn id(of: &Address) -> String {
 }
 
 /// The config and the number that the name of a version has.
-fn version(name: &str) -> Option<(Address, u64)> {
+pub fn version(name: &str) -> Option<(Address, u64)> {
     let (config, n) = name.rsplit_once('-')?;
     let digits = n.bytes().all(|byte| byte.is_ascii_digit()) && !n.starts_with('0');
     Some((address(config)?, n.parse().ok().filter(|_| digits)?))

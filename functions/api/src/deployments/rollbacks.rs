@@ -4,6 +4,7 @@ use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::prepare::{Prepared, Wish, prepare};
 use super::{MESSAGE, NAME, error, find, id, refused, together};
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
@@ -12,6 +13,7 @@ use axum::extract::{Extension, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
+use keelway_domain::access::Need;
 use keelway_domain::deployments::{Back, Parts};
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::Note;
@@ -45,6 +47,7 @@ pub async fn one<P: Ports + 'static>(
     Path(of): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     Extension(id): Extension<RequestId>,
+    caller: Caller,
     request: Request,
 ) -> Answer<Response> {
     let bytes = input::json_body(request).await?;
@@ -55,7 +58,7 @@ pub async fn one<P: Ports + 'static>(
     } else {
         input::read::<RollbackRequest>(body)?.into()
     };
-    roll_back(&api, found, wish, id).await
+    roll_back(&api, found, wish, (&caller, id)).await
 }
 
 /// OpenShift's request: four flags, which are false unless said.
@@ -105,11 +108,12 @@ pub async fn roll_back<P: Ports>(
     api: &Api<P>,
     found: (Address, View),
     wish: Wish,
-    RequestId(request): RequestId,
+    (caller, RequestId(request)): (&Caller, RequestId),
 ) -> Answer<Response> {
-    let note = noted(&wish, &found.1, request)?;
+    let note = noted(&wish, &found.1, (caller, request))?;
     let prepared = prepare(api, found, &wish, note).await?.map_err(Refused::invalid)?;
     if wish.dry_run {
+        caller.does_nothing();
         let warnings = together::warnings(api, std::slice::from_ref(&prepared)).await?.concat();
         return Ok(axum::Json(foreseen(&prepared, warnings)).into_response());
     }
@@ -121,9 +125,9 @@ pub async fn roll_back<P: Ports>(
     }
 }
 
-fn noted(wish: &Wish, view: &View, id: u64) -> Answer<Note> {
+fn noted(wish: &Wish, view: &View, (caller, id): (&Caller, u64)) -> Answer<Note> {
     let (notes, by) = (note("notes", wish.notes.as_ref(), MESSAGE)?, note("by", wish.by.as_ref(), NAME)?);
-    Ok(Note { by: by.unwrap_or_default(), at: view.now, message: notes.unwrap_or_default(), id, run: 0 })
+    Ok(Note { by: caller.by(by), at: view.now, message: notes.unwrap_or_default(), id, run: 0 })
 }
 
 /// The answer to a dry run.
@@ -170,12 +174,21 @@ pub async fn several<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
     Extension(RequestId(request)): Extension<RequestId>,
+    caller: Caller,
     input::Json(asked): input::Json<RollbacksRequest>,
 ) -> Answer<axum::Json<RollbacksAnswer>> {
     if asked.rollbacks.is_empty() || asked.rollbacks.len() > MOST {
         let message = format!("has {} entries: name 1 to {MOST} configs", asked.rollbacks.len());
         return Err(Refused::invalid(vec![error("rollbacks", "Invalid", message)]));
     }
+    for one in &asked.rollbacks {
+        caller.check(Need::Trigger, super::address(&one.id).map(|of| of.namespace).as_deref())?;
+    }
+    if asked.dry_run {
+        caller.does_nothing();
+    }
+    let named: Vec<&str> = asked.rollbacks.iter().map(|one| one.id.as_str()).collect();
+    caller.tells("", format!("roll back {}", named.join(", ")));
     let group = format!("{:016x}", hash64(&[b"rollbacks", &request.to_be_bytes()]));
     let (mut all, mut errors): (Vec<Prepared>, Vec<FieldError>) = (vec![], vec![]);
     for (place, one) in asked.rollbacks.iter().enumerate() {
@@ -197,7 +210,7 @@ pub async fn several<P: Ports + 'static>(
         let wish = wish(one, &asked, &group);
         // Each config knows its own command: a repeated request is the same for each of them.
         let id = hash64(&[b"rollback", &request.to_be_bytes(), found.0.to_string().as_bytes()]).max(1);
-        let note = noted(&wish, &found.1, id)?;
+        let note = noted(&wish, &found.1, (&caller, id))?;
         match prepare(&api, found, &wish, note).await? {
             Ok(prepared) => all.push(prepared),
             Err(wrong) => errors.extend(wrong.into_iter().map(at)),

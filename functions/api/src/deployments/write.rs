@@ -3,12 +3,14 @@
 use super::rollbacks;
 use super::{PAUSED, error, find, shape, unknown};
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Params, Path, Text, given, note};
 use crate::problem::{Answer, Refused};
 use crate::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use keelway_domain::access::Need;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Request, Why, generate};
 use keelway_engine::deployments::Address;
@@ -33,6 +35,7 @@ pub async fn put<P: Ports + 'static>(
     Path(id): Path<String>,
     Params(query): Params<Query>,
     Extension(request): Extension<RequestId>,
+    caller: Caller,
     headers: HeaderMap,
     Text(text): Text,
 ) -> Answer<Response> {
@@ -41,7 +44,7 @@ pub async fn put<P: Ports + 'static>(
     if let Some(stanza) = body.as_ref().and_then(|body| body.get("rollback")) {
         only_rollback(body.as_ref(), &of)?;
         let stanza: RollbackRequest = crate::input::read(stanza.clone())?;
-        return rollbacks::roll_back(&api, (of, view), stanza.into(), request).await;
+        return rollbacks::roll_back(&api, (of, view), stanza.into(), (&caller, request)).await;
     }
     let manifest = one_config(&text)?;
     let named = (manifest.namespace.as_str(), manifest.name.as_str());
@@ -50,7 +53,7 @@ pub async fn put<P: Ports + 'static>(
         return Err(Refused::invalid(vec![error("metadata.name", "Invalid", message)]));
     }
     let over = expected(&headers, resource_version(&text).as_deref())?;
-    let by = note("by", query.by.as_ref(), super::NAME)?.unwrap_or_default();
+    let by = by(&caller, query.by.as_ref())?;
     let definition = definition_of(&manifest)?;
     let request = asked_version(&view, definition, manifest.latest_version, &by).map_err(|error| Refused::invalid(vec![error]))?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request, over };
@@ -62,11 +65,14 @@ pub async fn put<P: Ports + 'static>(
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(query): Params<Query>,
+    caller: Caller,
     Text(text): Text,
 ) -> Answer<Response> {
     let manifest = one_config(&text)?;
+    caller.check(Need::Administer, Some(manifest.namespace.as_str()))?;
+    caller.tells(manifest.namespace.as_str(), format!("deployment config {}", manifest.name));
     let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
-    let by = note("by", query.by.as_ref(), super::NAME)?.unwrap_or_default();
+    let by = by(&caller, query.by.as_ref())?;
     let wanted = Wanted { definition: definition_of(&manifest)?, source: &manifest.source, by: &by, request: None, over: Some(0) };
     let outcome = api.deployments().apply(&of, &wanted).await?;
     written(&api, &of, outcome, StatusCode::CREATED).await
@@ -206,6 +212,6 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, 
 }
 
 /// The name of whoever applies a manifest.
-pub fn by(text: Option<&String>) -> Answer<String> {
-    Ok(note("by", given(text).map(str::to_owned).as_ref(), super::NAME)?.unwrap_or_default())
+pub fn by(caller: &Caller, said: Option<&String>) -> Answer<String> {
+    Ok(caller.by(note("by", given(said).map(str::to_owned).as_ref(), super::NAME)?))
 }

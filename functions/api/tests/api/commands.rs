@@ -47,12 +47,15 @@ async fn an_approval_is_decided_once() {
     assert_eq!((again.status, again.json()), (200, json!({"keptnContext": context, "result": "pass"})));
     let other = stand.post(&path, &json!({"decision": "decline"})).await;
     assert_eq!(other.status, 409);
-    assert!(other.problem().contains("it was approved (pass) by ann at 2026-11-20T12:00:0"), "{}", other.problem());
+    assert!(other.problem().contains("it was approved (pass) by administrator (ann) at 2026-11-20T12:00:0"), "{}", other.problem());
 
     let events =
         stand.get(&format!("/v1/event?project=shop&keptnContext={context}&type=sh.keptn.event.approval.finished")).await.json();
     let data = &events["events"][0]["data"];
-    assert_eq!((&data["result"], &data["message"], &data["approval"]["by"]), (&json!("pass"), &json!("looks good"), &json!("ann")));
+    assert_eq!(
+        (&data["result"], &data["message"], &data["approval"]["by"]),
+        (&json!("pass"), &json!("looks good"), &json!("administrator (ann)"))
+    );
     let release = stand.open("release").await;
     assert_eq!((&release["data"]["labels"], &release["data"]["approval"]), (&Value::Null, &Value::Null), "who decided stays there");
     assert_eq!(state(&stand, &context).await["state"], "started");

@@ -231,7 +231,7 @@ async fn a_version_is_asked_for_in_one_call() {
     assert_eq!((nothing.status, nothing.text.as_str()), (204, ""), "I2");
     let forced = ask(&mut stand, "instantiate", &json!({"latest": true, "force": true, "by": "ann"})).await;
     assert_eq!((forced.status, &forced.json()["deployment"]["name"]), (200, &json!("cart-2")), "I3: {forced:?}");
-    assert_eq!(forced.json()["deployment"]["details"]["causes"], json!([{"type": "Manual", "by": "ann"}]));
+    assert_eq!(forced.json()["deployment"]["details"]["causes"], json!([{"type": "Manual", "by": "administrator (ann)"}]));
     let again = ask(&mut stand, "instantiate", &json!({"force": true})).await;
     assert_eq!((again.status, again.problem().contains("#2 is already in progress (New)")), (409, true), "I4: {again:?}");
     deploy(&mut stand, 2, 1).await;
@@ -282,7 +282,7 @@ async fn a_deployment_is_paused_cancelled_and_retried() {
     assert_eq!((&retried["deployment"]["status"], &retried["deployment"]["attempt"]), (&json!("New"), &json!(2)), "Y1");
 
     assert_eq!(ask(&mut stand, "pause", &json!({"by": "ann"})).await.status, 200);
-    assert_eq!(status(&stand).await["paused"]["by"], "ann");
+    assert_eq!(status(&stand).await["paused"]["by"], "administrator (ann)");
     assert_eq!(status(&stand).await["latest"]["desired"], "pause");
     for (command, told) in [("cancel", "unable to cancel paused deployment shop/cart"), ("retry", "unable to retry paused")] {
         let refused = ask(&mut stand, command, &json!({})).await;
@@ -310,7 +310,7 @@ async fn suspended_triggers_keep_their_setting_and_say_that_they_do_not_fire() {
     assert_eq!((&suspended["latestVersion"], &suspended["reason"]), (&json!(1), &json!("TriggersSuspended")));
     let trigger = &suspended["triggers"][1];
     assert_eq!((&trigger["automatic"], &trigger["effectiveAutomatic"]), (&json!(true), &json!(false)));
-    assert_eq!(trigger["why"], "triggers are suspended by ann: audit");
+    assert_eq!(trigger["why"], "triggers are suspended by administrator (ann): audit");
     assert_eq!(ask(&mut stand, "triggers/resume", &json!({})).await.status, 200);
     settle(&mut stand).await;
     assert_eq!(status(&stand).await["latestVersion"], 2);

@@ -109,7 +109,7 @@ async fn a_client_keeps_its_id_and_time_and_the_same_again_does_nothing() {
     };
     let first = stand.post("/v1/event", &trigger(json!({}))).await;
     assert_eq!(first.status, 200);
-    let published: Value = serde_json::from_str(&stand.world.outgoing()[0].detail).unwrap();
+    let published: Value = stand.published()[0].clone();
     assert_eq!((&published["id"], &published["time"]), (&json!("x"), &json!("2020-01-01T00:00:00.000Z")));
     assert_eq!(published["shkeptncontext"], first.json()["keptnContext"]);
     stand.work().await;

@@ -1,9 +1,11 @@
 //! The API as its clients see it, on the in-memory world: no AWS, no sockets.
 
+mod access;
 mod administration;
 mod answers;
 mod apply;
 mod approvals;
+mod audit;
 mod commands;
 mod deployers;
 mod deployments;
@@ -12,10 +14,14 @@ mod environments;
 mod forge;
 mod forged;
 mod gateway;
+mod identity;
 mod integrations;
 mod limits;
+mod limits;
+mod observations;
 mod observations;
 mod operations;
+mod paces;
 mod pipelines;
 mod raw;
 mod reads;

@@ -29,7 +29,7 @@ async fn a_rollback_is_a_new_version_with_its_cause_and_suspends_all_triggers() 
     let deployment = &answer["deployment"];
     assert_eq!((&answer["resolvedRelease"], &deployment["version"], &deployment["rollbackOf"]), (&json!(1), &json!(4), &json!(1)));
     assert_eq!(deployment["images"]["web"], json!(image(1)));
-    let cause = json!([{"type": "Rollback", "by": "ann", "release": 1, "notes": "bad release"}]);
+    let cause = json!([{"type": "Rollback", "by": "administrator (ann)", "release": 1, "notes": "bad release"}]);
     assert_eq!(deployment["details"]["causes"], cause, "R16");
     let shown = status(&stand).await;
     assert_eq!(shown["triggersSuspended"]["message"], "rollback to cart-1");

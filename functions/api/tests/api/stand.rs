@@ -4,7 +4,8 @@ use crate::forge::Forge;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use keelway_api::{Api, Settings, Tokens, router};
+use keelway_api::{Api, Paces, Settings, Tokens, router};
+use keelway_domain::access::Identities;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
@@ -53,6 +54,18 @@ fn here() -> deployments::Limits {
     deployments::Limits { account: "111111111111".into(), region: "eu-central-1".into(), ..deployments::Limits::default() }
 }
 
+fn settings() -> Settings {
+    let hashes = [TOKEN, OTHER_TOKEN].map(|token| sha256_hex(token.as_bytes()));
+    Settings {
+        tokens: Tokens::from_hex(&hashes.join(",")),
+        patience: Duration::ZERO,
+        stack: "test-api".into(),
+        deployments: here(),
+        identities: None,
+        paces: Paces::default(),
+    }
+}
+
 pub struct Stand {
     pub world: World,
     app: Router,
@@ -63,6 +76,10 @@ pub struct Stand {
     /// Where pull requests are opened.
     pub forge: Forge,
     bus_seen: usize,
+    /// The secrets of the tokens that were made here.
+    tokens: std::collections::HashMap<String, String>,
+    /// Whose token the next request bears; empty: the deployment's.
+    like: String,
 }
 
 impl Stand {
@@ -79,10 +96,23 @@ impl Stand {
     }
 
     pub fn with_secrets(limits: Limits, patience: Duration, secrets: Known) -> Self {
+        Self::on(limits, secrets, |settings| settings.patience = patience)
+    }
+
+    /// With limits on how fast callers may send.
+    pub fn with_paces(paces: Paces) -> Self {
+        Self::on(Limits::default(), Known::default(), |settings| settings.paces = paces)
+    }
+
+    /// With identity providers.
+    pub fn with_identities(identities: Option<Identities>) -> Self {
+        Self::on(Limits::default(), Known::default(), |settings| settings.identities = identities)
+    }
+
+    fn on(limits: Limits, secrets: Known, change: impl FnOnce(&mut Settings)) -> Self {
         let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
-        let hashes = [TOKEN, OTHER_TOKEN].map(|token| sha256_hex(token.as_bytes()));
-        let settings =
-            Settings { tokens: Tokens::from_hex(&hashes.join(",")), patience, stack: "test-api".into(), deployments: here() };
+        let mut settings = settings();
+        change(&mut settings);
         let app = router(Api::new(AtOnce::with(world.worker(0), secrets), limits.clone(), settings));
         let ports = AtOnce::new(world.worker(1));
         let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());
@@ -90,7 +120,54 @@ impl Stand {
         let attempts = Attempts::new(pipelines(), forge.clone());
         let deployments = Deployments::new(ports.clone(), here());
         let (promotions, engine) = (pipelines(), Sequences::new(ports, limits));
-        Self { world, app, engine, promotions, deployments, attempts, forge, bus_seen: 0 }
+        Self {
+            world,
+            app,
+            engine,
+            promotions,
+            deployments,
+            attempts,
+            forge,
+            bus_seen: 0,
+            tokens: Default::default(),
+            like: String::new(),
+        }
+    }
+
+    /// Another instance of the function on the same table, with a memory of its own.
+    pub fn another(&self) -> Router {
+        router(Api::new(AtOnce::with(self.world.worker(2), Known::default()), Limits::default(), settings()))
+    }
+
+    /// Sends a request to an instance.
+    pub async fn ask(app: Router, request: Request<Body>) -> Answer {
+        Self::answer(app, request).await
+    }
+
+    /// What is on the bus, without the audit.
+    pub fn published(&self) -> Vec<Value> {
+        let all = self.world.outgoing();
+        let all = all.iter().filter(|entry| entry.detail_type != "dev.keelway.audit");
+        all.map(|entry| serde_json::from_str(&entry.detail).unwrap()).collect()
+    }
+
+    /// Makes a token.
+    pub async fn token(&mut self, name: &str, scopes: &[&str], projects: &[&str]) -> String {
+        let answer = self.post("/v1/tokens", &json!({"name": name, "scopes": scopes, "projects": projects})).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        let secret = answer.json()["secret"].as_str().unwrap().to_owned();
+        self.tokens.insert(name.to_owned(), secret.clone());
+        secret
+    }
+
+    /// The following requests bear a token that was made here; with an empty name, the deployment's.
+    pub fn like(&mut self, name: &str) -> &mut Self {
+        self.like = name.to_owned();
+        self
+    }
+
+    fn secret(&self) -> &str {
+        self.tokens.get(&self.like).map_or(TOKEN, String::as_str)
     }
 
     /// The routes.
@@ -104,7 +181,7 @@ impl Stand {
 
     /// A request during which the engine works.
     pub async fn post_while_working(&mut self, path: &str, body: &Value) -> Answer {
-        let request = Request::post(path).header("x-token", TOKEN).header("content-type", "application/json");
+        let request = Request::post(path).header("x-token", self.secret()).header("content-type", "application/json");
         self.while_working(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
@@ -137,7 +214,7 @@ impl Stand {
     }
 
     pub async fn get(&self, path: &str) -> Answer {
-        self.request(Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
+        self.request(Request::get(path).header("x-token", self.secret()).body(Body::empty()).unwrap()).await
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
@@ -145,17 +222,17 @@ impl Stand {
     }
 
     pub async fn post_text(&self, path: &str, content_type: &str, body: String) -> Answer {
-        let request = Request::post(path).header("x-token", TOKEN).header("content-type", content_type);
+        let request = Request::post(path).header("x-token", self.secret()).header("content-type", content_type);
         self.request(request.body(Body::from(body)).unwrap()).await
     }
 
     pub async fn put(&self, path: &str, body: &Value) -> Answer {
-        let request = Request::put(path).header("x-token", TOKEN).header("content-type", "application/json");
+        let request = Request::put(path).header("x-token", self.secret()).header("content-type", "application/json");
         self.request(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
     pub async fn delete(&self, path: &str) -> Answer {
-        self.request(Request::delete(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
+        self.request(Request::delete(path).header("x-token", self.secret()).body(Body::empty()).unwrap()).await
     }
 
     /// Applies manifests.

@@ -96,7 +96,7 @@ async fn an_approval_says_who_decided_and_when() {
     stand.decide("decline", "ann").await;
     let ended = execution(&stand.state(&context).await, 0);
     let task = json!({
-        "name": "approval", "state": "finished", "result": "fail", "by": "ann", "triggeredAt": at(0), "startedAt": at(0),
+        "name": "approval", "state": "finished", "result": "fail", "by": "administrator (ann)", "triggeredAt": at(0), "startedAt": at(0),
         "finishedAt": at(12),
     });
     assert_eq!((&ended["tasks"][0], &ended["message"]), (&task, &json!("as agreed")));

@@ -5,6 +5,7 @@ use super::definition::Definition;
 use super::facts::{At, Command, Decision, Facts, Obeyed, Refused};
 use super::gates::said;
 use super::state::{Condition, MAX_ABANDONED, MAX_OBEYED, Note, Phase, Pipeline, Promotion};
+use crate::access::known;
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
@@ -120,15 +121,16 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
         Phase::Abandoned => return Err(Refused::Conflict(format!("{} was abandoned{}", at.revision, after(&promotion.why)))),
         _ => {}
     }
-    if !rule.approvers.is_empty() && !rule.approvers.contains(&note.by) {
+    let who = known(&note.by);
+    if !rule.approvers.is_empty() && !rule.approvers.iter().any(|approver| approver == who) {
         return Err(Refused::Conflict(format!(
             "{:?} does not approve for {}: {} do",
-            note.by,
+            who,
             at.environment,
             rule.approvers.join(", ")
         )));
     }
-    if promotion.approved || promotion.approvals.iter().any(|given| given.by == note.by) {
+    if promotion.approved || promotion.approvals.iter().any(|given| known(&given.by) == who) {
         return Ok(());
     }
     promotion.approvals.push(note.clone());

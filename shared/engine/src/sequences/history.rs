@@ -145,7 +145,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The kinds of `Other` events that are kept and do nothing, as in Keptn.
-    pub(super) fn is_history(name: &str) -> bool {
+    pub fn is_history(name: &str) -> bool {
         let known = ["sh.keptn.log.error", "sh.keptn.events.problem", "monitoring.configure"];
         known.contains(&name) || name.ends_with(".invalidated")
     }

@@ -3,6 +3,7 @@
 //! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` an image for a container; otherwise the checkout's own is started and
 //! ended again. Arguments are those of the usual runner: `cargo test -p keelway-cloud-tests --test cloud -- KC-14`.
 
+mod access;
 mod approvals;
 mod bed;
 mod cases;
@@ -41,6 +42,7 @@ fn tests() -> Vec<Test<Bed>> {
         together::tests,
         approvals::tests,
         failures::tests,
+        access::tests,
         examples::tests,
         lanes::tests,
         cli::tests,

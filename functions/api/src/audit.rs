@@ -1,0 +1,106 @@
+//! The audit: `GET /v1/audit`, and keeping an entry for every request that did something.
+
+use crate::Api;
+use crate::caller::{Caller, Told};
+use crate::input::{Params, given, no_page_key, page_size, window};
+use crate::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use keelway_domain::ids::hash64;
+use keelway_engine::access::{Entry, Filter};
+use keelway_engine::ports::Ports;
+use keelway_wire::http::access::{AuditEntry, AuditPage};
+use serde::Deserialize;
+
+/// What is known of a request before it is handled.
+pub struct About {
+    request: String,
+    act: &'static str,
+}
+
+/// The request was answered from what is remembered of an earlier one; an extension of its response.
+#[derive(Debug, Clone, Copy)]
+pub struct Replayed;
+
+impl About {
+    /// Of this request.
+    pub fn of(request: &Request, act: &'static str) -> Self {
+        Self { request: format!("{} {}", request.method(), request.uri().path().chars().take(500).collect::<String>()), act }
+    }
+}
+
+/// Keeps an entry about a request that succeeded, before its sender learns that. Otherwise it is told to send the request again.
+pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, response: Response) -> Response {
+    let Told { action, key, id, project, what, note, nothing } = caller.told().clone();
+    let action = if action.is_empty() { about.act } else { action };
+    let replayed = response.extensions().get::<Replayed>().is_some();
+    if action.is_empty() || nothing || replayed || !response.status().is_success() {
+        return response;
+    }
+    let entry = Entry {
+        at: api.access().now(),
+        id: id.unwrap_or_else(|| hash64(&[b"audit", uuid::Uuid::now_v7().as_bytes()])),
+        action: action.to_owned(),
+        token: key.unwrap_or_else(|| caller.token.clone()),
+        subject: caller.subject.clone(),
+        address: caller.address.clone(),
+        project,
+        request: about.request,
+        what,
+        note,
+        status: response.status().as_u16(),
+    };
+    match api.access().record(&entry).await {
+        Ok(()) => response,
+        Err(error) => Refused::from(error).into_response(),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    token: Option<String>,
+    action: Option<String>,
+    project: Option<String>,
+    from_time: Option<String>,
+    before_time: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// `GET /v1/audit`
+pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<AuditPage>> {
+    let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
+    let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
+    let filter = Filter {
+        token: own(&wanted.token),
+        action: own(&wanted.action),
+        project: own(&wanted.project),
+        from: window.after,
+        before: window.before,
+    };
+    let size = page_size(wanted.page_size.as_ref())?;
+    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
+    if let Some(odd) = after.filter(|key| !is_key(key)) {
+        return Err(no_page_key(odd));
+    }
+    let (entries, next) = api.access().audit(&filter, after, u32::try_from(size).unwrap_or(1)).await?;
+    Ok(Json(AuditPage {
+        total_count: entries.len() as u64,
+        entries: entries.into_iter().map(shown).collect(),
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: size as u64,
+    }))
+}
+
+/// Whether a page may have ended with it: a time, then perhaps an id.
+fn is_key(key: &str) -> bool {
+    let (time, id) = key.split_once('#').unwrap_or((key, ""));
+    time.len() == 13 && time.bytes().all(|byte| byte.is_ascii_digit()) && id.len() <= 20
+}
+
+fn shown(entry: Entry) -> AuditEntry {
+    let Entry { at, id, action, token, subject, address, project, request, what, note, status } = entry;
+    AuditEntry { at: at.rfc3339(), id: format!("{id:016x}"), action, token, subject, address, project, request, what, note, status }
+}

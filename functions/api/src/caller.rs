@@ -1,0 +1,134 @@
+//! Who sends a request: what they may do, and what the audit is told about it.
+
+use crate::problem::{Answer, Refused};
+use axum::extract::FromRequestParts;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use keelway_domain::access::{self, ADMINISTRATOR, Grant, Kind, Need, missing};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Who sends a request; an extension of it. Clones share what the audit is told.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The token's name, the provider that vouches for the caller, or the key of a signature.
+    pub token: String,
+    /// Who, as a provider calls them.
+    pub subject: String,
+    /// Where from; empty if it is not known.
+    pub address: String,
+    /// Tells apart those whose requests have keys of their own.
+    pub id: String,
+    /// What they may do.
+    pub grants: Arc<[Grant]>,
+    /// The names that they give count: whoever holds a key that signs approvals vouches for them.
+    vouches: bool,
+    told: Arc<Mutex<Told>>,
+}
+
+/// What the audit is told by those who handle a request.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// What it is, if the table of routes does not say it.
+    pub action: &'static str,
+    /// The key that signed it.
+    pub key: Option<String>,
+    /// What the entry is known by, if the request has a key of its own.
+    pub id: Option<u64>,
+    /// In which project.
+    pub project: String,
+    /// In words.
+    pub what: String,
+    /// What the caller says about itself.
+    pub note: String,
+    /// Nothing was done.
+    pub nothing: bool,
+}
+
+impl Caller {
+    /// Somebody who may do this.
+    pub fn new(token: impl Into<String>, subject: String, id: String, grants: Vec<Grant>) -> Self {
+        let token = token.into();
+        Self { token, subject, address: String::new(), id, grants: grants.into(), vouches: false, told: Arc::default() }
+    }
+    /// Whoever has a token of the deployment.
+    pub fn administrator(id: String) -> Self {
+        Self::new(ADMINISTRATOR, String::new(), id, vec![Grant::everything()])
+    }
+    /// Somebody with neither a token nor, so far, a signature.
+    pub fn nobody() -> Self {
+        Self::new("", String::new(), String::new(), vec![])
+    }
+    /// At this address.
+    pub fn at(self, address: String) -> Self {
+        Self { address, ..self }
+    }
+    /// Whoever signed the request with this key.
+    pub fn signed(&self, key: &str) -> Self {
+        let token = format!("key {key}");
+        self.told().key = Some(token.clone());
+        Self { token, vouches: true, ..self.clone() }
+    }
+
+    /// Who acts, as others see it: what is known, and behind it, as a note, the name that the caller gives.
+    pub fn by(&self, said: Option<String>) -> String {
+        let known = if self.subject.is_empty() { &self.token } else { &self.subject };
+        let said = said.unwrap_or_default();
+        self.told().note.clone_from(&said);
+        if self.vouches && !said.is_empty() { said } else { access::by(known, &said) }
+    }
+
+    /// Whether this is allowed in a project.
+    pub fn may(&self, need: Need<'_>, project: Option<&str>) -> bool {
+        self.grants.iter().any(|grant| grant.allows(need, project))
+    }
+    /// Whether a scope of this kind is there at all.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.grants.iter().any(|grant| grant.has(kind))
+    }
+    /// Whether a scope of this kind is valid in a project, whatever task or stage it is for.
+    pub fn has_in(&self, kind: Kind, project: Option<&str>) -> bool {
+        self.grants.iter().any(|grant| grant.has(kind) && grant.reaches(project))
+    }
+    /// Whether what is in a project is shown.
+    pub fn sees(&self, project: &str) -> bool {
+        self.may(Need::Read, Some(project))
+    }
+    /// Lets pass what is allowed in a project; `None`: in all of them.
+    ///
+    /// # Errors
+    /// 403, with what is missing.
+    pub fn check(&self, need: Need<'_>, project: Option<&str>) -> Answer<()> {
+        if self.may(need, project) { Ok(()) } else { Err(self.lacks(need, project)) }
+    }
+    /// The refusal of what is not allowed.
+    pub fn lacks(&self, need: impl std::fmt::Display, project: Option<&str>) -> Refused {
+        Refused::new(StatusCode::FORBIDDEN, "forbidden", missing(need, project, &self.grants))
+    }
+
+    /// Tells the audit what is done, where the table of routes does not.
+    pub fn acts(&self, action: &'static str) {
+        self.told().action = action;
+    }
+    /// Tells the audit in words what is done, and where.
+    pub fn tells(&self, project: &str, what: impl Into<String>) {
+        let mut told = self.told();
+        told.project = project.to_owned();
+        told.what = what.into();
+    }
+    /// Tells the audit that nothing is done: it was done before, or somebody only asked what would be done.
+    pub fn does_nothing(&self) {
+        self.told().nothing = true;
+    }
+    /// What the audit is told.
+    pub fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Refused;
+    /// Every request that reaches a handler has one.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        parts.extensions.get().cloned().ok_or_else(Refused::internal)
+    }
+}

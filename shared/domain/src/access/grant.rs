@@ -1,0 +1,276 @@
+//! Scopes and grants.
+
+use crate::names::ProjectName;
+use serde::{Deserialize, Serialize};
+
+/// The longest name of a task or stage in a scope, in bytes.
+const LONGEST: usize = 63;
+
+/// Names that a scope is limited to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Names {
+    /// `*`
+    All,
+    /// This one.
+    One(String),
+}
+
+impl Names {
+    fn include(&self, name: &str) -> bool {
+        matches!(self, Names::All) || matches!(self, Names::One(one) if one == name)
+    }
+    fn parse(text: &str) -> Option<Self> {
+        let named = |c: u8| c.is_ascii_alphanumeric() || b"-._".contains(&c);
+        match text {
+            "*" => Some(Names::All),
+            one if !one.is_empty() && one.len() <= LONGEST && one.bytes().all(named) => Some(Names::One(one.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Names::All => f.write_str("*"),
+            Names::One(one) => f.write_str(one),
+        }
+    }
+}
+
+/// What somebody may do. As text: `read`, `trigger`, `execute:<task>`, `approve:<stage>`, `administer`; `*` for any task or stage.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Scope {
+    /// See everything.
+    Read,
+    /// Start and steer work: sequences, promotions, deployments.
+    Trigger,
+    /// Answer the triggers of a task, and see those; `deployment` also claims versions of deployment configs.
+    Execute(Names),
+    /// Decide what waits for approval in a stage, or in an environment of a pipeline.
+    Approve(Names),
+    /// Everything, and as the only scope: apply and delete definitions, manage tokens, read the audit.
+    Administer,
+}
+
+/// Why a scope was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{given:?} is no scope: write read, trigger, execute:<task>, approve:<stage> or administer, with * for any task or stage")]
+pub struct ScopeError {
+    given: String,
+}
+
+impl Scope {
+    /// Reads a scope.
+    ///
+    /// # Errors
+    /// What is none, with those there are.
+    pub fn parse(text: &str) -> Result<Self, ScopeError> {
+        let scope = match text.split_once(':') {
+            None => match text {
+                "read" => Some(Self::Read),
+                "trigger" => Some(Self::Trigger),
+                "administer" => Some(Self::Administer),
+                _ => None,
+            },
+            Some(("execute", task)) => Names::parse(task).map(Self::Execute),
+            Some(("approve", stage)) => Names::parse(stage).map(Self::Approve),
+            Some(_) => None,
+        };
+        scope.ok_or_else(|| ScopeError { given: text.chars().take(100).collect() })
+    }
+
+    /// Whether this scope is enough.
+    fn allows(&self, need: Need<'_>) -> bool {
+        match (self, need) {
+            (Self::Administer, _) | (Self::Read, Need::Read) | (Self::Trigger, Need::Trigger) => true,
+            (Self::Execute(tasks), Need::Execute(task)) => tasks.include(task),
+            (Self::Approve(stages), Need::Approve(stage)) => stages.include(stage),
+            _ => false,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Read => Kind::Read,
+            Self::Trigger => Kind::Trigger,
+            Self::Execute(_) => Kind::Execute,
+            Self::Approve(_) => Kind::Approve,
+            Self::Administer => Kind::Administer,
+        }
+    }
+}
+
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read => f.write_str("read"),
+            Self::Trigger => f.write_str("trigger"),
+            Self::Execute(tasks) => write!(f, "execute:{tasks}"),
+            Self::Approve(stages) => write!(f, "approve:{stages}"),
+            Self::Administer => f.write_str("administer"),
+        }
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = ScopeError;
+    fn try_from(text: String) -> Result<Self, ScopeError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> String {
+        scope.to_string()
+    }
+}
+
+/// A scope without the names it is limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// [`Scope::Read`]
+    Read,
+    /// [`Scope::Trigger`]
+    Trigger,
+    /// [`Scope::Execute`]
+    Execute,
+    /// [`Scope::Approve`]
+    Approve,
+    /// [`Scope::Administer`]
+    Administer,
+}
+
+/// What a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need<'a> {
+    /// To see something.
+    Read,
+    /// To start or steer something.
+    Trigger,
+    /// To answer this task.
+    Execute(&'a str),
+    /// To decide in this stage or environment.
+    Approve(&'a str),
+    /// To change definitions.
+    Administer,
+}
+
+impl std::fmt::Display for Need<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read => f.write_str("read"),
+            Self::Trigger => f.write_str("trigger"),
+            Self::Execute(task) => write!(f, "execute:{task}"),
+            Self::Approve(stage) => write!(f, "approve:{stage}"),
+            Self::Administer => f.write_str("administer"),
+        }
+    }
+}
+
+/// Scopes, and where they are valid.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// What is allowed.
+    pub scopes: Vec<Scope>,
+    /// In these projects and namespaces only; empty: in all of them, and for what belongs to none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<ProjectName>,
+}
+
+impl Grant {
+    /// Everything, everywhere.
+    pub fn everything() -> Self {
+        Self { scopes: vec![Scope::Administer], projects: vec![] }
+    }
+    /// Whether it is enough for this in a project; `None`: for what belongs to no project, or to all of them.
+    pub fn allows(&self, need: Need<'_>, project: Option<&str>) -> bool {
+        self.reaches(project) && self.scopes.iter().any(|scope| scope.allows(need))
+    }
+    /// Whether it has a scope of this kind, wherever and whatever it is limited to.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.scopes.iter().any(|scope| scope.kind() == kind || *scope == Scope::Administer)
+    }
+    /// Whether it is valid in a project; `None`: for what belongs to none, or to all.
+    pub fn reaches(&self, project: Option<&str>) -> bool {
+        self.projects.is_empty() || project.is_some_and(|project| self.projects.iter().any(|known| known.as_str() == project))
+    }
+}
+
+impl std::fmt::Display for Grant {
+    /// `read, execute:test in shop, carts`
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let listed = |all: Vec<String>| all.join(", ");
+        f.write_str(&listed(self.scopes.iter().map(ToString::to_string).collect()))?;
+        if !self.projects.is_empty() {
+            write!(f, " in {}", listed(self.projects.iter().map(ToString::to_string).collect()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What to say to somebody who lacks something.
+pub fn missing(need: impl std::fmt::Display, project: Option<&str>, has: &[Grant]) -> String {
+    let place = project.map_or_else(|| "in all projects".to_owned(), |project| format!("in project {:?}", short(project)));
+    let has = match has.iter().map(ToString::to_string).collect::<Vec<_>>() {
+        none if none.is_empty() => "nothing".to_owned(),
+        has => has.join("; "),
+    };
+    format!("this needs {need} {place}, and what you sent grants {has}: ask an administrator for a token that has it")
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(scopes: &[&str], projects: &[&str]) -> Grant {
+        Grant {
+            scopes: scopes.iter().map(|text| Scope::parse(text).unwrap()).collect(),
+            projects: projects.iter().map(|name| ProjectName::new(*name).unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn scopes_as_text() {
+        for text in ["read", "trigger", "execute:get-action", "execute:*", "approve:prod-eu", "administer"] {
+            assert_eq!(Scope::parse(text).unwrap().to_string(), text);
+        }
+        for bad in
+            ["", "Read", "execute", "execute:", "approve:a b", "read:x", "approve:**", &format!("execute:{}", "x".repeat(64))]
+        {
+            assert!(Scope::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_scope_is_enough_for_itself_and_administer_for_everything() {
+        let needs = [Need::Read, Need::Trigger, Need::Execute("test"), Need::Approve("prod"), Need::Administer];
+        let scopes = ["read", "trigger", "execute:test", "approve:prod", "administer"];
+        for (at, scope) in scopes.iter().enumerate() {
+            let allowed = needs.map(|need| grant(&[*scope], &[]).allows(need, None));
+            let expected = std::array::from_fn(|n| n == at || *scope == "administer");
+            assert_eq!(allowed, expected, "{scope}");
+        }
+        assert!(!grant(&["execute:test", "approve:dev"], &[]).allows(Need::Execute("deployment"), None));
+        assert!(!grant(&["execute:test", "approve:dev"], &[]).allows(Need::Approve("prod"), None));
+        assert!(grant(&["execute:*"], &[]).allows(Need::Execute("deployment"), None));
+    }
+
+    #[test]
+    fn a_grant_ends_at_its_projects() {
+        let limited = grant(&["administer"], &["shop", "carts"]);
+        let allowed = [Some("shop"), Some("carts"), Some("other"), None].map(|project| limited.allows(Need::Read, project));
+        assert_eq!(allowed, [true, true, false, false]);
+        assert!(limited.has(Kind::Trigger) && !grant(&["read"], &[]).has(Kind::Trigger));
+        assert_eq!(
+            missing(Need::Execute("test"), Some("other"), &[limited]),
+            "this needs execute:test in project \"other\", and what you sent grants administer in shop, carts: ask an administrator for a \
+             token that has it"
+        );
+    }
+}

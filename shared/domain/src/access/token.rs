@@ -1,0 +1,167 @@
+//! A token's life: made, rotated with an overlap, expired. Of a secret only the hash is kept.
+
+use super::{ADMINISTRATOR, Grant};
+use crate::ids::sha256_hex;
+use crate::names::TokenName;
+use crate::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What every token begins with, so that scanners for leaked secrets know it.
+const PREFIX: &str = "keelway_";
+/// How long a rotated secret stays valid at most.
+pub const OVERLAP_MOST: Span = Span::minutes(7 * 24 * 60);
+
+/// The text of a token: its name, which finds it, and its secret.
+pub fn text_of(name: &TokenName, secret: &str) -> String {
+    format!("{PREFIX}{name}_{secret}")
+}
+
+/// The name in the text of a token, and the hash of the whole text.
+pub fn secret_of(text: &str) -> Option<(TokenName, String)> {
+    let (name, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+    let is_secret = secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Some((TokenName::new(name).ok().filter(|_| is_secret)?, sha256_hex(text.as_bytes())))
+}
+
+/// A secret that was rotated out, and until when it is valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Previous {
+    /// Its hash.
+    pub hash: String,
+    /// It is refused from then on.
+    pub until: Timestamp,
+}
+
+/// A token as it is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewToken {
+    /// Its name.
+    pub name: TokenName,
+    /// What it may do.
+    pub grant: Grant,
+    /// From when on it is refused; `None`: it does not expire.
+    pub expires: Option<Timestamp>,
+    /// What it is for.
+    pub note: String,
+}
+
+/// A token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Its name.
+    pub name: TokenName,
+    /// What it may do.
+    pub grant: Grant,
+    /// The hash of its secret, in hexadecimal.
+    pub hash: String,
+    /// The secret before the last rotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Previous>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Who made it.
+    pub by: String,
+    /// When its secret was last rotated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated: Option<Timestamp>,
+    /// From when on it is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+impl Token {
+    /// A token with the secret of this hash.
+    ///
+    /// # Errors
+    /// What is wrong with it: the field and why.
+    pub fn new(asked: NewToken, hash: String, by: String, now: Timestamp) -> Result<Self, (&'static str, String)> {
+        let NewToken { name, grant, expires, note } = asked;
+        if name.as_str() == ADMINISTRATOR {
+            return Err(("name", format!("{ADMINISTRATOR} is what the token of the deployment is called: choose another name")));
+        }
+        if grant.scopes.is_empty() {
+            return Err(("scopes", "is empty: a token without scopes may do nothing; name at least one, for example read".into()));
+        }
+        if expires.is_some_and(|at| at <= now) {
+            return Err(("expires", "is not in the future".into()));
+        }
+        Ok(Self { name, grant, hash, previous: None, created: now, by, rotated: None, expires, note })
+    }
+
+    /// Whether a secret with this hash is valid. The caller compares nothing itself.
+    pub fn accepts(&self, hash: &str, now: Timestamp) -> bool {
+        let current = same(&self.hash, hash);
+        let previous = self.previous.as_ref().is_some_and(|previous| same(&previous.hash, hash) && now < previous.until);
+        (current || previous) && !self.has_expired(now)
+    }
+
+    /// Whether it is refused because of its age.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|at| at <= now)
+    }
+
+    /// Gives it another secret. The one before stays valid for the overlap; one from before that does not.
+    pub fn rotate(self, hash: String, overlap: Span, now: Timestamp) -> Self {
+        let previous = (overlap.0 > 0).then(|| Previous { hash: self.hash.clone(), until: now + overlap });
+        Self { hash, previous, rotated: Some(now), ..self }
+    }
+}
+
+/// Compares without telling by its time where the difference is.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0u8, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Scope;
+
+    const NOW: Timestamp = Timestamp(1_795_000_000_000);
+
+    fn asked(name: &str, expires: Option<Timestamp>) -> NewToken {
+        let grant = Grant { scopes: vec![Scope::Read], projects: vec![] };
+        NewToken { name: TokenName::new(name).unwrap(), grant, expires, note: String::new() }
+    }
+
+    #[test]
+    fn the_text_names_the_token() {
+        let name = TokenName::new("ci-shop").unwrap();
+        let text = text_of(&name, &"0f".repeat(32));
+        assert_eq!(secret_of(&text), Some((name, sha256_hex(text.as_bytes()))));
+        for other in ["", "s3cret", "keelway_ci", "keelway_ci_short", &format!("keelway_CI_{}", "0f".repeat(32)), &text[1..]] {
+            assert_eq!(secret_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_rotated_secret_is_valid_for_the_overlap() {
+        let token = Token::new(asked("ci", None), "a".into(), "ann".into(), NOW).unwrap();
+        let token = token.rotate("b".into(), Span::minutes(10), NOW);
+        let valid = |token: &Token, at: Timestamp| ["a", "b", "c", ""].map(|hash| token.accepts(hash, at));
+        assert_eq!(valid(&token, NOW), [true, true, false, false]);
+        assert_eq!(valid(&token, NOW + Span::minutes(10)), [false, true, false, false]);
+        let again = token.clone().rotate("c".into(), Span::minutes(1), NOW);
+        assert_eq!(valid(&again, NOW), [false, true, true, false]);
+        assert_eq!(valid(&token.rotate("c".into(), Span(0), NOW), NOW), [false, false, true, false]);
+    }
+
+    #[test]
+    fn a_token_expires_with_all_its_secrets() {
+        let token = Token::new(asked("ci", Some(NOW + Span::minutes(5))), "a".into(), "ann".into(), NOW).unwrap();
+        let token = token.rotate("b".into(), Span::minutes(60), NOW);
+        let at = |minutes| ["a", "b"].map(|hash| token.accepts(hash, NOW + Span::minutes(minutes)));
+        assert_eq!((at(4), at(5)), ([true, true], [false, false]));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let field = |asked| Token::new(asked, "a".into(), "ann".into(), NOW).map_err(|(field, _)| field);
+        assert_eq!(field(asked(ADMINISTRATOR, None)), Err("name"));
+        assert_eq!(field(asked("ci", Some(NOW))), Err("expires"));
+        assert_eq!(field(NewToken { grant: Grant::default(), ..asked("ci", None) }), Err("scopes"));
+    }
+}

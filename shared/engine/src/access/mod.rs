@@ -1,0 +1,48 @@
+//! Who may use the API, and what was done with it: tokens and the audit. Neither belongs to an engine: nothing here is decided by messages.
+
+mod audit;
+mod tokens;
+
+pub use audit::{Entry, Filter, MAX_PAGE, TYPE};
+pub use tokens::{Held, REMEMBERED, RETRY, Refused};
+
+use crate::item::Key;
+use crate::keys::{hash, ms};
+use keelway_domain::names::TokenName;
+use keelway_domain::time::{Span, Timestamp};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// Tokens and the audit, over ports. What it remembers of tokens is the process's own.
+#[derive(Debug)]
+pub struct Access<P> {
+    ports: P,
+    /// How long entries of the audit are kept, and tokens after their end.
+    retention: Span,
+    remembered: Mutex<HashMap<TokenName, tokens::Remembered>>,
+}
+
+impl<P> Access<P> {
+    /// Over these ports.
+    pub fn new(ports: P, retention: Span) -> Self {
+        Self { ports, retention, remembered: Mutex::default() }
+    }
+}
+
+/// The partition of all tokens.
+const TOKENS: &str = "TOKENS";
+
+/// A token.
+fn token(name: &TokenName) -> Key {
+    Key::new(TOKENS, name.as_str())
+}
+
+/// The partition of a day's audit.
+fn day(at: Timestamp) -> String {
+    format!("AUDIT#{}", at.day())
+}
+
+/// An entry of the audit.
+fn entry(at: Timestamp, id: u64) -> Key {
+    Key::new(day(at), format!("{}#{}", ms(at), hash(id)))
+}

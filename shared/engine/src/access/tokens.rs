@@ -1,0 +1,213 @@
+//! API tokens: one item each, which holds the hash of its secret.
+//!
+//! A token is looked up by its name, and what was read is remembered for [`REMEMBERED`], so that those who poll do not pay for a read with
+//! each request. A secret that does not fit what is remembered is looked up again, at most once in [`RETRY`] for each name: a new or rotated
+//! token is known at once, and somebody who guesses causes no flood of reads.
+
+use super::{Access, TOKENS, token};
+use crate::item::{Attrs, Item};
+use crate::json::{json, member};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::protocol::{COMMIT_TRIES, contended};
+use keelway_domain::access::{Token, secret_of};
+use keelway_domain::names::TokenName;
+use keelway_domain::time::{Span, Timestamp};
+use std::borrow::Cow;
+use std::sync::PoisonError;
+
+/// How long a token that was read is used without reading it again. So long after it was revoked, other instances of the function may
+/// still accept it.
+pub const REMEMBERED: Span = Span::minutes(1);
+/// How soon a name is looked up again for a secret that does not fit.
+pub const RETRY: Span = Span::seconds(1);
+/// More names than this are not remembered: then all are forgotten.
+const MOST: usize = 1000;
+/// When a token was last used is written with this precision.
+const HOUR: i64 = 3_600_000;
+
+/// What is remembered of a name: when it was read, and the token, if there is one.
+#[derive(Debug, Clone)]
+pub(super) struct Remembered {
+    read: Timestamp,
+    held: Option<Held>,
+}
+
+/// A token as the table has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// The token.
+    pub token: Token,
+    /// The hour in which it was last used.
+    pub used: Option<Timestamp>,
+    version: i64,
+}
+
+/// Why a token was not made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// There is one of this name.
+    Exists,
+    /// There is none of this name.
+    Unknown,
+}
+
+impl Held {
+    fn read(item: &Item) -> Result<Option<Self>, PortError> {
+        let token = member::<Option<Token>>(item, "j")?;
+        Ok(token.map(|token| Self { token, used: item.number("u").map(Timestamp), version: item.version() }))
+    }
+
+    fn item(&self, retention: Span) -> Item {
+        let expires = self.token.expires.map(|at| (at + retention).0 / 1000);
+        Item::new(token(&self.token.name))
+            .with("v", self.version)
+            .with("j", json(&self.token))
+            .with_some("u", self.used.map(|at| at.0))
+            .with_some("ttl", expires)
+    }
+}
+
+impl<P: Ports> Access<P> {
+    /// The token that a text is, if it is valid now. Notes the hour in which it is used.
+    ///
+    /// # Errors
+    /// Of reading it.
+    pub async fn accept(&self, text: &str) -> Result<Option<Token>, PortError> {
+        let Some((name, hash)) = secret_of(text) else { return Ok(None) };
+        let now = self.ports.now();
+        let fits = |held: &Held| held.token.accepts(&hash, now);
+        let known = self.remembered(&name).filter(|known| known.read <= now);
+        let known = match known {
+            Some(known) if now - known.read < REMEMBERED && known.held.as_ref().is_some_and(fits) => known.held,
+            Some(known) if now - known.read < RETRY => known.held,
+            _ => self.look_up(&name, now).await?,
+        };
+        let Some(held) = known.filter(fits) else { return Ok(None) };
+        self.note_use(&held, now).await;
+        Ok(Some(held.token))
+    }
+
+    /// Makes a token.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn create(&self, token: &Token) -> Result<Result<(), Refused>, PortError> {
+        let held = Held { token: token.clone(), used: None, version: 1 };
+        let put = Write::Put(held.item(self.retention), Condition::Absent);
+        match self.ports.write(&put).await? {
+            Written::Done => {
+                self.remember(&token.name, Some(held));
+                Ok(Ok(()))
+            }
+            Written::Conflict(_) => Ok(Err(Refused::Exists)),
+        }
+    }
+
+    /// Gives a token another secret; the one before stays valid for the overlap.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn rotate(&self, name: &TokenName, hash: &str, overlap: Span) -> Result<Result<Token, Refused>, PortError> {
+        for _ in 0..COMMIT_TRIES {
+            let Some(held) = self.token(name).await? else { return Ok(Err(Refused::Unknown)) };
+            let token = held.token.rotate(hash.to_owned(), overlap, self.ports.now());
+            let next = Held { token, used: held.used, version: held.version + 1 };
+            let put = Write::Put(next.item(self.retention), Condition::Version(held.version));
+            if self.ports.write(&put).await? == Written::Done {
+                self.remember(name, Some(next.clone()));
+                return Ok(Ok(next.token));
+            }
+        }
+        Err(contended(format_args!("token {name}")))
+    }
+
+    /// Deletes a token; `false`: there is none. This instance refuses it at once, others after [`REMEMBERED`] at the latest.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn revoke(&self, name: &TokenName) -> Result<bool, PortError> {
+        if self.token(name).await?.is_none() {
+            return Ok(false);
+        }
+        self.ports.write(&Write::Delete(token(name), Condition::Always)).await?;
+        self.remember(name, None);
+        Ok(true)
+    }
+
+    /// A token, read now.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn token(&self, name: &TokenName) -> Result<Option<Held>, PortError> {
+        let item = self.ports.get(&token(name)).await?;
+        item.as_ref().map(Held::read).transpose().map(Option::flatten)
+    }
+
+    /// A page of tokens by name, and the name with which the next one begins.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn tokens(&self, after: Option<&TokenName>, limit: u32) -> Result<(Vec<Held>, Option<String>), PortError> {
+        let cursor = after.map(|name| Cursor { key: token(name), index_sort: None });
+        let page = self.ports.query(&Query::table(TOKENS, limit).after(cursor)).await?;
+        let mut all = vec![];
+        for item in &page.items {
+            all.extend(Held::read(item)?);
+        }
+        Ok((all, page.next.map(|next| next.key.sk)))
+    }
+
+    /// The time, as tokens are compared with it.
+    pub fn now(&self) -> Timestamp {
+        self.ports.now()
+    }
+
+    async fn look_up(&self, name: &TokenName, now: Timestamp) -> Result<Option<Held>, PortError> {
+        let held = self.token(name).await?;
+        self.keep(name, Remembered { read: now, held: held.clone() });
+        Ok(held)
+    }
+
+    /// Written at most once an hour. That it was used is no reason to refuse a request, so a write that fails is only logged.
+    async fn note_use(&self, held: &Held, now: Timestamp) {
+        let hour = Timestamp(now.0.div_euclid(HOUR) * HOUR);
+        if held.used.is_some_and(|used| used >= hour) {
+            return;
+        }
+        let name = &held.token.name;
+        let mut equal = Attrs::from([(Cow::Borrowed("v"), held.version.into())]);
+        equal.extend(held.used.map(|used| (Cow::Borrowed("u"), used.0.into())));
+        let absent = if held.used.is_none() { vec![Cow::Borrowed("u")] } else { vec![] };
+        let write = Write::Update {
+            key: token(name),
+            condition: Condition::Match { equal, absent },
+            set: Attrs::from([(Cow::Borrowed("u"), hour.0.into())]),
+            remove: vec![],
+            raise: false,
+        };
+        // Another instance may have written it; either way, it is not written again within the hour.
+        if let Err(error) = self.ports.write(&write).await {
+            tracing::warn!(token = name.as_str(), %error, "that a token was used could not be noted");
+        }
+        let mut all = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get_mut(name).and_then(|known| known.held.as_mut()) {
+            known.used = Some(hour);
+        }
+    }
+
+    fn remembered(&self, name: &TokenName) -> Option<Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn remember(&self, name: &TokenName, held: Option<Held>) {
+        self.keep(name, Remembered { read: self.ports.now(), held });
+    }
+
+    fn keep(&self, name: &TokenName, what: Remembered) {
+        let mut all = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST && !all.contains_key(name) {
+            all.clear();
+        }
+        all.insert(name.clone(), what);
+    }
+}
