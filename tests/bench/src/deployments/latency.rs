@@ -17,8 +17,7 @@ fn config(name: &str) -> String {
     let from = format!("{{kind: ImageStreamTag, name: 'bench:{name}'}}");
     format!(
         "apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {{name: {name}, namespace: {PROJECT}}}\nspec:\n  triggers:\n  - type: \
-         ImageChange\n    imageChangeParams: {{automatic: true, containerNames: [web], from: {from}}}\n  template:\n    spec:\n      containers:\n      \
-         - name: web\n"
+         ImageChange\n    imageChangeParams: {{automatic: true, containerNames: [web], from: {from}}}\n  template: {{containers: [{{name: web}}]}}\n"
     )
 }
 

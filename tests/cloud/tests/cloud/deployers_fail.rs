@@ -193,7 +193,7 @@ fn wrapped(bed: &Bed) -> Outcome {
     for (kind, field, params) in &all {
         let config = config.named(&kind.to_lowercase());
         // What the manifest says about the environment wins.
-        let environment = json!([{"name": "WHICH", "value": kind}, {"name": "DEPLOYMENT_CONFIG", "value": "mine"}]);
+        let environment = json!([{"name": "DEPLOYMENT_CONFIG", "value": "mine"}, {"name": "WHICH", "value": kind}]);
         let custom = json!({"image": "deployer:1", "command": ["deploy"], "environment": environment});
         config.apply(&json!({
             "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:{}", config.name)}],
