@@ -88,16 +88,4 @@ impl<S: Scenario> Sim<S> {
         let times = self.stats.0.get("contention at rest").copied().unwrap_or(0);
         if times > 50 { Err("messages keep coming back without any fault".into()) } else { Ok(()) }
     }
-
-    /// Whether another worker was done with the same message, or with the same dead letter, first.
-    pub(super) fn is_left_behind(&self, place: usize) -> bool {
-        let Job::Message(id) = self.running[place].job else { return false };
-        let core = self.world.core();
-        let Some(message) = core.queue.messages.get(&id) else { return true };
-        let letter = match &message.parcel {
-            Parcel::Own(text) => Redriven::parse(text),
-            Parcel::Event(_) | Parcel::Invalid { .. } => None,
-        };
-        letter.is_some_and(|letter| core.table.peek(&Key::new(DEAD_LETTERS, letter.letter)).is_none())
-    }
 }
