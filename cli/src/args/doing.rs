@@ -18,6 +18,9 @@ pub enum Trigger {
     /// A sequence that takes an image, in the first stage unless told otherwise
     #[command(after_help = examples::TRIGGER_DELIVERY)]
     Delivery(TriggerDelivery),
+    /// The evaluation of a stage, for a span of time: the last 5 minutes unless told otherwise
+    #[command(after_help = examples::TRIGGER_EVALUATION)]
+    Evaluation(TriggerEvaluation),
 }
 
 /// What every trigger can have.
@@ -74,6 +77,53 @@ pub struct TriggerDelivery {
     pub values: Vec<(String, Value)>,
     #[command(flatten)]
     pub common: TriggerCommon,
+}
+
+/// `trigger evaluation`
+#[derive(Group)]
+pub struct TriggerEvaluation {
+    /// The stage
+    #[arg(long, value_parser = name::<StageName>)]
+    pub stage: StageName,
+    /// From when on: RFC 3339, or without a zone for UTC; with --end or --timeframe
+    #[arg(long, value_name = "TIME")]
+    pub start: Option<String>,
+    /// Until when; with --start
+    #[arg(long, value_name = "TIME")]
+    pub end: Option<String>,
+    /// For how long, at least 1m: from --start on, else until now
+    #[arg(long, value_name = "DURATION")]
+    pub timeframe: Option<String>,
+    /// The configuration that executors use
+    #[arg(long, value_name = "ID")]
+    pub git_commit_id: Option<String>,
+    #[command(flatten)]
+    pub common: TriggerCommon,
+}
+
+/// `retry`
+#[derive(Group)]
+pub struct Retry {
+    /// The context; eight characters of it will do
+    #[arg(value_parser = name::<Context>)]
+    pub context: Context,
+    /// The project [default: searched for]
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// The task to begin with [default: the one that failed]
+    #[arg(long, value_parser = name::<TaskName>, value_name = "TASK")]
+    pub from: Option<TaskName>,
+    /// Only in this stage
+    #[arg(long, value_parser = name::<StageName>)]
+    pub stage: Option<StageName>,
+    /// The execution, by its id, if several have failed
+    #[arg(long, value_name = "ID")]
+    pub execution: Option<String>,
+    /// Follow it until it is over
+    #[arg(short, long)]
+    pub watch: bool,
+    #[command(flatten)]
+    pub watching: Watching,
 }
 
 /// `approve`, `decline`

@@ -114,6 +114,9 @@ pub const TRIGGER_DELIVERY: &str = "Examples:
   keelway trigger delivery -p shop -s carts -i registry.example/shop/carts:1.4.0
   keelway trigger delivery -p shop -s carts -i carts:1.4.0 --values replicas:=2,canary:=true
   keelway trigger delivery -p shop -s carts -i carts:1.4.0 --watch --exit-code --watch-timeout 30m";
+pub const TRIGGER_EVALUATION: &str = "Examples:
+  keelway trigger evaluation -p shop -s carts --stage staging --timeframe 10m --watch
+  keelway trigger evaluation -p shop -s carts --stage staging --start 2026-11-20T15:00:00Z --end 2026-11-20T16:00:00Z";
 pub const WATCH: &str = "Examples:
   keelway watch 139a703f 7500af7d
   keelway watch 139a703f --log
@@ -132,6 +135,9 @@ pub const RESUME: &str = "Examples:
   keelway resume sequence -c 139a703f";
 pub const ABORT: &str = "Examples:
   keelway abort sequence -c 139a703f --stage staging";
+pub const RETRY: &str = "Examples:
+  keelway retry 139a703f
+  keelway retry 139a703f --from deployment --stage staging --watch";
 pub const CONTROLLED: &str = "Examples:
   keelway pause sequence -c 139a703f
   keelway resume sequence -c 139a703f --stage staging

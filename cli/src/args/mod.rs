@@ -118,6 +118,9 @@ pub enum Command {
     /// End everything open in a context
     #[command(subcommand, after_help = examples::ABORT)]
     Abort(Controlled),
+    /// Repeat a sequence that failed, from the task on that failed
+    #[command(after_help = examples::RETRY)]
+    Retry(Retry),
     /// Send a CloudEvent
     #[command(subcommand, after_help = examples::SEND)]
     Send(Send),

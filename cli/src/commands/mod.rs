@@ -15,6 +15,7 @@ mod pages;
 pub mod pipelines;
 mod projects;
 mod registered;
+mod retry;
 mod send;
 mod shipyard;
 mod tokens;
@@ -63,6 +64,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Pause(what) => control(&api()?, &what, "pause").await?,
         Command::Resume(what) => control(&api()?, &what, "resume").await?,
         Command::Abort(what) => control(&api()?, &what, "abort").await?,
+        Command::Retry(what) => retry::retry(&api()?, &what).await?,
         Command::Send(what) => send::send(&api()?, &what).await?,
         Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
         Command::Executor(what) => return crate::executor::run(api()?, what).await,

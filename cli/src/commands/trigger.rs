@@ -2,12 +2,13 @@
 
 use super::watch::{self, How};
 use crate::api::Api;
-use crate::args::{Format, Trigger, TriggerCommon, TriggerDelivery, TriggerSequence};
+use crate::args::{Format, Trigger, TriggerCommon, TriggerDelivery, TriggerEvaluation, TriggerSequence};
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::pairs;
 use keelway_domain::event::{EventType, Kind, Object};
 use keelway_domain::names::{Context, SequenceName, StageName};
+use keelway_domain::sequences::Window;
 use keelway_wire::http::{Accepted, ProjectState};
 use serde_json::{Value, json};
 
@@ -24,6 +25,7 @@ pub async fn trigger(api: &Api, what: &Trigger) -> Result<(), CliError> {
             send(api, name, stage, nested(data, "--data")?, common).await
         }
         Trigger::Delivery(what) => delivery(api, what).await,
+        Trigger::Evaluation(what) => evaluation(api, what).await,
     }
 }
 
@@ -39,6 +41,31 @@ async fn delivery(api: &Api, what: &TriggerDelivery) -> Result<(), CliError> {
     let mut data = Object::new();
     data.insert("configurationChange".into(), json!({"values": values}));
     send(api, &what.sequence, &stage, data, &what.common).await
+}
+
+/// The window is computed here, so that a request that has to be sent twice asks for the same evaluation.
+async fn evaluation(api: &Api, what: &TriggerEvaluation) -> Result<(), CliError> {
+    let given = (what.start.as_deref(), what.end.as_deref(), what.timeframe.as_deref());
+    let window =
+        Window::requested(given, super::now()).map_err(|(field, message)| CliError::Usage(format!("--{field}: {message}")))?;
+    let (common, stage) = (&what.common, &what.stage);
+    let id = uuid::Uuid::now_v7().to_string();
+    let mut body = json!({"id": id, "start": window.start.rfc3339(), "end": window.end.rfc3339()});
+    if !common.labels.is_empty() {
+        body["labels"] = Value::Object(labels(common));
+    }
+    if let Some(commit) = &what.git_commit_id {
+        body["gitcommitid"] = json!(commit);
+    }
+    let (project, service) = (common.project.as_str(), common.service.as_str());
+    let path = ["project", project, "stage", stage.as_str(), "service", service, "evaluation"];
+    let accepted: Accepted = api.post(&path, &body).await?;
+    told("evaluation", stage, common, (&accepted, &id))?;
+    follow(api, common, accepted).await
+}
+
+fn labels(common: &TriggerCommon) -> Object {
+    common.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect()
 }
 
 async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, CliError> {
@@ -67,7 +94,7 @@ async fn send(
     mut data: Object,
     common: &TriggerCommon,
 ) -> Result<(), CliError> {
-    let labels: Object = common.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    let labels = labels(common);
     let scope = [("project", common.project.as_str()), ("stage", stage.as_str()), ("service", common.service.as_str())];
     let scope = scope.map(|(field, value)| (field.to_owned(), json!(value)));
     let labels = (!labels.is_empty()).then(|| ("labels".to_owned(), Value::Object(labels)));
@@ -88,25 +115,31 @@ async fn send(
         "data": data,
     });
     let accepted: Accepted = api.post(&["event"], &event).await?;
+    told(sequence.as_str(), stage, common, (&accepted, &id))?;
+    follow(api, common, accepted).await
+}
+
+/// Says what was triggered.
+fn told(sequence: &str, stage: &StageName, common: &TriggerCommon, (accepted, id): (&Accepted, &str)) -> Result<(), CliError> {
     let (context, project, service) = (&accepted.context, &common.project, &common.service);
     match common.output.format {
-        format @ (Format::Json | Format::Yaml) => say_data(&json!({"keptnContext": context, "id": id}), format)?,
+        format @ (Format::Json | Format::Yaml) => say_data(&json!({"keptnContext": context, "id": id}), format),
         Format::Table | Format::Wide => {
-            say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))?
+            say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))
         }
     }
+}
+
+/// Follows what was triggered, if asked to.
+async fn follow(api: &Api, common: &TriggerCommon, accepted: Accepted) -> Result<(), CliError> {
+    let (context, project) = (accepted.context, &common.project);
     if !common.watch {
         if !common.output.format.is_data() {
             eprintln!("follow it: keelway watch {context} --project {project}");
         }
         return Ok(());
     }
-    let context = Context::new(context.clone()).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}")))?;
-    watch::watch(
-        api,
-        Some(project),
-        &[context],
-        How { follow: false, sure: true, watching: common.watching, format: Format::Table },
-    )
-    .await
+    let context = Context::new(context).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}")))?;
+    let how = How { follow: false, sure: true, watching: common.watching, format: Format::Table };
+    watch::watch(api, Some(project), &[context], how).await
 }

@@ -14,10 +14,12 @@ use keelway_engine::promotions::definitions::{self, Outcome};
 use keelway_engine::promotions::registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
+use keelway_engine::sequences::remediation::{REMEDIATION, form};
+use keelway_engine::sequences::resources::{Forms, Scope};
 use keelway_wire::http::{Applied, AppliedDocument};
 use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
-    ProjectManifest, ShipyardManifest,
+    ProjectManifest, RemediationManifest, ShipyardManifest,
 };
 use serde::Deserialize;
 
@@ -36,6 +38,7 @@ pub struct Wanted {
 /// A document and what it becomes.
 enum Planned {
     Project(ProjectSettings),
+    Remediation(ProjectName, Scope, RemediationManifest),
     Pipeline(Address, Box<PipelineManifest>),
     Cluster(ClusterManifest),
     GitHost(GitHostManifest),
@@ -120,6 +123,7 @@ impl Planned {
         match self {
             Self::Project(settings) => ("Project", settings.name.as_str(), Some(settings.name.as_str())),
             Self::Shipyard { project, .. } => ("Shipyard", project.as_str(), Some(project.as_str())),
+            Self::Remediation(project, ..) => ("Remediation", project.as_str(), Some(project.as_str())),
             Self::Pipeline(of, _) => ("Pipeline", &of.name, Some(&of.namespace)),
             Self::Cluster(of) => ("Cluster", &of.name, Some(of.namespace.as_str())),
             Self::GitHost(of) => ("GitHost", &of.name, None),
@@ -161,6 +165,11 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
                 let project = project_of(engine, named, &declared, &manifest).await?;
                 Planned::Shipyard { project, revision: blob_id(&manifest.source), manifest }
             }
+            Document::Remediation(manifest) => {
+                let project = named_project(engine, named, &declared, &manifest).await?;
+                let scope = scope_of(&project, &manifest)?;
+                Planned::Remediation(project, scope, manifest)
+            }
             Document::Pipeline(manifest) => {
                 let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
                 Planned::Pipeline(of, manifest)
@@ -183,6 +192,51 @@ fn settings(project: ProjectManifest) -> ProjectSettings {
     }
 }
 
+/// A project that the text declares or that exists.
+async fn find<P: Ports>(engine: &Sequences<P>, declared: &[ProjectName], name: &str) -> Result<ProjectName, Refusal> {
+    match declared.iter().find(|declared| declared.as_str() == name) {
+        Some(declared) => Ok(declared.clone()),
+        None => engine.find_project(name).await.map(|project| project.settings.name),
+    }
+}
+
+/// The files that remediations are among.
+fn scope_of(project: &ProjectName, manifest: &RemediationManifest) -> Answer<Scope> {
+    Ok(match (&manifest.stage, &manifest.service) {
+        (Some(stage), Some(service)) => Scope::service(project.clone(), stage.as_str(), service.as_str())?,
+        (Some(stage), None) => Scope::stage(project.clone(), stage.as_str())?,
+        _ => Scope::project(project.clone()),
+    })
+}
+
+/// What the engine reads of a `remediation.yaml`.
+pub fn remediation(uri: &str, content: &[u8]) -> Answer<Forms> {
+    let parsed = manifest::parse(&String::from_utf8_lossy(content), uri);
+    if parsed.refused() {
+        return Err(refused(parsed.findings));
+    }
+    match parsed.documents.as_slice() {
+        [Document::Remediation(manifest)] => Ok(form(uri, &manifest.remediation)),
+        _ => Err(Refused::field("resourceContent", format!("{uri} is not one document of kind Remediation: send that"))),
+    }
+}
+
+/// The query's project, else the annotation's.
+async fn named_project<P: Ports>(
+    engine: &Sequences<P>,
+    named: Option<&str>,
+    declared: &[ProjectName],
+    manifest: &RemediationManifest,
+) -> Answer<ProjectName> {
+    match named.or(manifest.project_annotation.as_deref()) {
+        Some(name) => Ok(find(engine, declared, name).await?),
+        None => Err(Refused::field(
+            "metadata.annotations",
+            "do not say which project the remediation is for: send ?project=<name>, or annotate it with keelway.dev/project",
+        )),
+    }
+}
+
 /// The query's project, else the annotation's, else the one that `metadata.name` names, with or without `shipyard-`, if it exists.
 async fn project_of<P: Ports>(
     engine: &Sequences<P>,
@@ -190,10 +244,7 @@ async fn project_of<P: Ports>(
     declared: &[ProjectName],
     manifest: &ShipyardManifest,
 ) -> Answer<ProjectName> {
-    let find = async |name: &str| match declared.iter().find(|declared| declared.as_str() == name) {
-        Some(declared) => Ok(declared.clone()),
-        None => engine.find_project(name).await.map(|project| project.settings.name),
-    };
+    let find = async |name: &str| find(engine, declared, name).await;
     if let Some(name) = named.or(manifest.project_annotation.as_deref()) {
         return Ok(find(name).await?);
     }
@@ -223,6 +274,7 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
         let one = match document {
             Planned::Project(settings) => ("Project", format!("for project {}", settings.name)),
             Planned::Shipyard { project, .. } => ("Shipyard", format!("for project {project}")),
+            Planned::Remediation(_, scope, _) => ("Remediation", format!("for {}", scope.words())),
             Planned::Pipeline(of, _) => ("Pipeline", format!("named {of}")),
             Planned::Cluster(manifest) => ("Cluster", format!("named {}/{}", manifest.namespace, manifest.name)),
             Planned::GitHost(manifest) => ("GitHost", format!("named {}", manifest.name)),
@@ -243,6 +295,13 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
                 let ShipyardManifest { source, shipyard, .. } = manifest;
                 let new = NewShipyard { revision, source, shipyard, replaces };
                 api.engine().check_shipyard((project, declared), new).await?;
+            }
+            Planned::Remediation(of, scope, _) => {
+                let with = planned.iter().find_map(|other| match other {
+                    Planned::Shipyard { project, manifest, .. } if project == of => Some(&manifest.shipyard),
+                    _ => None,
+                });
+                api.engine().check_scope_with(scope, with).await?;
             }
             Planned::Pipeline(of, manifest) => {
                 fits(definitions::fits(of, &manifest.definition, &manifest.source), "pipeline", &of.to_string())?;
@@ -286,7 +345,7 @@ async fn check_host<P: Ports>(api: &Api<P>, name: &str, host: &str, others: &[(&
 async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&str>, by: &str) -> Answer<Vec<AppliedDocument>> {
     let order = |planned: &Planned| match planned {
         Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) => 0,
-        Planned::Shipyard { .. } | Planned::Pipeline(..) | Planned::DeploymentConfig(_) => 1,
+        Planned::Shipyard { .. } | Planned::Remediation(..) | Planned::Pipeline(..) | Planned::DeploymentConfig(_) => 1,
     };
     let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
     places.sort_by_key(|(place, planned)| (order(planned), *place));
@@ -316,6 +375,13 @@ async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, replaces: Option<
             let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
             let revision = Some(revision.clone());
             Ok(AppliedDocument { kind: "Shipyard".into(), name, project: project.to_string(), revision, changed })
+        }
+        Planned::Remediation(project, scope, manifest) => {
+            let files = vec![(REMEDIATION.to_owned(), manifest.source.clone().into_bytes())];
+            let forms = form(REMEDIATION, &manifest.remediation);
+            let changed = api.engine().write_read_resources(scope, files, &forms).await?.changed;
+            let name = manifest.metadata_name.clone().unwrap_or_default();
+            Ok(AppliedDocument { kind: "Remediation".into(), name, project: project.to_string(), revision: None, changed })
         }
         Planned::Pipeline(of, manifest) => {
             let outcome = api.promotions().apply(of, &manifest.definition, &manifest.source).await?;

@@ -39,9 +39,14 @@ pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, caller: Calle
     let mut json = event.0;
     cloudevent::fill_id(&mut json, || Uuid::now_v7().to_string());
     let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
-    tracing::Span::current().record("context", event.context.as_str());
     cloudevent::check_client_event(&event)?;
-    let decides = permitted::<P>(&caller, &event)?;
+    put(&api, &caller, event).await
+}
+
+/// Checks a client's well-formed event, and whether this client may send it, and passes it on.
+pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent) -> Answer<Response> {
+    let decides = permitted::<P>(caller, &event)?;
+    tracing::Span::current().record("context", event.context.as_str());
     if let Some(reason) = api.engine().oversize(&event) {
         return Err(Refused::too_large(reason));
     }
@@ -60,8 +65,8 @@ pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, caller: Calle
                 return Err(Refused::too_large(detail));
             }
             caller.acts("decide");
-            let event = signed(event, &caller);
-            return approvals::settle(&api, &caller, (&to, trigger), wanted, |x| api.engine().decision_of(x, &event)).await;
+            let event = signed(event, caller);
+            return approvals::settle(api, caller, (&to, trigger), wanted, |x| api.engine().decision_of(x, &event)).await;
         }
     }
     Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())

@@ -14,6 +14,7 @@ mod caller;
 mod client;
 mod deployments;
 mod environments;
+mod evaluations;
 mod events;
 mod explain;
 mod fence;
@@ -35,6 +36,7 @@ mod raw;
 mod registry;
 mod repeated;
 mod resources;
+mod retry;
 mod scopes;
 mod sequences;
 mod shape;
@@ -178,6 +180,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/stage/{stage}", get(projects::stage::<P>))
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))
         .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
+        .route("/stage/{stage}/service/{service}/evaluation", post(evaluations::evaluate::<P>))
         .route("/approval/{context}/{trigger}", post(approvals::decide::<P>))
         .merge(resources::routes());
     let pipeline = Router::new()
@@ -207,6 +210,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/event/triggered/{type}", get(events::triggered::<P>))
         .route("/sequence/{project}", get(sequences::list::<P>))
         .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
+        .route("/sequence/{project}/{context}/retry", post(retry::retry::<P>))
         .route("/apply", post(apply::apply::<P>))
         .route("/project", get(projects::list::<P>).post(administration::create::<P>).put(administration::update::<P>))
         .route("/secret", any(administration::secrets))

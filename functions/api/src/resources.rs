@@ -12,7 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::Refusal;
-use keelway_engine::sequences::resources::{Scope, check_files, uri};
+use keelway_engine::sequences::remediation::is_remediation;
+use keelway_engine::sequences::resources::{Forms, Scope, check_files, uri};
 use keelway_wire::http::keptn::{Committed, Resource, ResourceContent, ResourcePage, Resources, Version};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -166,17 +167,20 @@ pub async fn delete<P: Ports + 'static>(
 
 /// Writes what was sent; a project's `shipyard.yaml` is applied, after everything was checked and before anything else is written.
 async fn write<P: Ports>(api: &Api<P>, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
-    let (mut files, mut shipyard) = (vec![], None);
+    let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
     for resource in sent {
         let name = uri(&resource.resource_uri)?;
         let content = content(&name, resource.resource_content.as_deref().unwrap_or_default())?;
+        if is_remediation(&name) {
+            forms.extend(apply::remediation(&name, &content)?);
+        }
         if !scope.is_shipyard(&name) {
             files.push((name, content));
         } else if shipyard.replace(content).is_some() {
             return Err(Refused::field("resources", format!("{name:?} is there more than once: send each resource once")));
         }
     }
-    let Some(text) = shipyard else { return Ok(committed(api.engine().write_resources(scope, files).await?.id)) };
+    let Some(text) = shipyard else { return Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)) };
     let text = text_of(text)?;
     if !files.is_empty() {
         check_files(scope, &files)?;
@@ -185,7 +189,7 @@ async fn write<P: Ports>(api: &Api<P>, scope: &Scope, sent: Vec<Resource>) -> An
     let revision = apply::one_shipyard(api, project, &text).await?;
     match files.is_empty() {
         true => Ok(committed(revision)),
-        false => Ok(committed(api.engine().write_resources(scope, files).await?.id)),
+        false => Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)),
     }
 }
 

@@ -53,6 +53,7 @@ fn of_message(message: &Message) -> About {
         Message::Wake { to: x, .. } => to("wake", x),
         Message::Obey { to: x } => to("obey", x),
         Message::Decide { to: x, .. } => to("decide", x),
+        Message::Retry { to: x, .. } => to("retry", x),
         Message::Abort { to: x } => to("abort", x),
         Message::Settle { to: x } => to("settle", x),
         Message::Conform { project, context, .. } => {

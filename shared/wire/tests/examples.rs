@@ -38,7 +38,7 @@ fn every_example_is_accepted() {
                     shipyards.push(shipyard.project_annotation.or(named).unwrap_or_default());
                 }
                 Document::DeploymentConfig(_) | Document::ArtifactSource(_) => deployments.push(document.named()),
-                Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
+                Document::Remediation(_) | Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
             }
         }
     }

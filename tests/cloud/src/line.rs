@@ -36,6 +36,8 @@ pub enum Root {
     Control,
     /// A person's decision, from the API.
     Decision,
+    /// A retry, from the API.
+    Retry,
 }
 
 impl Line {
@@ -57,7 +59,7 @@ impl Line {
     }
     /// Whether it is about what came in from outside, not about a message of the engine's own.
     pub fn is_outside(&self) -> bool {
-        let own = ["granted", "follow", "start", "wake", "obey", "abort", "decide", "settle", "conform"];
+        let own = ["granted", "follow", "start", "wake", "obey", "abort", "decide", "retry", "settle", "conform"];
         !own.contains(&self.text("message.kind"))
     }
     /// What kind of input it is about; `None` for what follows from one.
@@ -65,6 +67,7 @@ impl Line {
         match self.text("message.kind") {
             "conform" => Some(Root::Control),
             "decide" => Some(Root::Decision),
+            "retry" => Some(Root::Retry),
             _ => self.is_outside().then_some(Root::Outside),
         }
     }

@@ -23,7 +23,7 @@ use keelway_engine::sequences::keys::LaneKey;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::bus::rule_takes;
 use keelway_world::case::{Answer, Entrance, Said, Stand};
-use keelway_world::sequences::{Control, LaneView, SequencesStand};
+use keelway_world::sequences::{Evaluate, LaneView, Listed, SequencesStand};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -173,6 +173,22 @@ impl<'a> CloudStand<'a> {
         Ok(answer(reply))
     }
 
+    /// Posts a command, and waits until the message that it becomes is handled.
+    fn asked(&mut self, path: &str, body: &Value, (context, root): (&str, Root)) -> Answer {
+        if !self.trouble.is_empty() {
+            return Answer::unknown();
+        }
+        let before = self.known(context, root);
+        let reply = self.stack.wait(self.stack.api().post(path, body));
+        let step = reply.and_then(|reply| {
+            if reply.status < 300 {
+                self.handled(context, root, &before)?;
+            }
+            Ok(answer(reply))
+        });
+        self.end_of_step(step)
+    }
+
     /// Ends a step: nothing of it is under way any more. What went wrong on the way fails the case.
     fn end_of_step(&mut self, step: Result<Answer, Problem>) -> Answer {
         let ended = step.and_then(|answer| self.settle().map(|()| answer));
@@ -304,25 +320,45 @@ impl SequencesStand for CloudStand<'_> {
         let step = self.decision((&project, &context, &approval["id"]), async |api| api.decide(approval, approve).await);
         self.end_of_step(step)
     }
-    fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: Control) -> Answer {
-        if !self.trouble.is_empty() {
-            return Answer::unknown();
-        }
-        let state = match control {
-            Control::Pause => "pause",
-            Control::Resume => "resume",
-            Control::Abort => "abort",
-        };
+    fn control(&mut self, project: &str, context: &str, stage: Option<&str>, state: &str) -> Answer {
         let body = json!({"state": state, "stage": stage.unwrap_or_default()});
-        let before = self.known(context, Root::Control);
-        let reply = self.stack.wait(self.stack.api().post(&format!("/v1/sequence/{project}/{context}/control"), &body));
-        let step = reply.and_then(|reply| {
-            if reply.status < 300 {
-                self.handled(context, Root::Control, &before)?;
-            }
-            Ok(answer(reply))
-        });
-        self.end_of_step(step)
+        self.asked(&format!("/v1/sequence/{project}/{context}/control"), &body, (context, Root::Control))
+    }
+    fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer {
+        let body = json!({"stage": stage.unwrap_or_default(), "from": from.unwrap_or_default()});
+        self.asked(&format!("/v1/sequence/{project}/{context}/retry"), &body, (context, Root::Retry))
+    }
+    fn evaluate(
+        &mut self,
+        (project, stage, service): (&str, &str, &str),
+        (id, context): (&str, &str),
+        wanted: &Evaluate,
+    ) -> Answer {
+        self.contexts.insert(context.to_owned());
+        self.inputs.insert(id.to_owned());
+        let given = |text: &Option<String>| text.clone().unwrap_or_default();
+        let mut body = json!({"id": id, "labels": wanted.labels});
+        for (member, value) in [("start", &wanted.start), ("end", &wanted.end), ("timeframe", &wanted.timeframe)] {
+            body[member] = given(value).into();
+        }
+        let path = format!("/v1/project/{project}/stage/{stage}/service/{service}/evaluation");
+        self.asked(&path, &body, (context, Root::Outside))
+    }
+    fn outage(&mut self, _: bool) {
+        self.trouble.push("the functions of a stack that others use cannot be stopped".into());
+    }
+    fn listed(&mut self, project: &str, wanted: &Listed, contexts: &[String]) -> Option<Vec<String>> {
+        let filter = [("keptnContext", Some(contexts.join(","))), ("state", wanted.state.clone()), ("name", wanted.name.clone())];
+        let filter: Vec<String> = filter.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
+        let found = self.stack.wait(self.stack.api().get(&format!("/v1/sequence/{project}?pageSize=100&{}", filter.join("&"))));
+        let found = self.note(found.and_then(|reply| reply.fine("the list of sequences")))?;
+        Some(found["states"].as_array()?.iter().map(|state| text(&state["shkeptncontext"])).collect())
+    }
+    fn runs(&mut self, project: &str, stage: &str, service: &str) -> Option<Option<String>> {
+        let path = format!("/v1/project/{project}/environment?stage={stage}&service={service}");
+        let found = self.stack.wait(self.stack.api().get(&path));
+        let found = self.note(found.and_then(|reply| reply.fine("the environments")))?;
+        Some(found["environments"][0]["image"].as_str().map(str::to_owned))
     }
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let found = self.stack.wait(self.stack.api().sequence(project, context));

@@ -6,7 +6,7 @@ use keelway_conformance::chosen::{self, is_one, stories};
 use keelway_conformance::contracts::Contracts;
 use keelway_engine::sequences::Sequences;
 use keelway_world::core::Method;
-use keelway_world::sequences::{Case, SequencesWorld};
+use keelway_world::sequences::{Case, SequencesWorld, cases};
 use keelway_world::story::{Mode, Story};
 use keelway_world::worker::Worker;
 
@@ -35,4 +35,26 @@ fn a_crash_after_any_request_changes_nothing() {
         let none: Vec<_> = used.filter(|(_, n)| **n == 0).map(|(method, _)| method).collect();
         assert!(none.is_empty(), "no scenario crashes after {none:?}");
     }
+}
+
+/// How many cases the list has.
+const LISTED: u16 = 118;
+
+#[test]
+fn the_index_names_each_listed_case_once_and_every_case_there_is() {
+    let index =
+        keelway_world::case::read(&keelway_world::case::folder("sequences").join("INDEX.md")).unwrap_or_else(|e| panic!("{e}"));
+    // The first cell of a row; it may name several ids.
+    let first = |line: &str| line.strip_prefix('|').and_then(|row| row.split('|').next()).map(str::to_owned);
+    let ids: Vec<String> = index
+        .lines()
+        .filter_map(first)
+        .flat_map(|cell| cell.split(',').map(|id| id.trim().to_owned()).collect::<Vec<_>>())
+        .collect();
+    let times = |id: &str| ids.iter().filter(|known| *known == id).count();
+    let wrong: Vec<String> = (1..=LISTED).map(|n| format!("KC-{n:02}")).filter(|id| times(id) != 1).collect();
+    assert!(wrong.is_empty(), "not in the index exactly once: {wrong:?}");
+    let cases = cases().unwrap_or_else(|e| panic!("{e}"));
+    let wrong: Vec<&str> = cases.iter().map(|case| case.id.as_str()).filter(|id| times(id) != 1).collect();
+    assert!(wrong.is_empty(), "cases that are not in the index exactly once: {wrong:?}");
 }

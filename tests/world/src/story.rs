@@ -70,6 +70,8 @@ pub struct Story<E> {
     make: Arc<dyn Fn(Worker) -> E + Send + Sync>,
     /// In which order messages are delivered; absent: as they were sent.
     pub order: Option<Rng>,
+    /// The engine stands still: nothing is handled.
+    pub outage: bool,
     mode: Mode,
     /// The method of every request made while handling messages.
     pub calls: Vec<Method>,
@@ -105,6 +107,7 @@ impl<E: Tested> Story<E> {
             engine,
             make: Arc::new(make),
             order: None,
+            outage: false,
             mode,
             calls: vec![],
             said: HashMap::new(),
@@ -133,7 +136,7 @@ impl<E: Tested> Story<E> {
 
     /// Handles everything that is in the queue now, in the order of sending.
     pub fn deliver_all(&mut self) {
-        loop {
+        while !self.outage {
             let now = self.world.now();
             let ids = self.world.core().queue.receivable(now);
             let next = match &mut self.order {

@@ -2,6 +2,7 @@
 
 mod access;
 mod administration;
+mod again;
 mod answers;
 mod apply;
 mod approvals;

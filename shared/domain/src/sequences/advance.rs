@@ -5,18 +5,16 @@ use super::approval;
 use super::deadline::arm;
 use super::facts::{Decision, Facts, Transition};
 use super::follow::Ended;
+use super::get_action::GET_ACTION;
 use super::show;
 use super::state::{End, EventRef, Execution, Lane, Outcome};
+use super::window;
 use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
 use crate::shipyard::{APPROVAL, EVALUATION, MAX_FOLLOW_UPS, Task};
-use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
-
-/// The window of an evaluation that was given none.
-const EVALUATION_WINDOW: Span = Span::minutes(5);
 
 /// The largest record: an item holds 400 KB, and the key and other attributes need some of it.
 const MAX_RECORD_BYTES: usize = 390 * 1024;
@@ -99,6 +97,12 @@ impl<'a> Step<'a> {
             if self.refuse_if_too_large(task, &trigger.data) {
                 return;
             }
+            if let Some(remediation) = self.facts.remediation.filter(|_| task.name.as_str() == GET_ACTION) {
+                if self.choose_action(task, trigger, remediation) == TaskResult::Fail {
+                    return self.end_normally();
+                }
+                continue;
+            }
             if task.name.as_str() != APPROVAL {
                 return self.send(task, trigger);
             }
@@ -124,7 +128,23 @@ impl<'a> Step<'a> {
         false
     }
 
+    /// A retry's own trigger is part of its first record; that of any other execution was published by whoever caused it.
+    fn retry_triggered(&mut self) {
+        if self.next.began.is_some() || self.next.retry_of().is_none() {
+            return;
+        }
+        let trigger = Draft {
+            id: Some(self.next.trigger_id.clone()),
+            ty: self.next.event_type(Kind::Triggered),
+            with_base: true,
+            data: self.scope(),
+            ..self.task_draft("", Kind::Triggered)
+        };
+        self.draft(trigger);
+    }
+
     fn sequence_started(&mut self) {
+        self.retry_triggered();
         self.next.began = Some(self.facts.now);
         let mut data = self.scope();
         data.insert("status".into(), json!(Status::Succeeded.as_str()));
@@ -156,7 +176,7 @@ impl<'a> Step<'a> {
         let name = task.name.as_str();
         let mut own = task.properties.clone();
         if name == EVALUATION {
-            evaluation_window(&self.record.base, &mut own, self.facts.now);
+            window::complete(&self.record.base, &mut own, self.facts.now);
         }
         let mut draft = self.task_draft(name, Kind::Triggered);
         draft.with_base = true;
@@ -253,6 +273,7 @@ impl<'a> Step<'a> {
 
     /// Ends the execution: the sequence's `.finished`, and its follow-ups.
     pub fn end(&mut self, outcome: Outcome, message: &str) {
+        self.retry_triggered();
         let mut data = self.scope();
         if let Some(labels) = self.last.as_ref().and_then(|event| event.data.get("labels")).filter(|labels| labels.is_object()) {
             data.insert("labels".into(), labels.clone());
@@ -359,23 +380,4 @@ pub(super) fn scope(x: &Execution) -> Object {
     data.insert("stage".into(), json!(x.stage));
     data.insert("service".into(), json!(x.service.as_str()));
     data
-}
-
-/// The window of an evaluation: given values are kept, missing ones are computed; without any, it is the last 5 minutes.
-fn evaluation_window(base: &Object, own: &mut Object, now: Timestamp) {
-    let given = |field: &str| -> Option<String> {
-        let of = |object: &Object| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-        of(own).or_else(|| base.get(EVALUATION).and_then(Value::as_object).and_then(of))
-    };
-    let time = |field: &str| given(field).and_then(|text| Timestamp::parse_lenient(&text));
-    let timeframe = given("timeframe").and_then(|text| Span::parse(&text).ok()).unwrap_or(EVALUATION_WINDOW);
-    let (start, end) = match (time("start"), time("end")) {
-        (Some(start), Some(end)) => (start, end),
-        (Some(start), None) => (start, start + timeframe),
-        (None, Some(end)) => (end - timeframe, end),
-        (None, None) => (now - timeframe, now),
-    };
-    own.insert("start".into(), json!(start.rfc3339()));
-    own.insert("end".into(), json!(end.rfc3339()));
-    own.insert("timeframe".into(), json!((end - start).to_string().replace(' ', "")));
 }

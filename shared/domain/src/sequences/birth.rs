@@ -2,7 +2,7 @@
 
 use super::advance::{Step, scope};
 use super::facts::{Facts, Policy, Transition};
-use super::state::{Class, End, Execution, Flags, Lane, Outcome, View};
+use super::state::{Class, End, Execution, Flags, Lane, Outcome, TaskTimes, View};
 use crate::cause::Cause;
 use crate::event::{Object, Status, TaskResult};
 use crate::ids::ExecutionId;
@@ -46,8 +46,34 @@ pub struct Birth {
     pub payload: String,
     /// Its first payload.
     pub data: Object,
+    /// The tasks that are behind it when it begins: none, unless it is a retry.
+    pub done: Done,
     /// The message that starts it.
     pub cause: Cause,
+}
+
+/// The tasks that a retry does not repeat: those that the execution it repeats had completed before.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Done {
+    /// How many.
+    pub tasks: u16,
+    /// Their results.
+    pub results: Vec<TaskResult>,
+    /// Their times; executions that began under an older version lack the first ones.
+    pub times: Vec<TaskTimes>,
+}
+
+impl Done {
+    /// The first `tasks` tasks of an execution.
+    pub fn of(x: &Execution, tasks: u16) -> Self {
+        let kept = usize::from(tasks);
+        let missing = x.results.len().saturating_sub(x.view.times.len());
+        Self {
+            tasks,
+            results: x.results.iter().take(kept).copied().collect(),
+            times: x.view.times.iter().take(kept.saturating_sub(missing)).copied().collect(),
+        }
+    }
 }
 
 /// The first payload: the trigger's data with the scope of the execution.
@@ -89,7 +115,17 @@ fn over(
 ) -> Transition {
     let (flags, base, shipyard) = (Flags::default(), Object::new(), Shipyard { stages: vec![] });
     let policy = Policy { start_deadline: Default::default(), task_timeout: Default::default(), max_event_bytes: usize::MAX };
-    let facts = Facts { now, cause, flags: &flags, sequence, current: ("", &shipyard), base: &base, events: &[], policy };
+    let facts = Facts {
+        now,
+        cause,
+        flags: &flags,
+        sequence,
+        current: ("", &shipyard),
+        base: &base,
+        events: &[],
+        remediation: None,
+        policy,
+    };
     let mut step = Step::new(x, &facts);
     step.end(Outcome { end, result: TaskResult::Fail, status, at: now }, message);
     step.transition()
@@ -105,6 +141,7 @@ fn fresh(birth: &Birth) -> Execution {
     let view = View {
         image: image.and_then(Value::as_str).map(str::to_owned),
         problem: text(["problem", "problemTitle"]),
+        times: birth.done.times.clone(),
         ..View::default()
     };
     Execution {
@@ -126,7 +163,7 @@ fn fresh(birth: &Birth) -> Execution {
         lane: Lane::Wants,
         ask: 0,
         paused: false,
-        task: 0,
+        task: birth.done.tasks,
         open: None,
         record: None,
         sent: None,
@@ -136,7 +173,7 @@ fn fresh(birth: &Birth) -> Execution {
         reactions: vec![],
         bare: vec![],
         quick: false,
-        results: vec![],
+        results: birth.done.results.clone(),
         repeated: None,
         wake: None,
         outcome: None,

@@ -1,6 +1,7 @@
 //! The inputs and the results of a decision.
 
 use super::Record;
+use super::remediation::Remediation;
 use super::state::{Execution, Flags, ReactionKind};
 use crate::cause::Cause;
 use crate::event::{CloudEvent, Object};
@@ -45,6 +46,8 @@ pub struct Facts<'a> {
     pub base: &'a Object,
     /// The events behind the open task's reactions that carry data, as [`super::events_needed`] says.
     pub events: &'a [CloudEvent],
+    /// What is stored about remediations of the service; needed where the next task may be `get-action`.
+    pub remediation: Option<&'a Remediation>,
     /// Deadlines and limits.
     pub policy: Policy,
 }

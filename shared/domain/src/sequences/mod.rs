@@ -13,25 +13,31 @@ mod decide;
 mod duties;
 mod facts;
 mod follow;
+mod get_action;
 mod react;
+mod remediation;
 mod show;
 mod state;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use approval::check_decision;
 pub use bare::{Bare, First};
-pub use birth::{Birth, born, first_payload, never_started};
+pub use birth::{Birth, Done, born, first_payload, never_started};
 pub use deadline::deadline;
 pub use decide::{UNANSWERED, decide};
 pub use duties::{Duty, fresh, owed};
 pub use facts::{Decision, Facts, Input, Policy, Transition};
 pub use follow::{FollowUp, domain_event_starts, same_lane, unreached};
+pub use get_action::GET_ACTION;
 pub use react::{Standing, events_needed, mismatch, standing};
+pub use remediation::{Action, ProblemType, Remediation};
 pub use state::{
     Class, Deployed, End, EventRef, Execution, Flags, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
     ReactionKind, TaskTimes, View, content, identity,
 };
+pub use window::Window;
 
 /// A transition record of an execution; it causes follow-ups.
 pub type Record = crate::record::Record<FollowUp>;

@@ -41,7 +41,7 @@ pub struct Execution {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
-    /// The execution that caused it.
+    /// The execution that caused it or, of one triggered from outside, the ended one that it repeats.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when the root was accepted.
     pub epoch: u32,
@@ -340,6 +340,11 @@ impl Execution {
     /// Whether a task is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// The ended execution that it repeats, if it is a retry.
+    pub fn retry_of(&self) -> Option<ExecutionId> {
+        self.parent.filter(|_| self.class == Class::Outside)
     }
 
     /// Whether it waits for a person's decision.

@@ -72,6 +72,7 @@ impl Stand {
                 current: ("rev", &self.shipyard),
                 base: &self.base,
                 events: &[],
+                remediation: None,
                 policy: POLICY,
             },
         )
@@ -106,6 +107,7 @@ fn birth() -> Birth {
         epoch: 0,
         payload: "E#1#2".into(),
         data: Object::new(),
+        done: Done::default(),
         cause: CAUSE,
     }
 }

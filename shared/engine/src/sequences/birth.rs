@@ -12,11 +12,11 @@ use crate::protocol::{Change, Effect, Handled, Handler, Verdict};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, Object};
-use keelway_domain::ids::RecordId;
+use keelway_domain::ids::{RecordId, event_id};
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
-    Birth, Class, Decision, Duty, End, Execution, Facts, FollowUp, Input, Lane, Record, Transition, born, decide, first_payload,
-    never_started,
+    Birth, Class, Decision, Done, Duty, End, Execution, Facts, FollowUp, Input, Lane, Record, Remediation, Transition, born,
+    decide, first_payload, never_started,
 };
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
@@ -37,6 +37,8 @@ pub(super) enum Origin<'a> {
     Outside { event: &'a CloudEvent, stage: &'a str, sequence: &'a str, recorded: Item },
     /// A transition of another execution.
     FollowUp { parent: &'a Execution, record: (&'a RecordId, &'a Record), follow_up: &'a FollowUp },
+    /// An ended execution, to be repeated from this task on with the payload of the item under this sort key.
+    Retry { old: &'a Execution, from: u16, payload: String, data: Object },
     /// A domain event, recorded under this sort key.
     Event { event: &'a CloudEvent, sort: &'a str, stage: &'a StageName, sequence: &'a SequenceName, revision: &'a str },
 }
@@ -105,7 +107,7 @@ impl Start<'_> {
         let birth = self.birth(ground);
         let mut recorded = match &self.origin {
             Origin::Outside { recorded, .. } => vec![recorded.clone()],
-            Origin::FollowUp { .. } | Origin::Event { .. } => vec![],
+            Origin::FollowUp { .. } | Origin::Event { .. } | Origin::Retry { .. } => vec![],
         };
         if !ground.service_known && ground.project.exists {
             recorded.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
@@ -117,11 +119,12 @@ impl Start<'_> {
             Ok(sequence) => (born(&birth, &ground.context.flags, &sequence, now), sequence),
             Err(message) => (never_started(&birth, &message, now), Sequence::none()),
         };
+        let remediation = engine.remediation_of(&transition.next, &sequence).await?;
         let counted = context_write(ground, &transition.next, now, engine.limits.retention);
         let wants = transition.next.lane == Lane::Wants;
         let lane = if wants { engine.find_lane(&transition.next).await? } else { Found::Unclear };
         if let Found::Free(lock) = &lane
-            && let Some(started) = start(&transition.next, &sequence, ground, &birth, now)
+            && let Some(started) = start(&transition.next, (&sequence, remediation.as_ref()), ground, &birth, now)
         {
             let mut change = Change::new(None, started.next, started.record);
             change.items = recorded;
@@ -165,6 +168,10 @@ impl Start<'_> {
                 (event, stage.to_string(), sequence.to_string(), (*sort).to_owned(), (*revision).to_owned())
             }
             Origin::FollowUp { parent, record, follow_up } => return birth_of(parent, *record, follow_up, self.cause),
+            Origin::Retry { old, from, payload, data } => {
+                let epoch = ground.context.flags.epoch;
+                return self.repeated(old, *from, (payload, data), epoch);
+            }
         };
         Birth {
             id: self.to.execution,
@@ -183,6 +190,31 @@ impl Start<'_> {
             epoch: ground.context.flags.epoch,
             payload,
             data: event.data.clone(),
+            done: Done::default(),
+            cause: self.cause,
+        }
+    }
+
+    /// A retry keeps the definition and the configuration of the execution that it repeats.
+    fn repeated(&self, old: &Execution, from: u16, (payload, data): (&str, &Object), epoch: u32) -> Birth {
+        Birth {
+            id: self.to.execution,
+            project: old.project.clone(),
+            context: old.context.clone(),
+            stage: old.stage.clone(),
+            service: old.service.clone(),
+            sequence: old.sequence.clone(),
+            revision: old.revision.clone(),
+            git_commit_id: old.git_commit_id.clone(),
+            trigger_id: event_id(self.to.execution, "triggered").to_string(),
+            accepted: self.accepted,
+            caused: self.accepted,
+            class: Class::Outside,
+            parent: Some(old.id),
+            epoch,
+            payload: payload.to_owned(),
+            data: data.clone(),
+            done: Done::of(old, from),
             cause: self.cause,
         }
     }
@@ -207,6 +239,7 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
         epoch: parent.epoch,
         payload: keys::record_sort(id),
         data: record.base.clone(),
+        done: Done::default(),
         cause,
     }
 }
@@ -254,7 +287,13 @@ fn find(ground: &Ground, shipyard: &Shipyard, birth: &Birth, max_executions: u32
 }
 
 /// The start as a transition. If it would end the execution or cause others at once, the ordinary path handles it instead.
-fn start(x: &Execution, sequence: &Sequence, ground: &Ground, birth: &Birth, now: Timestamp) -> Option<Transition> {
+fn start(
+    x: &Execution,
+    (sequence, remediation): (&Sequence, Option<&Remediation>),
+    ground: &Ground,
+    birth: &Birth,
+    now: Timestamp,
+) -> Option<Transition> {
     let base: Object = first_payload(&birth.data, x);
     let facts = Facts {
         now,
@@ -264,6 +303,7 @@ fn start(x: &Execution, sequence: &Sequence, ground: &Ground, birth: &Birth, now
         current: (&ground.project.revision, &ground.project.shipyard),
         base: &base,
         events: &[],
+        remediation,
         policy: ground.project.policy,
     };
     match decide(x, Input::Granted(x.ask), &facts) {

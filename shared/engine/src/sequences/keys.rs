@@ -3,7 +3,7 @@
 
 use super::Address;
 use crate::item::Key;
-pub use crate::keys::{MAIN, hash, ms, record_sort};
+pub use crate::keys::{MAIN, hash, ms, record_id, record_sort};
 use crate::keys::{open_work, shard_of};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName};
@@ -128,6 +128,11 @@ fn path_in_key(path: &str) -> String {
 /// The path that a key holds.
 pub fn resource_path(in_key: &str) -> String {
     in_key.replace("%23", "#").replace("%25", "%")
+}
+
+/// What is remembered for ever of a domain event that was accepted, by the id of the root of what it started.
+pub fn domain_event(project: &ProjectName, root: ExecutionId) -> Key {
+    Key::new(format!("Y#{project}#{root}"), MAIN)
 }
 
 /// Number of index partitions over which the open tasks of a name are spread: what an executor asks for that serves every project.

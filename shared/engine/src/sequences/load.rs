@@ -11,7 +11,7 @@ use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Execution, Facts, Flags, Policy, first_payload};
+use keelway_domain::sequences::{Execution, Facts, Flags, Policy, Remediation, first_payload};
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
@@ -42,13 +42,17 @@ pub(super) struct Reading {
     pub base: Object,
     /// The events behind the answers of the open task, if needed.
     pub events: Vec<CloudEvent>,
+    /// What is stored about remediations, if needed.
+    pub remediation: Option<Remediation>,
 }
 
 impl Reading {
     /// What every decision needs; `items` holds the project.
     pub async fn of<P: Ports>(engine: &Sequences<P>, x: &Execution, items: &Items) -> Result<Self, PortError> {
         let project = engine.project(&x.project, items.get(&keys::project(&x.project))).await?;
-        Ok(Self { sequence: engine.sequence(x).await?, project, base: Object::new(), events: vec![] })
+        let sequence = engine.sequence(x).await?;
+        let remediation = engine.remediation_of(x, &sequence).await?;
+        Ok(Self { sequence, project, base: Object::new(), events: vec![], remediation })
     }
 
     /// The form that the decision takes.
@@ -61,6 +65,7 @@ impl Reading {
             current: (&self.project.revision, &self.project.shipyard),
             base: &self.base,
             events: &self.events,
+            remediation: self.remediation.as_ref(),
             policy: self.project.policy,
         }
     }
@@ -133,12 +138,7 @@ impl<P: Ports> Sequences<P> {
     pub(super) async fn base(&self, x: &Execution, read: &Items) -> Result<Object, PortError> {
         let key = Key::new(keys::context_partition(&x.project, &x.context), gathered(x));
         let more = if read.contains_key(&key) { Items::new() } else { self.read(std::slice::from_ref(&key)).await? };
-        let item = read.get(&key).or(more.get(&key));
-        let data = match item {
-            Some(item) if item.key.sk.starts_with("T#") => record::decode::<Execution>(Some(item)).map(|record| record.base),
-            Some(item) => history::decode(item).map(|event| event.data),
-            None => None,
-        };
+        let data = read.get(&key).or(more.get(&key)).and_then(payload);
         let data = data.ok_or_else(|| expired(&format!("the payload of {}", x.id), &key))?;
         Ok(if x.record.is_some() { data } else { first_payload(&data, x) })
     }
@@ -154,6 +154,14 @@ impl<P: Ports> Sequences<P> {
         let items = self.read(&keys).await?;
         let event = |key: &Key| items.get(key).and_then(history::decode).ok_or_else(|| expired("an answer to the open task", key));
         keys.iter().map(event).collect()
+    }
+}
+
+/// The payload that a record or a recorded event holds.
+pub(super) fn payload(item: &Item) -> Option<Object> {
+    match item.key.sk.starts_with("T#") {
+        true => record::decode::<Execution>(Some(item)).map(|record| record.base),
+        false => history::decode(item).map(|event| event.data),
     }
 }
 

@@ -106,6 +106,15 @@ pub enum Message {
         /// The decision as an `approval.finished` CloudEvent.
         event: serde_json::Value,
     },
+    /// Repeat an ended execution from a task on.
+    Retry {
+        /// The execution to start.
+        to: Address,
+        /// The one that has ended.
+        of: ExecutionId,
+        /// The index of the first task to repeat.
+        from: u16,
+    },
     /// The sweep found the execution overdue.
     Settle {
         /// Whom.

@@ -13,7 +13,9 @@ pub mod codec;
 pub mod commands;
 mod control;
 pub mod definitions;
+mod domain_event;
 mod duty;
+pub mod evaluation;
 pub mod history;
 pub mod integrations;
 pub mod keys;
@@ -23,7 +25,9 @@ pub mod logs;
 mod look;
 pub mod message;
 pub mod preflight;
+pub mod remediation;
 pub mod resources;
+pub mod retry;
 pub mod standing;
 mod subject;
 mod turn;
@@ -130,6 +134,7 @@ impl<P: Ports> Sequences<P> {
             Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
             Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,
             Message::Conform { project, context, after } => self.conform(project, context, after).await,
+            Message::Retry { to, of, from } => self.start_again(to, *of, *from, cause).await,
             Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, cause.sent, cause).await,
         }
     }

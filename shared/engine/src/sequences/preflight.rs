@@ -55,6 +55,11 @@ impl<P: Ports> Sequences<P> {
             EventType::Task(task, kind) => self.answer_fits(name, event, (task.as_str(), *kind)).await,
             EventType::Other(_) => {
                 service(event)?;
+                match self.domain_event_known(name, event).await? {
+                    Some(true) => return Ok(Preflight::Known),
+                    Some(false) => return Err(Refusal::Conflict(other_content(event))),
+                    None => {}
+                }
                 if domain_event_starts(&project.shipyard, &event.ty, &event.data).is_empty() {
                     let message = format!(
                         "unknown event type {:?}: no sequence of project {name} is triggered on it; name it in a sequence's triggeredOn, or \
@@ -76,7 +81,7 @@ impl<P: Ports> Sequences<P> {
         let (of_execution, of_tombstone) = (keys::execution(&to), keys::tombstone(project, id));
         let items = self.read(&[of_execution.clone(), of_tombstone.clone()]).await?;
         match items.get(&of_execution).map(Loaded::read).transpose()? {
-            Some(loaded) if !Self::started_by(&loaded.x, event) => Err(other_content(event)),
+            Some(loaded) if !Self::started_by(&loaded.x, event) => Err(Refusal::Conflict(other_content(event))),
             Some(_) => Ok(Preflight::Known),
             None if items.contains_key(&of_tombstone) => Ok(Preflight::Known),
             None => Ok(Preflight::Publish),
@@ -110,7 +115,7 @@ impl<P: Ports> Sequences<P> {
             return Ok(Preflight::Decision(to, trigger));
         }
         match x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
-            Some(present) if present.content != content(event) => Err(other_content(event)),
+            Some(present) if present.content != content(event) => Err(Refusal::Conflict(other_content(event))),
             Some(_) => Ok(Preflight::Known),
             None => Ok(Preflight::Publish),
         }
@@ -148,9 +153,8 @@ fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refus
     Err(Refusal::unknown("sequence", name, known))
 }
 
-fn other_content(event: &CloudEvent) -> Refusal {
-    Refusal::Conflict(format!(
-        "source {:?} has sent another event with id {:?}: the first one stands; give this one an id of its own",
-        event.source, event.id
-    ))
+/// Why an event under an identity that another one has is refused.
+pub(super) fn other_content(event: &CloudEvent) -> String {
+    let CloudEvent { source, id, .. } = event;
+    format!("source {source:?} has sent another event with id {id:?}: the first one stands; give this one an id of its own")
 }

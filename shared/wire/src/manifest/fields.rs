@@ -46,6 +46,10 @@ levels! {
     Project: ["apiVersion", "kind", "metadata", "spec"],
     ProjectMetadata: ["name", "annotations", "labels"],
     ProjectSpec: ["description", "startDeadline", "taskTimeout"],
+    Remediation: ["apiVersion", "version", "kind", "metadata", "spec"],
+    RemediationSpec: ["remediations"],
+    ProblemType: ["problemType", "actionsOnOpen"],
+    RemediationAction: ["action", "name", "description", "value"],
     Pipeline: ["apiVersion", "kind", "metadata", "spec", "status"],
     ObjectMetadata: [
         "name", "namespace", "labels", "annotations", "creationTimestamp", "finalizers", "generation", "managedFields",
@@ -88,6 +92,8 @@ impl Level {
             Environment => "name: staging",
             Target => "namespace: shop-staging",
             Window => "kind: allow",
+            ProblemType => "problemType: default",
+            RemediationAction => "action: toggle-feature",
             Level::Deployment(part) => part.example(),
             _ => "name: deployment",
         }
@@ -95,7 +101,10 @@ impl Level {
 
     fn parent(self) -> Option<Level> {
         match self {
-            Shipyard | Project | Pipeline | Cluster | GitHost => None,
+            Shipyard | Project | Remediation | Pipeline | Cluster | GitHost => None,
+            RemediationSpec => Some(Remediation),
+            ProblemType => Some(RemediationSpec),
+            RemediationAction => Some(ProblemType),
             ClusterSpec => Some(Cluster),
             GitHostSpec => Some(GitHost),
             ObjectMetadata | PipelineSpec => Some(Pipeline),
@@ -137,6 +146,10 @@ impl Level {
             Match => "`match`",
             Project => "a Project",
             ProjectSpec => "a Project's `spec`",
+            Remediation => "a Remediation",
+            RemediationSpec => "a Remediation's `spec`",
+            ProblemType => "an entry of `remediations`",
+            RemediationAction => "an entry of `actionsOnOpen`",
             Pipeline => "a Pipeline",
             PipelineSpec => "a Pipeline's `spec`",
             AppRef => "`appRef`",
@@ -162,9 +175,11 @@ impl Level {
     /// Where a field of this level is written.
     fn place(self) -> &'static str {
         match self {
-            Shipyard | Project | Pipeline | Cluster | GitHost => "at the top of the document, beside `kind`",
+            Shipyard | Project | Remediation | Pipeline | Cluster | GitHost => "at the top of the document, beside `kind`",
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
-            Spec | ProjectSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
+            Spec | ProjectSpec | RemediationSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
+            ProblemType => "in an entry of `remediations`",
+            RemediationAction => "in an entry of `actionsOnOpen`",
             AppRef => "under `appRef`",
             Environment => "in an entry of `environments`",
             Target => "in an entry of `targets`",

@@ -1,5 +1,5 @@
-//! Manifests: `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` and `ArtifactSource`, several documents in one
-//! text, YAML or JSON, each by itself or in a `List` or a `Template`.
+//! Manifests: `Project`, `Shipyard`, `Remediation`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` and `ArtifactSource`, several
+//! documents in one text, YAML or JSON, each by itself or in a `List` or a `Template`.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.
@@ -16,6 +16,7 @@ mod pipeline;
 mod project;
 mod promotion;
 mod registry;
+mod remediation;
 mod shipyard;
 mod surprises;
 mod syntax;
@@ -30,6 +31,7 @@ pub use finding::{Finding, Severity};
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
+pub use remediation::RemediationManifest;
 pub use shipyard::ShipyardManifest;
 
 use bundle::Given;
@@ -71,6 +73,8 @@ pub enum Document {
     Project(ProjectManifest),
     /// `kind: Shipyard`
     Shipyard(ShipyardManifest),
+    /// `kind: Remediation`
+    Remediation(RemediationManifest),
     /// `kind: Pipeline`
     Pipeline(Box<PipelineManifest>),
     /// `kind: Cluster`
@@ -89,6 +93,7 @@ impl Document {
         match self {
             Self::Project(_) => "Project",
             Self::Shipyard(_) => "Shipyard",
+            Self::Remediation(_) => "Remediation",
             Self::Pipeline(_) => "Pipeline",
             Self::Cluster(_) => "Cluster",
             Self::GitHost(_) => "GitHost",
@@ -102,6 +107,7 @@ impl Document {
         match self {
             Self::Project(project) => format!("project {}", project.name),
             Self::Shipyard(manifest) => format!("shipyard {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
+            Self::Remediation(manifest) => format!("remediation {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
             Self::Pipeline(pipeline) => format!("pipeline {}/{}", pipeline.namespace, pipeline.name),
             Self::Cluster(cluster) => format!("cluster {}/{}", cluster.namespace, cluster.name),
             Self::GitHost(host) => format!("git host {}", host.name),
@@ -112,8 +118,18 @@ impl Document {
 }
 
 /// The kinds that are taken.
-const KINDS: [&str; 9] =
-    ["Shipyard", "Project", "Pipeline", "Cluster", "GitHost", "DeploymentConfig", "ArtifactSource", "List", "Template"];
+const KINDS: [&str; 10] = [
+    "Shipyard",
+    "Project",
+    "Remediation",
+    "Pipeline",
+    "Cluster",
+    "GitHost",
+    "DeploymentConfig",
+    "ArtifactSource",
+    "List",
+    "Template",
+];
 
 /// Reads every document of `text`. `file` is how findings call it: a path, or `-`.
 ///
@@ -191,6 +207,7 @@ fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) 
     match kind {
         Some("Project") => project::read(root, report).map(Document::Project),
         Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
+        Some("Remediation") => remediation::read(root, source, report).map(Document::Remediation),
         Some("Pipeline") => pipeline::read(root, source, report).map(Box::new).map(Document::Pipeline),
         Some("Cluster") => registry::cluster(root, source, report).map(Document::Cluster),
         Some("GitHost") => registry::git_host(root, source, report).map(Document::GitHost),

@@ -5,7 +5,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::Object;
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
-use keelway_domain::sequences::{Birth, Class, Execution, Flags, Lane, born};
+use keelway_domain::sequences::{Birth, Class, Done, Execution, Flags, Lane, born};
 use keelway_domain::shipyard::Sequence;
 use keelway_domain::time::Timestamp;
 use keelway_engine::keys::shard_of;
@@ -52,6 +52,7 @@ fn waits(project: &str, n: u64) -> Option<Execution> {
         epoch: 0,
         payload: String::new(),
         data: Object::new(),
+        done: Done::default(),
         cause: Cause::default(),
     };
     let mut x = born(&birth, &Flags::default(), &Sequence::none(), begin).next;

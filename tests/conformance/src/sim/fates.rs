@@ -3,10 +3,6 @@
 use super::scenario::Scenario;
 use super::scheduler::{Deed, Job, Outcome, Sim};
 use keelway_domain::time::Span;
-use keelway_engine::item::Key;
-use keelway_engine::keys::DEAD_LETTERS;
-use keelway_engine::protocol::dead_letter::Redriven;
-use keelway_world::queue::Parcel;
 
 impl<S: Scenario> Sim<S> {
     /// All workers stop, and half of what is in the queue is dead.

@@ -16,6 +16,21 @@ pub(super) fn after(story: &Telling<'_, Keptn>, step: &Step<Keptn>, stand: &mut 
     for (place, lane) in &step.own.lanes {
         compare_lane(story, place, lane, stand)?;
     }
+    for wanted in &step.own.listed {
+        let of: Vec<String> = wanted.of.iter().map(|alias| story.context(alias)).collect();
+        let Some(got) = stand.listed(&project, wanted, &of) else { continue };
+        let got: Vec<String> = got.iter().map(|context| story.alias(context)).collect();
+        if got != wanted.are {
+            return Err(format!("the list of {wanted:?} shows {got:?}"));
+        }
+    }
+    for (place, image) in &step.own.runs {
+        let (stage, service) = place.split_once('/').ok_or_else(|| format!("{place:?} is not <stage>/<service>"))?;
+        let Some(got) = stand.runs(&project, stage, service) else { continue };
+        if got.as_deref().unwrap_or("nothing") != image {
+            return Err(format!("in {place} runs {got:?}, expected {image}"));
+        }
+    }
     match &step.own.open {
         Some(open) => compare_open(story, step, open, stand),
         None => Ok(()),

@@ -15,16 +15,43 @@ pub struct Given {
     pub shipyards: BTreeMap<String, String>,
 }
 
-/// What a context is told.
+/// What a request for an evaluation says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Evaluate {
+    /// The beginning of the window.
+    pub start: Option<String>,
+    /// Its end.
+    pub end: Option<String>,
+    /// Its length.
+    pub timeframe: Option<String>,
+    /// Labels.
+    pub labels: Map<String, Value>,
+}
+
+/// What happens to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Control {
-    /// Hold back what comes next.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End it.
-    Abort,
+pub enum Outage {
+    /// Nothing is handled any more.
+    Begins,
+    /// Everything that came in meanwhile is handled.
+    Ends,
+}
+
+/// A list of sequences that is expected.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// Only these contexts, by alias.
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// Only in this state.
+    pub state: Option<String>,
+    /// Only with this first sequence.
+    pub name: Option<String>,
+    /// The contexts listed, by alias, in order.
+    pub are: Vec<String>,
 }
 
 /// Inputs of sequences, what belongs to them, and what is expected of lanes and tasks.
@@ -45,8 +72,21 @@ pub struct Own {
     pub approve: Option<bool>,
     /// A person declines.
     pub decline: Option<bool>,
-    /// The context's control.
-    pub control: Option<Control>,
+    /// The context's control: `pause`, `resume`, `abort`, or what is none of them.
+    pub control: Option<String>,
+    /// An ended sequence of the context is repeated.
+    pub retry: Option<bool>,
+    /// A request for an evaluation, `<stage>`.
+    pub evaluate: Option<String>,
+    /// The engine stands still, or goes on.
+    pub outage: Option<Outage>,
+
+    /// What the request for an evaluation says.
+    pub window: Evaluate,
+    /// The task a retry begins with.
+    pub from: Option<String>,
+    /// Texts of a manifest that are replaced before it is applied.
+    pub change: BTreeMap<String, String>,
 
     /// Alias of the project.
     pub project: Option<String>,
@@ -77,6 +117,10 @@ pub struct Own {
     pub lanes: BTreeMap<String, Lane>,
     /// All open triggers.
     pub open: Option<Vec<String>>,
+    /// What lists of sequences show.
+    pub listed: Vec<Listed>,
+    /// The image that runs, by `<stage>/<service>`.
+    pub runs: BTreeMap<String, String>,
 }
 
 /// An expected lane.

@@ -6,15 +6,17 @@ mod inputs;
 mod stand;
 mod world;
 
-pub use format::{Control, Given, Lane, Own, shipyard};
+pub use format::{Evaluate, Given, Lane, Listed, Outage, Own, shipyard};
 pub use stand::{LaneView, SequencesStand};
 pub use world::SequencesWorld;
 
 use crate::bus::rule_takes;
 use crate::case::{Answer, CaseError, Dialect, Entrance, Said, Step, Telling, Tells};
+use keelway_domain::event::PREFIX;
 use keelway_domain::ids::context_of;
 use keelway_engine::sequences::NAME;
-use serde_json::Value;
+use keelway_engine::sequences::commands::DECISION_SOURCE;
+use serde_json::{Value, json};
 
 /// The dialect of sequences' cases.
 #[derive(Debug, Clone, Default)]
@@ -38,8 +40,8 @@ impl Dialect for Keptn {
     const FOLDER: &'static str = NAME;
 
     fn inputs(step: &Own) -> usize {
-        let texts = [&step.trigger, &step.started, &step.changed, &step.finished, &step.apply];
-        let others = [step.approve.is_some(), step.decline.is_some(), step.control.is_some()];
+        let texts = [&step.trigger, &step.started, &step.changed, &step.finished, &step.apply, &step.control, &step.evaluate];
+        let others = [step.approve.is_some(), step.decline.is_some(), step.retry.is_some(), step.outage.is_some()];
         texts.iter().filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
     }
     fn takes(source: &str, detail_type: &str) -> bool {
@@ -72,10 +74,34 @@ impl<S: SequencesStand> Tells<S> for Keptn {
         let own = &step.own;
         let project = telling.project(own.project.as_deref().unwrap_or("p"));
         if let Some(name) = &own.apply {
-            return Ok(stand.apply(&project, &text(name)?));
+            let mut text = text(name)?;
+            for (from, to) in &own.change {
+                if !text.contains(from.as_str()) {
+                    return Err(format!("{name} does not contain {from:?}"));
+                }
+                text = text.replace(from.as_str(), to);
+            }
+            return Ok(stand.apply(&project, &text));
         }
-        if let Some(control) = own.control {
-            return Ok(stand.control(&project, &telling.context(step.about()), own.stage.as_deref(), control));
+        let context = telling.context(step.about());
+        if let Some(control) = &own.control {
+            return Ok(stand.control(&project, &context, own.stage.as_deref(), control));
+        }
+        if own.retry.is_some() {
+            return Ok(stand.retry(&project, &context, own.stage.as_deref(), own.from.as_deref()));
+        }
+        if let Some(outage) = own.outage {
+            stand.outage(outage == Outage::Begins);
+            return Ok(Answer::unknown());
+        }
+        if let Some(stage) = &own.evaluate {
+            let id = telling.fresh_id();
+            let context = context_of(DECISION_SOURCE, &id).to_string();
+            telling.contexts.insert(step.about().to_owned(), context.clone());
+            let ty = format!("{PREFIX}{stage}.evaluation.triggered");
+            telling.inputs.push(json!({"id": id, "type": ty, "shkeptncontext": context}));
+            let place = (project.as_str(), stage.as_str(), own.service.as_deref().unwrap_or("svc"));
+            return Ok(stand.evaluate(place, (&id, &context), &own.window));
         }
         if own.approve.is_some() || own.decline.is_some() {
             let approval = inputs::answered(telling, step, "approval")?.clone();

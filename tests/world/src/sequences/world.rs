@@ -1,6 +1,6 @@
 //! The world as a stand for the cases of sequences: the engine, an API beside it, and what a contract wants to go wrong.
 
-use super::{Control, LaneView, SequencesStand};
+use super::{Evaluate, LaneView, Listed, SequencesStand};
 use crate::bus::rule_takes;
 use crate::case::{Answer, Entrance, Stand};
 use crate::exec::block_on;
@@ -8,7 +8,7 @@ use crate::queue::Parcel;
 use crate::story::{Mode, Story};
 use crate::tested::Tested;
 use crate::worker::Worker;
-use keelway_domain::event::{EventType, TaskResult};
+use keelway_domain::event::{CloudEvent, EventType, TaskResult};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::{Span, Timestamp};
@@ -16,8 +16,11 @@ use keelway_engine::ports::PortError;
 use keelway_engine::sequences::commands::{self, Approval, Verdict};
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_engine::sequences::preflight::Preflight;
-use keelway_engine::sequences::views::WorkFilter;
+use keelway_engine::sequences::remediation::{REMEDIATION, form};
+use keelway_engine::sequences::resources::Scope;
+use keelway_engine::sequences::views::{EnvironmentFilter, MAX_PAGE, SequenceFilter, WorkFilter};
 use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::sequences::{evaluation, retry};
 use keelway_wire::cloudevent::{Origin, check_client_event, fill_id, from_bus_envelope, parse};
 use keelway_wire::manifest::{self, Document};
 use serde_json::{Value, json};
@@ -79,7 +82,12 @@ impl SequencesWorld {
             return Err(Answer::status(413, "the event is too large"));
         }
         check_client_event(&read).map_err(|e| Answer::status(400, e.to_string()))?;
-        match self.ask(block_on(self.api.preflight(&read)))? {
+        self.put(&read)
+    }
+
+    /// Checks a client's well-formed event and passes it on.
+    fn put(&mut self, read: &CloudEvent) -> Result<Answer, Answer> {
+        match self.ask(block_on(self.api.preflight(read)))? {
             Preflight::Known => {}
             Preflight::Publish => drop(self.put_on_the_bus(&read.to_json())),
             Preflight::Decision(to, trigger) => {
@@ -87,7 +95,7 @@ impl SequencesWorld {
                     Approval::Open(x) => x,
                     _ => return Err(Answer::status(409, "the approval was decided before")),
                 };
-                let event = self.api.decision_of(&x, &read);
+                let event = self.api.decision_of(&x, read);
                 self.hand_in(block_on(self.api.decide(&x, trigger, &event)))?;
             }
         }
@@ -129,6 +137,16 @@ impl SequencesWorld {
         }
         let name = ProjectName::new(project).map_err(|e| Answer::status(400, e.to_string()))?;
         for document in &parsed.documents {
+            if let Document::Remediation(manifest) = document {
+                let scope = match (&manifest.stage, &manifest.service) {
+                    (Some(stage), Some(service)) => Scope::service(name.clone(), stage.as_str(), service.as_str()),
+                    (Some(stage), None) => Scope::stage(name.clone(), stage.as_str()),
+                    _ => Ok(Scope::project(name.clone())),
+                };
+                let files = vec![(REMEDIATION.to_owned(), manifest.source.clone().into_bytes())];
+                let forms = form(REMEDIATION, &manifest.remediation);
+                self.ask(block_on(self.api.write_read_resources(&self.ask(scope)?, files, &forms)))?;
+            }
             let Document::Shipyard(manifest) = document else { continue };
             if matches!(block_on(self.api.get_project(&name)), Err(Refusal::Unknown { .. })) {
                 let settings = ProjectSettings { name: name.clone(), description: None, start_deadline: None, task_timeout: None };
@@ -180,18 +198,58 @@ impl SequencesStand for SequencesWorld {
     fn decide(&mut self, approval: &Value, approve: bool) -> Answer {
         either(self.decided(approval, approve))
     }
-    fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: Control) -> Answer {
+    fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: &str) -> Answer {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else {
             return Answer::status(400, "not a name");
         };
-        let what = match control {
-            Control::Pause => commands::Control::Pause,
-            Control::Resume => commands::Control::Resume,
-            Control::Abort => commands::Control::Abort,
+        let Some(what) = commands::Control::parse(control) else {
+            return Answer::status(400, format!("state: {control:?} is none"));
         };
         let told = self.ask(block_on(self.api.control(&project, &context, stage, what)));
         self.story.deliver_all();
         either(told.map(|_| Answer::status(200, "")))
+    }
+    fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer {
+        let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else {
+            return Answer::status(400, "not a name");
+        };
+        let wanted = retry::Wanted { execution: None, stage, from };
+        let told = self.ask(block_on(self.api.retry(&project, &context, wanted)));
+        self.story.deliver_all();
+        either(told.map(|_| Answer::status(200, "")))
+    }
+    fn evaluate(&mut self, (project, stage, service): (&str, &str, &str), (id, _): (&str, &str), wanted: &Evaluate) -> Answer {
+        let asked = evaluation::Wanted {
+            project,
+            stage,
+            service,
+            window: (wanted.start.as_deref(), wanted.end.as_deref(), wanted.timeframe.as_deref()),
+            labels: wanted.labels.clone(),
+            git_commit_id: None,
+            id: id.to_owned(),
+        };
+        let event = self.ask(block_on(self.api.evaluation(asked)));
+        either(event.and_then(|event| self.put(&event)))
+    }
+    fn outage(&mut self, begins: bool) {
+        self.story.outage = begins;
+        self.story.deliver_all();
+    }
+    fn listed(&mut self, project: &str, wanted: &Listed, contexts: &[String]) -> Option<Vec<String>> {
+        let filter = SequenceFilter {
+            name: wanted.name.clone(),
+            state: wanted.state.clone(),
+            contexts: contexts.iter().map(|context| Context::of(context)).collect(),
+            ..SequenceFilter::default()
+        };
+        let page = block_on(self.api.sequences(&ProjectName::new(project).ok()?, &filter, MAX_PAGE, 0)).ok()?;
+        let context = |state: &Value| state["shkeptncontext"].as_str().unwrap_or_default().to_owned();
+        Some(page.items.iter().map(context).collect())
+    }
+    fn runs(&mut self, project: &str, stage: &str, service: &str) -> Option<Option<String>> {
+        let filter = EnvironmentFilter { stage: Some(stage.to_owned()), service: Some(service.to_owned()) };
+        let (told, _) = block_on(self.api.environments(&ProjectName::new(project).ok()?, &filter, 1, None)).ok()?;
+        Some(told.first().and_then(|one| one["image"].as_str()).map(str::to_owned))
     }
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else { return Some(None) };

@@ -7,7 +7,7 @@
 
 mod write;
 
-pub use write::{Commit, check_files};
+pub use write::{Commit, Forms, check_files};
 
 use super::definitions::Refusal;
 use super::{Sequences, keys};
@@ -69,7 +69,7 @@ impl Scope {
         self.stage.as_ref().map_or("", StageName::as_str)
     }
     /// For messages: `stage dev of project shop`.
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let stage = self.stage.as_ref().map(|stage| format!("stage {stage} of ")).unwrap_or_default();
         let service = self.service.as_ref().map(|service| format!("service {service} in ")).unwrap_or_default();
         format!("{service}{stage}project {}", self.project)

@@ -6,8 +6,10 @@ use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, Ports, Transacted, Write};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::sequences::definitions::{Project, Refusal, blob_id};
+use crate::sequences::preflight::stage_of;
 use crate::sequences::{Sequences, keys};
 use crate::table::Items;
+use keelway_domain::shipyard::Shipyard;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The newest format of the store that this code knows.
@@ -24,6 +26,9 @@ pub struct Commit {
 
 /// Files and what becomes of them; `None`: deleted.
 type Changes = BTreeMap<String, Option<Vec<u8>>>;
+
+/// What the engine reads of files, as JSON, by URI.
+pub type Forms = BTreeMap<String, String>;
 
 /// Whether files could be written at once; no request.
 ///
@@ -60,9 +65,28 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// An unknown project, stage or service, URIs that are none, contents that are too large.
     pub async fn write_resources(&self, scope: &Scope, files: Vec<(String, Vec<u8>)>) -> Result<Commit, Refusal> {
+        self.write_read_resources(scope, files, &Forms::new()).await
+    }
+
+    /// As [`Sequences::write_resources`], of files that the engine reads itself: the form in which it reads them is kept with their entries.
+    ///
+    /// # Errors
+    /// The same; a form that is too large.
+    pub async fn write_read_resources(
+        &self,
+        scope: &Scope,
+        files: Vec<(String, Vec<u8>)>,
+        forms: &Forms,
+    ) -> Result<Commit, Refusal> {
         check_files(scope, &files)?;
+        if let Some((uri, form)) = forms.iter().find(|(_, form)| form.len() > MAX_CONTENT_BYTES) {
+            let size = form.len();
+            return Err(Refusal::TooLarge(format!(
+                "{uri} has {size} bytes as it is read: at most {MAX_CONTENT_BYTES} can be stored"
+            )));
+        }
         let changes: Changes = files.into_iter().map(|(uri, content)| (uri, Some(content))).collect();
-        self.commit(scope, &changes).await
+        self.commit(scope, &changes, forms).await
     }
 
     /// Deletes a file. Its versions are kept for the retention period.
@@ -71,7 +95,7 @@ impl<P: Ports> Sequences<P> {
     /// An unknown project, stage or service, or no such file.
     pub async fn delete_resource(&self, scope: &Scope, text: &str) -> Result<Commit, Refusal> {
         let uri = own_file(scope, text)?;
-        let commit = self.commit(scope, &Changes::from([(uri.clone(), None)])).await?;
+        let commit = self.commit(scope, &Changes::from([(uri.clone(), None)]), &Forms::new()).await?;
         if !commit.changed {
             let hint = format!("there is no such file for {}", scope.words());
             return Err(Refusal::Unknown { kind: "resource", name: uri, hint });
@@ -87,7 +111,7 @@ impl<P: Ports> Sequences<P> {
             let gone: Changes = found.into_iter().map(|resource| (resource.uri, None)).collect();
             deleted += gone.len();
             if !gone.is_empty() {
-                self.commit(scope, &gone).await?;
+                self.commit(scope, &gone, &Forms::new()).await?;
             }
             if !more {
                 return Ok(deleted);
@@ -101,8 +125,19 @@ impl<P: Ports> Sequences<P> {
     /// An unknown project, stage or service.
     pub async fn check_scope(&self, scope: &Scope) -> Result<Project, Refusal> {
         let project = self.get_project(&scope.project).await?;
-        if let Some(stage) = scope.stage.as_ref().filter(|stage| project.shipyard.stage(stage.as_str()).is_none()) {
-            return Err(Refusal::unknown("stage", stage.as_str(), project.shipyard.stages.iter().map(|stage| stage.name.as_str())));
+        self.check_scope_with(scope, Some(&project.shipyard)).await?;
+        Ok(project)
+    }
+
+    /// As [`Sequences::check_scope`], if this shipyard is applied before; absent: with the shipyard in force.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn check_scope_with(&self, scope: &Scope, shipyard: Option<&Shipyard>) -> Result<(), Refusal> {
+        let in_force = if shipyard.is_none() { Some(self.get_project(&scope.project).await?.shipyard) } else { None };
+        let Some(shipyard) = shipyard.or(in_force.as_deref()) else { return Ok(()) };
+        if let Some(stage) = &scope.stage {
+            stage_of(shipyard, stage.as_str())?;
         }
         if let Some(service) = &scope.service
             && self.get_service(&scope.project, service.as_str()).await?.is_none()
@@ -110,10 +145,10 @@ impl<P: Ports> Sequences<P> {
             let (known, _) = self.list_services(&scope.project, None, 100).await?;
             return Err(Refusal::unknown("service", service.as_str(), known.iter().map(|(name, _)| name.as_str())));
         }
-        Ok(project)
+        Ok(())
     }
 
-    async fn commit(&self, scope: &Scope, changes: &Changes) -> Result<Commit, Refusal> {
+    async fn commit(&self, scope: &Scope, changes: &Changes, forms: &Forms) -> Result<Commit, Refusal> {
         let project = self.check_scope(scope).await?;
         let head = keys::resources(&scope.project);
         let entry = |uri: &str| keys::resource(&scope.project, scope.stage_name(), &scope.path(uri));
@@ -122,8 +157,13 @@ impl<P: Ports> Sequences<P> {
             let present = self.read(&wanted).await?;
             present.get(&head).map_or(Ok(()), |item| check_format(item, FORMAT))?;
             let before = present.get(&head).and_then(|item| item.text("c")).unwrap_or_default().to_owned();
-            let draft =
-                Draft { scope, present: &present, before: &before, shipyard: project.revision.as_deref().unwrap_or_default() };
+            let draft = Draft {
+                scope,
+                present: &present,
+                before: &before,
+                shipyard: project.revision.as_deref().unwrap_or_default(),
+                forms,
+            };
             let changed: Vec<(&String, &Option<Vec<u8>>)> =
                 changes.iter().filter(|(uri, content)| draft.differs(&entry(uri), content.as_deref())).collect();
             if changed.is_empty() {
@@ -168,6 +208,7 @@ impl<P: Ports> Sequences<P> {
                 Some(content) => {
                     let blob = blob_id(content);
                     let named = Item::new(entry).with("n", n).with("c", id.as_str()).with("b", blob.as_str()).with("at", now.0);
+                    let named = named.with_some("j", draft.forms.get(*uri).map(String::as_str));
                     writes.push(Write::Put(named, Condition::Always));
                     writes.push(Write::Put(version.with("x", content.clone()), Condition::Absent));
                 }
@@ -187,6 +228,7 @@ struct Draft<'a> {
     present: &'a Items,
     before: &'a str,
     shipyard: &'a str,
+    forms: &'a Forms,
 }
 
 impl Draft<'_> {

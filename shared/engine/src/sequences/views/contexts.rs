@@ -213,7 +213,11 @@ impl<P: Ports> Sequences<P> {
         for one in shown {
             let shipyard = self.accepted_with(&one.x).await?;
             let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
-            executions.push(execution::shown(one, sequence.as_ref(), policy, behind));
+            let mut entry = execution::shown(one, sequence.as_ref(), policy, behind);
+            if let Some(retry) = shown.iter().find(|other| other.x.retry_of() == Some(one.x.id)) {
+                entry["retriedBy"] = json!(retry.x.id);
+            }
+            executions.push(entry);
             unreached.learn(&one.x, sequence.as_ref(), shipyard.as_deref());
         }
         let accepted = Timestamp(item.number("at").unwrap_or(0));

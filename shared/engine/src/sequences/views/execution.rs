@@ -55,7 +55,8 @@ pub(super) fn shown(one: &Shown, definition: Option<&Sequence>, policy: &Policy,
     put("message", x.view.message.as_ref().map(|message| json!(message)));
     put("startedAt", x.began.map(|at| json!(at.rfc3339())));
     put("finishedAt", x.outcome.map(|outcome| json!(outcome.at.rfc3339())));
-    put("parent", x.parent.map(|id| json!(id)));
+    put("parent", x.parent.filter(|_| x.retry_of().is_none()).map(|id| json!(id)));
+    put("retryOf", x.retry_of().map(|id| json!(id)));
     put("waits", waits(x, definition, policy, behind));
     shown
 }

@@ -1,0 +1,60 @@
+//! `POST /v1/project/{project}/stage/{stage}/service/{service}/evaluation`: an evaluation by its window, as in Keptn.
+
+use crate::Api;
+use crate::caller::Caller;
+use crate::events;
+use crate::input::{Maybe, Path, given};
+use crate::problem::{Answer, Refused};
+use axum::extract::State;
+use axum::response::Response;
+use keelway_domain::event::Object;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::evaluation;
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// The longest id of an event, in characters.
+const MAX_ID: usize = 200;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    start: Option<String>,
+    end: Option<String>,
+    timeframe: Option<String>,
+    labels: Option<Object>,
+    gitcommitid: Option<String>,
+    id: Option<String>,
+}
+
+/// Puts the trigger of the stage's `evaluation` on the bus.
+pub async fn evaluate<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((project, stage, service)): Path<(String, String, String)>,
+    caller: Caller,
+    Maybe(body): Maybe<Request>,
+) -> Answer<Response> {
+    let labels = body.labels.clone().unwrap_or_default();
+    if let Some((name, _)) = labels.iter().find(|(_, value)| !matches!(value, Value::String(_))) {
+        let name: String = name.chars().take(50).collect();
+        return Err(Refused::field("labels", format!("{name:?} is not a text: send a text for each label")));
+    }
+    let id = given(body.id.as_ref()).map(str::to_owned);
+    if id.as_ref().is_some_and(|id| id.chars().count() > MAX_ID) {
+        return Err(Refused::field("id", format!("is too long: send at most {MAX_ID} characters, or leave it out")));
+    }
+    let event = api
+        .engine()
+        .evaluation(evaluation::Wanted {
+            project: &project,
+            stage: &stage,
+            service: &service,
+            window: (given(body.start.as_ref()), given(body.end.as_ref()), given(body.timeframe.as_ref())),
+            labels,
+            git_commit_id: given(body.gitcommitid.as_ref()).map(str::to_owned),
+            id: id.unwrap_or_else(|| Uuid::now_v7().to_string()),
+        })
+        .await?;
+    events::put(&api, &caller, event).await
+}

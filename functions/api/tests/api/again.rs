@@ -1,0 +1,184 @@
+//! Retries, evaluations and remediations.
+
+use crate::stand::Stand;
+use base64::Engine;
+use keelway_engine::sequences::Limits;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const STAGES: &str = "
+    - name: dev
+      sequences:
+        - name: delivery
+          tasks:
+            - name: build
+            - name: test
+    - name: prod
+      sequences: []
+";
+
+async fn entry(stand: &Stand, context: &str) -> Value {
+    stand.state(context).await
+}
+
+/// A delivery whose second task has failed.
+async fn failed(stand: &mut Stand) -> String {
+    stand.apply("shop", STAGES).await;
+    let context = stand.trigger("shop", "dev", "delivery", "cart").await;
+    for (task, result) in [("build", "pass"), ("test", "fail")] {
+        stand.execute(task, result).await;
+    }
+    context
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_is_linked_with_what_it_repeats() {
+    let mut stand = Stand::with(Limits::default(), Duration::from_secs(5));
+    let context = failed(&mut stand).await;
+    let path = format!("/v1/sequence/shop/{context}/retry");
+    let old = entry(&stand, &context).await["executions"][0]["id"].clone();
+
+    let answer = stand.post_while_working(&path, &json!({})).await;
+    let told = answer.json();
+    assert_eq!((answer.status, &told["retryOf"], &told["from"]), (200, &old, &json!("test")), "{answer:?}");
+    assert_eq!(told["detail"], "sequence delivery of service cart in stage dev is repeated from task test on");
+
+    let shown = entry(&stand, &context).await;
+    let executions = shown["executions"].as_array().unwrap();
+    assert_eq!((executions.len(), &shown["phase"]), (2, &json!("started")));
+    assert_eq!((&executions[0]["retriedBy"], &executions[0]["result"]), (&told["execution"], &json!("fail")));
+    assert_eq!((&executions[1]["retryOf"], &executions[1]["parent"]), (&old, &Value::Null));
+    assert_eq!(executions[1]["tasks"][0]["name"], "build", "what was done before is shown");
+    assert_eq!(executions[1]["tasks"][0]["result"], "pass");
+
+    // The same request again, also with the execution named, is the same retry.
+    for body in [json!({}), json!({"execution": old}), json!({"execution": old, "from": "test"})] {
+        let again = stand.post_while_working(&path, &body).await;
+        assert_eq!((again.status, &again.json()["execution"]), (200, &told["execution"]), "{body}");
+    }
+    let other = stand.post(&path, &json!({"execution": old, "from": "build"})).await;
+    assert_eq!(other.status, 409);
+    assert!(other.problem().contains("is repeated already, from task test on"), "{}", other.problem());
+    assert_eq!(entry(&stand, &context).await["executions"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_repeated() {
+    let mut stand = Stand::new();
+    let context = failed(&mut stand).await;
+    let path = format!("/v1/sequence/shop/{context}/retry");
+    for (path, body, status, says) in [
+        ("/v1/sequence/shop/nobody/retry", json!({}), 404, "context"),
+        ("/v1/sequence/shoop/nobody/retry", json!({}), 404, "did you mean \"shop\"?"),
+        (path.as_str(), json!({"execution": "2222222222222"}), 404, "execution"),
+        (path.as_str(), json!({"stage": "dve"}), 404, "dev"),
+        (path.as_str(), json!({"from": "tset"}), 404, "test"),
+        (path.as_str(), json!({"stage": "prod"}), 409, "nothing failed"),
+        (path.as_str(), json!({"task": "test"}), 400, "task"),
+    ] {
+        let answer = stand.post(path, &body).await;
+        assert_eq!(answer.status, status, "{body} {answer:?}");
+        assert!(answer.problem().contains(says), "{body}: {}", answer.problem());
+    }
+    let accepted = stand.post(&path, &json!({})).await;
+    assert_eq!(
+        (accepted.status, accepted.json()["look"].clone()),
+        (202, json!(format!("/v1/sequence/shop?keptnContext={context}")))
+    );
+}
+
+#[tokio::test]
+async fn an_evaluation_is_triggered_by_its_window() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    stand.trigger("shop", "dev", "delivery", "cart").await;
+    let path = "/v1/project/shop/stage/prod/service/cart/evaluation";
+    let body =
+        json!({"start": "2026-11-20T10:00:00", "timeframe": "10m", "labels": {"who": "me"}, "gitcommitid": "abc", "id": "mine"});
+    let first = stand.post(path, &body).await;
+    assert_eq!(first.status, 200, "{first:?}");
+    let context = first.json()["keptnContext"].as_str().unwrap().to_owned();
+    stand.work().await;
+    let open = stand.open("evaluation").await;
+    assert_eq!((&open["shkeptncontext"], &open["gitcommitid"]), (&json!(context), &json!("abc")));
+    let window = json!({"start": "2026-11-20T10:00:00.000Z", "end": "2026-11-20T10:10:00.000Z", "timeframe": "10m"});
+    assert_eq!((&open["data"]["evaluation"], &open["data"]["labels"]), (&window, &json!({"who": "me"})));
+
+    assert_eq!(stand.post(path, &body).await.json()["keptnContext"], json!(context), "the same request again");
+    stand.work().await;
+    assert_eq!(entry(&stand, &context).await["executions"].as_array().unwrap().len(), 1);
+    let other = json!({"start": "2026-11-20T10:00:00", "timeframe": "11m", "id": "mine"});
+    assert_eq!(stand.post(path, &other).await.status, 409);
+    assert_eq!(stand.post(path, &json!({})).await.status, 200, "the last five minutes");
+}
+
+#[tokio::test]
+async fn what_cannot_be_evaluated() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    stand.trigger("shop", "dev", "delivery", "cart").await;
+    let path = |stage: &str, service: &str| format!("/v1/project/shop/stage/{stage}/service/{service}/evaluation");
+    for (path, body, status, says) in [
+        (path("prdo", "cart"), json!({}), 404, "did you mean \"prod\"?"),
+        (path("prod", "cat"), json!({}), 400, "project shop has cart"),
+        (path("prod", "cart"), json!({"end": "2026-11-20T10:00:00Z"}), 400, "start: is missing"),
+        (path("prod", "cart"), json!({"start": "2026-11-20T10:00:00Z"}), 400, "end: is missing"),
+        (path("prod", "cart"), json!({"start": "2026-11-20T10:00:00Z", "end": "2026-11-20T10:00:30Z"}), 400, "at least 1m"),
+        (path("prod", "cart"), json!({"timeframe": "soon"}), 400, "timeframe"),
+        (path("prod", "cart"), json!({"labels": {"n": 1}}), 400, "labels"),
+        (path("prod", "cart"), json!({"time": "now"}), 400, "time"),
+        (path("prod", "cart"), json!({"id": "x".repeat(201)}), 400, "id"),
+    ] {
+        let answer = stand.post(&path, &body).await;
+        assert_eq!(answer.status, status, "{path} {body} {answer:?}");
+        assert!(answer.problem().contains(says), "{body}: {}", answer.problem());
+    }
+}
+
+#[tokio::test]
+async fn a_remediation_is_a_resource_that_is_read() {
+    let mut stand = Stand::new();
+    stand
+        .apply(
+            "shop",
+            &STAGES.replace("sequences: []", "sequences: [{name: remediation, tasks: [{name: get-action}, {name: action}]}]"),
+        )
+        .await;
+    let text = "\
+apiVersion: spec.keptn.sh/0.1.4
+kind: Remediation
+metadata: {name: r, annotations: {keelway.dev/stage: prod}}
+spec: {remediations: [{problemType: default, actionsOnOpen: [{action: page}]}]}
+";
+    let apply = async |path: &str, text: &str| stand.post_text(path, "text/yaml", text.to_owned()).await;
+    assert_eq!(apply("/v1/apply", text).await.status, 400, "nothing says for which project");
+    let applied = apply("/v1/apply?project=shop", text).await;
+    assert_eq!((applied.status, applied.json()["applied"][0]["changed"].clone()), (200, json!(true)), "{applied:?}");
+    assert_eq!(apply("/v1/apply?project=shop", text).await.json()["applied"][0]["changed"], json!(false));
+    assert_eq!(apply("/v1/apply?project=shop", &text.replace("stage: prod", "stage: prdo")).await.status, 404);
+    assert_eq!(stand.get("/v1/project/shop/stage/prod/resource/remediation.yaml").await.status, 200);
+
+    stand.trigger("shop", "prod", "remediation", "cart").await;
+    assert_eq!(stand.open("action").await["data"]["action"]["action"], "page");
+
+    // As a resource of the service, in base64, it comes before that of the stage.
+    let resource = |text: &str| json!({"resourceContent": base64::engine::general_purpose::STANDARD.encode(text)});
+    let path = "/v1/project/shop/stage/prod/service/cart/resource/remediation.yaml";
+    let refused = stand.put(path, &resource(&text.replace("action: page", "name: page"))).await;
+    assert_eq!(
+        (refused.status, refused.json()["findings"][0]["path"].clone()),
+        (400, json!("spec.remediations[0].actionsOnOpen[0].action"))
+    );
+    assert_eq!(stand.put(path, &resource(&text.replace("page", "scale"))).await.status, 200);
+    stand.execute("action", "fail").await;
+    stand.trigger("shop", "prod", "remediation", "cart").await;
+    assert_eq!(stand.open("action").await["data"]["action"]["action"], "scale");
+
+    // Without any, the task goes to an executor.
+    for path in [path, "/v1/project/shop/stage/prod/resource/remediation.yaml"] {
+        assert_eq!(stand.delete(path).await.status, 200);
+    }
+    stand.execute("action", "pass").await;
+    stand.trigger("shop", "prod", "remediation", "cart").await;
+    assert_eq!(stand.open("get-action").await["data"]["stage"], "prod");
+}

@@ -1,0 +1,223 @@
+//! Retry: an ended execution is repeated from a task on, with the payload that this task got. The retry is an execution of its own, in
+//! the same context, and keeps the definition that the first one had.
+//!
+//! The API finds what to repeat and hands the command in; the engine starts the execution as it starts any other. Its id follows from
+//! the execution it repeats, so each is repeated at most once, and a request that is sent twice is one retry.
+
+use super::birth::{Origin, Start};
+use super::definitions::Refusal;
+use super::load::payload;
+use super::message::{Address, Message};
+use super::preflight::stage_of;
+use super::{Loaded, Sequences, keys};
+use crate::item::Key;
+use crate::ports::{PortError, Ports, Query};
+use crate::protocol::{Handled, record, run};
+use crate::table;
+use keelway_domain::cause::Cause;
+use keelway_domain::event::{Object, Status, TaskResult};
+use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::names::{Context, ProjectName, TaskName};
+use keelway_domain::sequences::{End, Execution};
+use keelway_domain::shipyard::Sequence;
+
+/// Executions of a context among which the one to repeat is looked for.
+const EXECUTIONS: usize = 1000;
+
+/// What is to be repeated.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// The execution's id; absent: the one of the context that failed last.
+    pub execution: Option<&'a str>,
+    /// Only executions in this stage.
+    pub stage: Option<&'a str>,
+    /// The task to begin with; absent: the one that failed.
+    pub from: Option<&'a str>,
+}
+
+/// A retry that was handed in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retried {
+    /// The execution that has ended.
+    pub old: Box<Execution>,
+    /// The one that repeats it.
+    pub to: Address,
+    /// The task it begins with.
+    pub task: TaskName,
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Hands in a retry of an ended execution.
+    ///
+    /// # Errors
+    /// Unknown context, execution, stage or task; nothing that failed, or more than one; an execution that is open, never started, or
+    /// has been repeated from another task; a payload that has expired.
+    pub async fn retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
+        let known = self.get_project(project).await?;
+        if let Some(stage) = wanted.stage {
+            stage_of(&known.shipyard, stage)?;
+        }
+        let query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+        let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
+        let all = items.iter().map(|item| Ok(Loaded::read(item)?.x)).collect::<Result<Vec<Execution>, PortError>>()?;
+        let old = pick(&all, (project, context), wanted)?;
+        stage_of(&known.shipyard, &old.stage)?;
+        let sequence = self.sequence(&old).await?;
+        let from = first_task(&old, &sequence, wanted.from)?;
+        let conflict = |message: String| Err(Refusal::Conflict(message));
+        let Some(((stage, name), task)) =
+            old.stage_name().zip(old.sequence_name()).zip(sequence.tasks.get(usize::from(from)).map(|task| task.name.clone()))
+        else {
+            return conflict(format!("execution {} has no definition that could be repeated: trigger its sequence again", old.id));
+        };
+        let to = Address { execution: ExecutionId::of_follow_up(old.id, "retry", &stage, &name), ..Address::of(&old) };
+        if let Some(again) = all.iter().find(|x| x.id == to.execution) {
+            let began = began_with(again);
+            if wanted.from.is_some() && began != from {
+                let task = sequence.tasks.get(usize::from(began)).map(|task| task.name.as_str()).unwrap_or_default();
+                return conflict(format!(
+                    "execution {} is repeated already, from task {task} on: retry execution {}",
+                    old.id, again.id
+                ));
+            }
+        } else if self.payload_before(&old, from).await?.is_none() {
+            return conflict(format!(
+                "the payload of task {task} is not kept: it has expired, or the engine decided the task together with the one before it; name                  another task, or trigger the sequence again"
+            ));
+        }
+        let letter = Message::Retry { to: to.clone(), of: old.id, from }.letter();
+        table::send_all(&self.ports, &[letter]).await?;
+        Ok(Retried { old: Box::new(old), to, task })
+    }
+
+    /// Whether a retry has become an execution.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn has_begun(&self, to: &Address) -> Result<bool, PortError> {
+        Ok(self.execution(to).await?.is_some())
+    }
+
+    /// The retry's message: it starts the execution.
+    pub(super) async fn start_again(&self, to: &Address, of: ExecutionId, from: u16, cause: Cause) -> Result<Handled, PortError> {
+        let of = Address { execution: of, ..to.clone() };
+        let Some(loaded) = self.execution(&of).await?.filter(|loaded| loaded.x.outcome.is_some()) else {
+            return Ok(Handled::Stale);
+        };
+        let Some((payload, data)) = self.payload_before(&loaded.x, from).await? else {
+            tracing::warn!(execution = %of.execution, from, "the payload that a retry needs is gone");
+            return Ok(Handled::Stale);
+        };
+        let service = loaded.x.service.clone();
+        let origin = Origin::Retry { old: &loaded.x, from, payload, data };
+        run(self, cause, &Start { to: to.clone(), service, accepted: cause.sent, cause, origin }).await
+    }
+
+    /// The payload that a task of an ended execution was triggered with, and the sort key of the item that holds it: the record of the
+    /// commit that triggered the task; of the first task, the trigger; of what a retry did not repeat, that of the execution before.
+    async fn payload_before(&self, x: &Execution, task: u16) -> Result<Option<(String, Object)>, PortError> {
+        let mut x = x.clone();
+        loop {
+            let mut next = x.record;
+            while let Some(id) = next {
+                if id.number == task {
+                    return self.payload_at(&x, keys::record_sort(&id)).await;
+                }
+                let behind = id.number != RecordId::END && id.number < task;
+                let record = if behind { None } else { record::read(&self.ports, &x, &id).await? };
+                next = record.and_then(|record| record.previous(x.id));
+            }
+            let Some(old) = x.retry_of().filter(|_| task <= began_with(&x)) else { break };
+            let to = Address { execution: old, ..Address::of(&x) };
+            let Some(loaded) = self.execution(&to).await? else { return Ok(None) };
+            x = loaded.x;
+        }
+        if task > 0 || x.retry_of().is_some() { Ok(None) } else { self.payload_at(&x, x.payload.clone()).await }
+    }
+
+    async fn payload_at(&self, x: &Execution, sort: String) -> Result<Option<(String, Object)>, PortError> {
+        let key = Key::new(keys::context_partition(&x.project, &x.context), sort);
+        let items = self.read(std::slice::from_ref(&key)).await?;
+        Ok(items.get(&key).and_then(payload).map(|data| (key.sk, data)))
+    }
+}
+
+/// The execution that a request means.
+fn pick(all: &[Execution], (project, context): (&ProjectName, &Context), wanted: Wanted<'_>) -> Result<Execution, Refusal> {
+    if all.is_empty() {
+        let hint = format!("project {project} has no such context; list them with GET /v1/sequence/{project}");
+        return Err(Refusal::Unknown { kind: "context", name: context.to_string(), hint });
+    }
+    let conflict = |message: String| Err(Refusal::Conflict(message));
+    if let Some(id) = wanted.execution {
+        let found = all.iter().find(|x| x.id.to_string() == id);
+        let hint = || {
+            format!("context {context} has no such execution: they are listed by GET /v1/sequence/{project}?keptnContext={context}")
+        };
+        let unknown = || Refusal::Unknown { kind: "execution", name: id.chars().take(50).collect(), hint: hint() };
+        let x = found.ok_or_else(unknown)?;
+        return match x.outcome.map(|outcome| outcome.end) {
+            None => conflict(format!("execution {id} is open: abort it, or wait for its end")),
+            Some(End::NeverStarted) => conflict(format!("execution {id} has never started: trigger the sequence again")),
+            Some(_) => Ok(x.clone()),
+        };
+    }
+    let here = |x: &&Execution| wanted.stage.is_none_or(|stage| x.stage == stage);
+    let repeated = |x: &Execution| all.iter().any(|other| other.retry_of() == Some(x.id));
+    let ended = |x: &&Execution| x.outcome.is_some_and(|outcome| outcome.end != End::NeverStarted) && !repeated(x);
+    let candidates: Vec<&Execution> =
+        all.iter().filter(here).filter(ended).filter(|x| wanted.from.is_some() || failed(x)).collect();
+    let newest = candidates.iter().max_by_key(|x| (x.outcome.map(|outcome| outcome.at), x.caused));
+    let Some(newest) = newest else {
+        // The same request again, while the retry it made goes on.
+        let under_way = |x: &&Execution| all.iter().any(|retry| retry.outcome.is_none() && retry.retry_of() == Some(x.id));
+        if let Some(again) = all.iter().filter(here).find(under_way) {
+            return Ok(again.clone());
+        }
+        return match all.iter().filter(here).find(|x| x.outcome.is_none()) {
+            Some(open) => {
+                conflict(format!("sequence {} in stage {} is still open, and nothing else failed", open.sequence, open.stage))
+            }
+            None => conflict(
+                "nothing failed there that was not repeated: name the task to begin with, and it is repeated anyway".into(),
+            ),
+        };
+    };
+    match candidates.iter().find(|x| (&x.stage, &x.sequence) != (&newest.stage, &newest.sequence)) {
+        Some(other) => conflict(format!(
+            "more than one sequence can be repeated, for example {} in stage {} and {} in stage {}: name the execution, or the stage",
+            newest.sequence, newest.stage, other.sequence, other.stage
+        )),
+        None => Ok((*newest).clone()),
+    }
+}
+
+/// Whether an execution ended in another way than well.
+fn failed(x: &Execution) -> bool {
+    x.outcome.is_some_and(|outcome| outcome.result == TaskResult::Fail || outcome.status != Status::Succeeded)
+}
+
+/// The index of the task that an execution began with; only a retry begins with another one than the first.
+fn began_with(x: &Execution) -> u16 {
+    keys::record_id(&x.payload).filter(|_| x.retry_of().is_some()).map_or(0, |id| id.number)
+}
+
+/// The index of the task to begin with: of the last one reached that has this name, else of the one that failed.
+fn first_task(x: &Execution, sequence: &Sequence, named: Option<&str>) -> Result<u16, Refusal> {
+    let interrupted = x.outcome.is_some_and(|outcome| matches!(outcome.end, End::TimedOut | End::Aborted));
+    let last = usize::from(x.task).saturating_sub(usize::from(!interrupted)).min(sequence.tasks.len().saturating_sub(1));
+    let index = match named {
+        None => last,
+        Some(name) => {
+            let known = || sequence.tasks.iter().map(|task| task.name.as_str());
+            if !known().any(|task| task == name) {
+                return Err(Refusal::unknown("task", name, known()));
+            }
+            let reached = known().take(last + 1).collect::<Vec<_>>().iter().rposition(|task| *task == name);
+            let message =
+                || format!("task {name} was not reached: begin with {} or one before it", known().nth(last).unwrap_or_default());
+            reached.ok_or_else(|| Refusal::Invalid { field: "from", message: message() })?
+        }
+    };
+    Ok(u16::try_from(index).unwrap_or(u16::MAX))
+}
