@@ -18,8 +18,6 @@ mod gateway;
 mod identity;
 mod integrations;
 mod limits;
-mod limits;
-mod observations;
 mod observations;
 mod operations;
 mod paces;
