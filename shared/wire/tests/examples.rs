@@ -53,12 +53,12 @@ fn every_example_is_accepted() {
     let greeter = ["artifact source greetings/greeter", "deployment config greetings/greeter"];
     assert_eq!(deployments, [&configs[..], &sources, &greeter, &together].concat());
     insta::assert_snapshot!(told.join("\n"), @r"
-    keptn/kep06-hardening.yaml:25 spec.stages[0].sequences[0].triggeredOn[0]
-    keptn/kep06-hardening.yaml:33 spec.stages[0].sequences[0].tasks[2]
-    keptn/kep06-hardening.yaml:37 spec.stages[0].sequences[0].tasks[4]
-    keptn/kep06-three-stages.yaml:32 spec.stages[0].sequences[0].tasks[2]
-    keptn/kep06-three-stages.yaml:47 spec.stages[1].sequences[0].tasks[2]
-    keptn/kep06-three-stages.yaml:79 spec.stages[2].sequences[1].tasks[2]
+    keptn/kep06-hardening.yaml:26 spec.stages[0].sequences[0].triggeredOn[0]
+    keptn/kep06-hardening.yaml:34 spec.stages[0].sequences[0].tasks[2]
+    keptn/kep06-hardening.yaml:38 spec.stages[0].sequences[0].tasks[4]
+    keptn/kep06-three-stages.yaml:33 spec.stages[0].sequences[0].tasks[2]
+    keptn/kep06-three-stages.yaml:48 spec.stages[1].sequences[0].tasks[2]
+    keptn/kep06-three-stages.yaml:80 spec.stages[2].sequences[1].tasks[2]
     ");
 }
 

@@ -13,14 +13,30 @@ fn every_file_of_the_folder_given_by_the_environment() {
     };
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    let (mut fine, mut warned, mut refused) = (0, 0, 0);
+    let (mut fine, mut warned, mut refused, mut migrated) = (0, 0, 0, 0);
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let parsed = manifest::parse(&String::from_utf8_lossy(&bytes), &name);
+        let text = String::from_utf8_lossy(&bytes);
+        let parsed = manifest::parse(&text, &name);
         for finding in &parsed.findings {
             println!("{finding}");
             assert!(finding.line >= 1 && finding.column >= 1 && !finding.message.is_empty(), "{name}");
+        }
+        if parsed.findings.iter().any(|finding| finding.message.contains("keelway shipyard migrate FILE")) {
+            let newer = manifest::migrate(&text, &name);
+            for finding in &newer.findings {
+                println!("migrate: {finding}");
+            }
+            match newer.text {
+                // In the form of 0.2 under a version of 0.1: only the version changes.
+                Some(newer) if text.contains("sequences") => drop(newer),
+                Some(newer) => {
+                    assert_eq!(manifest::parse(&newer, &name).findings, [], "{newer}");
+                    migrated += 1;
+                }
+                None => assert!(newer.findings.iter().any(|finding| finding.severity == Severity::Error), "{name}"),
+            }
         }
         match (parsed.refused(), parsed.findings.is_empty()) {
             (true, _) => refused += 1,
@@ -30,5 +46,7 @@ fn every_file_of_the_folder_given_by_the_environment() {
         assert_eq!(parsed.refused(), parsed.findings.iter().any(|f| f.severity == Severity::Error), "{name}");
         assert!(parsed.refused() || !parsed.documents.is_empty(), "{name}: neither a document nor a reason");
     }
-    println!("{folder}: {fine} accepted without a finding, {warned} with warnings, {refused} refused");
+    println!(
+        "{folder}: {fine} accepted without a finding, {warned} with warnings, {refused} refused, {migrated} of these migrated"
+    );
 }

@@ -53,17 +53,17 @@ fn versions_from_0_2_on_are_read_with_or_without_prefix_under_either_name() {
 #[test]
 fn the_older_form_is_refused_with_the_way_to_the_newer() {
     insta::assert_snapshot!(findings("stages:\n- name: dev\n  deployment_strategy: direct\n"), @r#"
-    error: shipyard.yaml:2:3: stages: `stages` at the top is a shipyard's older form (0.1), which is not taken: write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under "From 0.1"
+    error: shipyard.yaml:2:3: stages: `stages` at the top is a shipyard's older form (0.1), which is not taken: run `keelway shipyard migrate FILE`, which prints it in the form of 0.2
       2 | - name: dev
         |   ^
     "#);
     insta::assert_snapshot!(findings("apiVersion: spec.keptn.sh/0.1.7\nkind: Shipyard\nspec: {stages: [{name: dev}]}\n"), @r#"
-    error: shipyard.yaml:1:13: apiVersion: "spec.keptn.sh/0.1.7" is the older version, which is not taken: write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under "From 0.1"
+    error: shipyard.yaml:1:13: apiVersion: "spec.keptn.sh/0.1.7" is the older version, which is not taken: run `keelway shipyard migrate FILE`, which prints it in the form of 0.2
       1 | apiVersion: spec.keptn.sh/0.1.7
         |             ^
     "#);
     insta::assert_snapshot!(findings(&sequence("").replace("0.2.3", "0.1.0")), @r#"
-    error: shipyard.yaml:1:13: apiVersion: "spec.keptn.sh/0.1.0" is the older version, but the stages have sequences as from 0.2 on: write `apiVersion: spec.keptn.sh/0.2.3`; a shipyard really of 0.1: write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under "From 0.1"
+    error: shipyard.yaml:1:13: apiVersion: "spec.keptn.sh/0.1.0" is the older version, but the stages have sequences as from 0.2 on: write `apiVersion: spec.keptn.sh/0.2.3`, or run `keelway shipyard migrate FILE`, which prints it in the form of 0.2
       1 | apiVersion: spec.keptn.sh/0.1.0
         |             ^
     "#);

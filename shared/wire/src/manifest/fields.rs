@@ -22,7 +22,7 @@ macro_rules! levels {
 
         impl Level {
             /// Its fields. Of `properties` and `match`, which are open, those that people put elsewhere.
-            fn fields(self) -> &'static [&'static str] {
+            pub fn fields(self) -> &'static [&'static str] {
                 match self {
                     $($level => &[$($field),*],)*
                     Level::Deployment(part) => part.fields(),
@@ -43,6 +43,8 @@ levels! {
     Trigger: ["event", "selector"],
     Selector: ["match"],
     Match: ["result"],
+    OldShipyard: ["apiVersion", "version", "kind", "metadata", "spec", "stages", "project"],
+    OldStage: ["name", "deployment_strategy", "test_strategy", "approval_strategy", "remediation_strategy"],
     Project: ["apiVersion", "kind", "metadata", "spec"],
     ProjectMetadata: ["name", "annotations", "labels"],
     ProjectSpec: ["description", "startDeadline", "taskTimeout"],
@@ -86,7 +88,7 @@ impl Level {
     /// The beginning of an entry, for levels that stand in lists.
     pub fn example(self) -> &'static str {
         match self {
-            Stage => "name: dev",
+            Stage | OldStage => "name: dev",
             Sequence => "name: delivery",
             Trigger => "event: dev.delivery.finished",
             Environment => "name: staging",
@@ -101,7 +103,7 @@ impl Level {
 
     fn parent(self) -> Option<Level> {
         match self {
-            Shipyard | Project | Remediation | Pipeline | Cluster | GitHost => None,
+            Shipyard | OldShipyard | OldStage | Project | Remediation | Pipeline | Cluster | GitHost => None,
             RemediationSpec => Some(Remediation),
             ProblemType => Some(RemediationSpec),
             RemediationAction => Some(ProblemType),
@@ -138,6 +140,8 @@ impl Level {
             Metadata | ProjectMetadata | ObjectMetadata => "`metadata`",
             Spec => "a Shipyard's `spec`",
             Stage => "a stage",
+            OldShipyard => "a shipyard of version 0.1",
+            OldStage => "a stage of version 0.1",
             Sequence => "a sequence",
             Task => "a task",
             Properties => "`properties`",
@@ -175,7 +179,7 @@ impl Level {
     /// Where a field of this level is written.
     fn place(self) -> &'static str {
         match self {
-            Shipyard | Project | Remediation | Pipeline | Cluster | GitHost => "at the top of the document, beside `kind`",
+            Shipyard | OldShipyard | Project | Remediation | Pipeline | Cluster | GitHost => "at the top of the document, beside `kind`",
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
             Spec | ProjectSpec | RemediationSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
             ProblemType => "in an entry of `remediations`",
@@ -192,7 +196,7 @@ impl Level {
             SecretRef => "under `secretRef`",
             Approval => "under `approval`, which stands under `promotion`",
             Window => "in an entry of `windows`",
-            Stage => "in an entry of `stages`",
+            Stage | OldStage => "in an entry of `stages`",
             Sequence => "in an entry of `sequences`",
             Task => "in an entry of `tasks`",
             Properties => "under the task's `properties`",

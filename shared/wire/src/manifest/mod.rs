@@ -10,6 +10,7 @@ mod deployments;
 mod fields;
 mod finding;
 mod mark;
+mod migrate;
 mod names;
 mod outline;
 mod pipeline;
@@ -17,6 +18,7 @@ mod project;
 mod promotion;
 mod registry;
 mod remediation;
+mod schema;
 mod shipyard;
 mod surprises;
 mod syntax;
@@ -28,10 +30,12 @@ mod values;
 
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render};
 pub use finding::{Finding, Severity};
+pub use migrate::{Migrated, migrate};
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
 pub use remediation::RemediationManifest;
+pub use schema::{kinds as schema_kinds, schema};
 pub use shipyard::ShipyardManifest;
 
 use bundle::Given;
@@ -173,6 +177,12 @@ pub fn parse_with(text: &str, file: &str, parameters: &Parameters) -> Parsed {
         report.error_at(tree::START, "", "holds nothing for Keelway: the objects in it are for other tools".into());
     }
     Parsed { documents, sources, has_template: given.declared.is_some(), findings: report.finish() }
+}
+
+/// The first document of a text as JSON; null if it cannot be read.
+pub fn value_of(text: &str) -> Value {
+    let trees = tree::read(text, &mut Report::new("", text));
+    trees.first().map(|tree| tree.root.to_json()).unwrap_or_default()
 }
 
 /// An object as a YAML document.

@@ -15,8 +15,9 @@ use std::collections::HashMap;
 pub const PROJECT_ANNOTATION: &str = "keelway.dev/project";
 
 const API_PREFIX: &str = "spec.keptn.sh/";
-const NEWEST: &str = "spec.keptn.sh/0.2.3";
-const MIGRATE: &str = "write each stage with `sequences` of `tasks` and `apiVersion: spec.keptn.sh/0.2.3`, as docs/shipyard.md shows under \"From 0.1\"";
+/// The `apiVersion` of shipyards.
+pub const NEWEST: &str = "spec.keptn.sh/0.2.3";
+const MIGRATE: &str = "run `keelway shipyard migrate FILE`, which prints it in the form of 0.2";
 
 /// A shipyard and the other contents of its document.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,7 +66,7 @@ pub fn is_old_form(root: &Node) -> Option<(&Node, &'static str, String)> {
             let stages = root.get("spec").and_then(|spec| spec.get("stages"));
             let message = match stages.filter(|stages| has_sequences(stages)) {
                 Some(_) => format!(
-                    "{text:?} is the older version, but the stages have sequences as from 0.2 on: write `apiVersion: {NEWEST}`; a shipyard really of 0.1: {MIGRATE}"
+                    "{text:?} is the older version, but the stages have sequences as from 0.2 on: write `apiVersion: {NEWEST}`, or {MIGRATE}"
                 ),
                 None => format!("{text:?} is the older version, which is not taken: {MIGRATE}"),
             };
@@ -78,7 +79,8 @@ pub fn is_old_form(root: &Node) -> Option<(&Node, &'static str, String)> {
     (bare && !has_sequences(stages)).then(|| (stages, "stages", message()))
 }
 
-fn has_sequences(stages: &Node) -> bool {
+/// Whether any stage is written as from 0.2 on.
+pub fn has_sequences(stages: &Node) -> bool {
     stages.list().unwrap_or_default().iter().any(|stage| stage.get("sequences").is_some())
 }
 
@@ -279,7 +281,8 @@ pub fn checked<N>(
         .ok()
 }
 
-fn unique(node: &Node, name: &str, what: &str, scope: &str, path: &str, seen: &mut HashMap<String, u64>, report: &mut Report) {
+/// Reports a name that stands twice.
+pub fn unique(node: &Node, name: &str, what: &str, scope: &str, path: &str, seen: &mut HashMap<String, u64>, report: &mut Report) {
     let at = node.get("name").unwrap_or(node);
     match seen.get(name) {
         Some(line) => {

@@ -25,6 +25,6 @@ mod strategy;
 mod triggers;
 
 pub use artifacts::{ArtifactSourceManifest, read as artifact_source};
-pub use config::{DeploymentConfigManifest, RollbackStanza, read as deployment_config};
+pub use config::{API_VERSION, DeploymentConfigManifest, LEGACY_VERSION, RollbackStanza, read as deployment_config};
 pub use parts::{ALL as PARTS, Part, check, entries};
 pub use render::render;

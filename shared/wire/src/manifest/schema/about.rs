@@ -1,0 +1,49 @@
+//! What fields are for, as editors show it.
+
+use crate::manifest::deployments::Part;
+use crate::manifest::fields::Level::{self, Deployment};
+
+/// A sentence about a field; names and references need none.
+pub fn about(level: Level, field: &str) -> Option<&'static str> {
+    let text = match (level, field) {
+        (Level::Spec, "stages") => "In the order in which they are shown; `triggeredOn` says what follows what.",
+        (Level::Stage, "sequences") => {
+            "What can run in this stage. Every stage has `evaluation` as well, unless it defines its own."
+        }
+        (Level::Sequence, "triggeredOn") => "What starts it in addition to its own `.triggered` event: any one entry.",
+        (Level::Sequence, "tasks") => "Run in this order until one fails.",
+        (Level::Sequence, "timeout") => "From the first task's trigger to the end, waiting for an approval included: `2h`.",
+        (Level::Task, "properties") => "Passed to the executor as `data.<task>`.",
+        (Level::Task, "triggeredAfter") => "How long to wait before the task is triggered: `10m`.",
+        (Level::Task, "startDeadline") => "How long executors have to answer the trigger: `10m`.",
+        (Level::Task, "timeout") => {
+            "How long it may take from its `.started`; of an approval, how long a person has. 0 is for ever."
+        }
+        (Level::Trigger, "event") => "`<stage>.<sequence>.finished`, `<stage>.<task>.finished`, or the name of a domain event.",
+        (Level::Trigger, "selector") => "Without one, a sequence or task must have ended with `pass`.",
+        (Level::Selector, "match") => "`result: fail`, or `<task>.result: fail`; every entry must match.",
+        (Level::ProjectSpec, "startDeadline") => "How long executors have to answer a task's trigger, unless the task says.",
+        (Level::ProjectSpec, "taskTimeout") => "How long a started task may take, unless it says. 0 is for ever.",
+        (Level::PipelineSpec, "environments") => "In the order of promotion.",
+        (Level::PipelineSpec, "promotion") => "How revisions get into the environments that do not say it themselves.",
+        (Level::PipelineSpec, "inFlight") => "What a newer revision does to one that is on its way.",
+        (Level::Environment, "soak") => "How long a revision stays healthy here before it goes on: `1h`.",
+        (Level::Promotion, "manual") => "Whether a person approves each promotion.",
+        (Level::Promotion, "windows") => "When promotions may happen, and when not.",
+        (Level::Approval, "quorum") => "How many people must approve.",
+        (Deployment(Part::Spec), "template") => "What is deployed: a pod template, or any document with `containers`.",
+        (Deployment(Part::Spec), "triggers") => {
+            "What cuts a new version. Absent: a change of the template; an empty list: only people."
+        }
+        (Deployment(Part::Spec), "targets") => "Where it is deployed to.",
+        (Deployment(Part::Spec), "paused") => "Nothing new is deployed.",
+        (Deployment(Part::Spec), "revisionHistoryLimit") => "How many old versions are kept.",
+        (Deployment(Part::Spec), "concurrency") => "What a new version does to one that is being deployed.",
+        (Deployment(Part::Spec), "autoRollback") => "When to go back without being asked.",
+        (Deployment(Part::Step), "weight") => "The percentage of the requests that go to the new version.",
+        (Deployment(Part::Step), "bake") => "How long it stays at this weight; absent: until a person says to go on.",
+        (Deployment(Part::SourceTag), "pattern") => "The tags that it follows: `*` stands for any text, `?` for one character.",
+        _ => return None,
+    };
+    Some(text)
+}
