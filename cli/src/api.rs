@@ -20,8 +20,8 @@ const WHOLE: Duration = Duration::from_secs(30);
 pub enum Body<'a> {
     /// Nothing.
     None,
-    /// JSON.
-    Json(&'a Value),
+    /// JSON; with a revision, only if that one is in force.
+    Json(&'a Value, Option<&'a str>),
     /// Manifests; with a revision, only if that one is in force.
     Manifest(&'a str, Option<&'a str>),
 }
@@ -100,7 +100,7 @@ impl Api {
     /// # Errors
     /// As [`Api::call`].
     pub async fn put<T: DeserializeOwned>(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<T, ApiError> {
-        self.call(Method::PUT, path, query, Body::Json(body)).await
+        self.call(Method::PUT, path, query, Body::Json(body, None)).await
     }
 
     /// The base address, with `/v1`.
@@ -121,7 +121,7 @@ impl Api {
     /// # Errors
     /// As [`Api::call`].
     pub async fn post<T: DeserializeOwned>(&self, path: &[&str], body: &Value) -> Result<T, ApiError> {
-        self.call(Method::POST, path, &[], Body::Json(body)).await
+        self.call(Method::POST, path, &[], Body::Json(body, None)).await
     }
 
     /// `GET` of a text.
@@ -190,11 +190,9 @@ impl Api {
         let request = request.header(ACCEPT, "application/json, application/problem+json");
         let (request, sent) = match body {
             Body::None => (request, String::new()),
-            Body::Json(json) => (request.header(CONTENT_TYPE, "application/json"), json.to_string()),
+            Body::Json(json, replaces) => (if_match(request, *replaces).header(CONTENT_TYPE, "application/json"), json.to_string()),
             Body::Manifest(text, replaces) => {
-                let request =
-                    replaces.iter().fold(request, |request, revision| request.header(IF_MATCH, format!("\"{revision}\"")));
-                (request.header(CONTENT_TYPE, "application/yaml"), (*text).to_owned())
+                (if_match(request, *replaces).header(CONTENT_TYPE, "application/yaml"), (*text).to_owned())
             }
         };
         let request = key.iter().fold(request, |request, key| request.header("idempotency-key", *key));
@@ -232,6 +230,11 @@ impl Api {
         let signed = Signed::new(&asked, key.parts(), Algorithm::default(), crate::commands::now(), &nonce);
         signed.headers().into_iter().fold(request, |request, (name, value)| request.header(name, value))
     }
+}
+
+/// Requires a revision to be in force.
+fn if_match(request: RequestBuilder, revision: Option<&str>) -> RequestBuilder {
+    revision.iter().fold(request, |request, revision| request.header(IF_MATCH, format!("\"{revision}\"")))
 }
 
 /// The address with `/v1` once, whether it was given with or without.

@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 use support::{Api, Ran, keelway, write};
 
@@ -40,6 +41,65 @@ fn validate_tells_everything_at_once() {
 }
 
 #[test]
+fn a_shipyard_of_the_older_form_is_migrated_and_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().display().to_string();
+    let old = format!("{place}/old.yaml");
+    write(Path::new(&old), "stages:\n- {name: dev, test_strategy: functional, next: prod}\n- name: prod\n");
+    let refused = run(&["shipyard", "validate", &old]);
+    assert!(refused.code == 1 && refused.err.contains("run `keelway shipyard migrate"), "{}", refused.err);
+    let migrated = run(&["shipyard", "migrate", &old]);
+    assert_eq!((migrated.code, migrated.err.contains("stages[0].next")), (0, true), "{}", migrated.err);
+    let new = format!("{place}/new.yaml");
+    write(Path::new(&new), &migrated.out);
+    let fine = run(&["shipyard", "validate", &new]);
+    assert_eq!((fine.code, fine.err.as_str()), (0, ""));
+    let drawn = run(&["shipyard", "show", &new]);
+    let text = "dev\n  delivery\n    on dev.delivery.triggered\n    1 deployment\n    2 test        teststrategy: functional\n    \
+                3 evaluation  timeframe: 5m\n    4 release\nprod\n  delivery\n    on dev.delivery.finished, if result: pass\n    \
+                1 deployment\n    2 release\n";
+    assert_eq!((drawn.code, drawn.out.as_str()), (0, text), "{}", drawn.err);
+
+    let again = run(&["shipyard", "migrate", &new]);
+    assert_eq!((again.code, again.out.as_str(), again.err.contains("nothing to migrate")), (1, "", true), "{}", again.err);
+    let unreadable = run(&["shipyard", "migrate", "/nowhere.yaml"]);
+    assert_eq!((unreadable.code, unreadable.err.contains("cannot read /nowhere.yaml")), (2, true));
+    let refused = run(&["shipyard", "show", &old]);
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+    let project = format!("{place}/project.yaml");
+    write(Path::new(&project), PROJECT);
+    let none = run(&["shipyard", "show", &project]);
+    assert_eq!((none.code, none.err.contains("holds no shipyard")), (1, true), "{}", none.err);
+}
+
+#[test]
+fn schemas_are_printed_by_kind() {
+    for (words, title) in
+        [(&["schema"][..], "A manifest of Keelway"), (&["schema", "Shipyard"], "Shipyard"), (&["schema", "githost"], "GitHost")]
+    {
+        let printed: Value = serde_json::from_str(&run(words).out).unwrap();
+        assert_eq!(
+            (&printed["title"], &printed["$schema"]),
+            (&json!(title), &json!("https://json-schema.org/draft/2020-12/schema"))
+        );
+    }
+    let unknown = run(&["schema", "Deployment"]);
+    assert_eq!((unknown.code, unknown.err.contains("write one of Shipyard, Project,")), (2, true), "{}", unknown.err);
+}
+
+#[test]
+fn the_shipyard_of_a_project_is_drawn() {
+    let api = Api::start();
+    api.world().canned.insert("GET /v1/project/shop/shipyard".into(), (200, json!(SHIPYARD)));
+    let drawn = api.run(&["shipyard", "show", "-p", "shop", "-o", "mermaid"]);
+    let chart = "flowchart LR\n  subgraph stage0[\"dev\"]\n    s0_0[\"<b>delivery</b><br/>deployment\"]\n  end\n";
+    assert_eq!((drawn.code, drawn.out.as_str()), (0, chart), "{}", drawn.err);
+    for words in [&["shipyard", "show"][..], &["shipyard", "show", "x.yaml", "-p", "shop"]] {
+        assert_eq!(api.run(words).code, 2, "{words:?}");
+    }
+}
+
+#[test]
 fn apply_checks_everything_then_sends_projects_first() {
     let api = Api::start();
     let dir = tempfile::tempdir().unwrap();
@@ -50,13 +110,14 @@ fn apply_checks_everything_then_sends_projects_first() {
     let applied = json!({"applied": [{"kind": "Shipyard", "name": "shipyard-shop", "project": "shop", "revision": "5", "changed": true}], "warnings": []});
     api.can("POST /v1/apply", applied);
     let dry = run(&["apply", "--dry-run", "-f", &place]);
-    assert_eq!(dry.code, 0, "{}", dry.err);
+    assert_eq!((dry.code, dry.err.contains("not compared with what is in force")), (0, true), "{}", dry.err);
+    assert!(dry.out.contains("a-shipyard.yaml: fine, not sent: shipyard shipyard-shop"), "{}", dry.out);
     assert!(api.lines().is_empty());
     let ran = api.run(&["apply", "-f", &place, "--project", "shop"]);
     assert_eq!((ran.code, ran.out.lines().next()), (0, Some("shipyard of project shop: applied revision 5")));
     let sent: Vec<(String, String)> = api.world().asked.iter().map(|asked| (asked.line.clone(), asked.body.clone())).collect();
     let line = "POST /v1/apply?project=shop".to_owned();
-    assert_eq!(sent, [(line.clone(), PROJECT.into()), (line, SHIPYARD.into())]);
+    assert_eq!(sent, [(line.clone(), PROJECT.into()), (format!("{line}&by=ada"), SHIPYARD.into())]);
 
     write(&dir.path().join("c.yaml"), "kind: Shipyard\nspec: {}\n");
     let refused = api.run(&["apply", "-f", &place]);

@@ -208,11 +208,11 @@ pub struct SetTriggers {
 #[derive(Group)]
 pub struct Diff {
     /// The one version: CONFIG-N, or NAMESPACE/CONFIG-N
-    #[arg(value_parser = version, value_name = "VERSION")]
-    pub one: (Place, u64),
+    #[arg(required = true, value_parser = version, value_name = "VERSION")]
+    pub one: Option<(Place, u64)>,
     /// The other version
-    #[arg(value_parser = version, value_name = "VERSION")]
-    pub other: (Place, u64),
+    #[arg(required = true, value_parser = version, value_name = "VERSION")]
+    pub other: Option<(Place, u64)>,
     #[command(flatten)]
     pub namespace: Namespace,
     /// End with 1 if they differ

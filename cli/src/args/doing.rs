@@ -184,20 +184,6 @@ pub enum Send {
     },
 }
 
-/// `shipyard`
-#[derive(Subcommand)]
-pub enum Shipyard {
-    /// Everything wrong with these files, at once; offline. Exit codes: 0 fine, 1 refused, 2 cannot be read
-    #[command(after_help = examples::SHIPYARD)]
-    Validate {
-        /// Files, directories, or - for standard input
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-        #[command(flatten)]
-        output: Output,
-    },
-}
-
 /// `executor`
 #[derive(Group)]
 pub struct Executor {

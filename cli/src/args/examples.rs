@@ -18,6 +18,10 @@ pub const GET_PROJECTS: &str = "Examples:
   keelway get projects -o json";
 pub const GET_SERVICES: &str = "Examples:
   keelway get services -p shop";
+pub const GET_SHIPYARD: &str = "Examples:
+  keelway get shipyard shop
+  keelway get shipyard shop --revisions
+  keelway get shipyard shop --revision 1f0c9d8";
 pub const GET_ENVIRONMENTS: &str = "Examples:
   keelway get environments -p shop
   keelway get environments -p shop --stage production -o wide";
@@ -147,7 +151,20 @@ pub const SEND: &str = "Examples:
   echo {} | keelway send event -f -";
 pub const SHIPYARD: &str = "Examples:
   keelway shipyard validate shipyard.yaml
+  keelway shipyard show shipyard.yaml
+  keelway shipyard migrate old.yaml";
+pub const SHIPYARD_VALIDATE: &str = "Examples:
+  keelway shipyard validate shipyard.yaml
   keelway shipyard validate examples/shop -o json";
+pub const SHIPYARD_MIGRATE: &str = "Examples:
+  keelway shipyard migrate old.yaml
+  keelway shipyard migrate old.yaml | keelway apply -f - --project shop";
+pub const SHIPYARD_SHOW: &str = "Examples:
+  keelway shipyard show shipyard.yaml
+  keelway shipyard show -p shop -o mermaid";
+pub const SCHEMA: &str = "Examples:
+  keelway schema Shipyard
+  keelway schema DeploymentConfig";
 pub const EXECUTOR: &str = "Examples:
   keelway executor --name deployer --on deployment -- ./deploy.sh
   keelway executor --name tester --on test,evaluation -p shop --concurrency 4 --timeout 30m -- ./test.sh";
@@ -196,7 +213,11 @@ pub const ROLLBACK: &str = "Examples:
   keelway rollback carts -n shop --dry-run
   keelway rollback carts -n shop --to 3 -m regression
   keelway rollback shop/carts --application-only
-  keelway rollback shop/web shop/api -m Monday";
+  keelway rollback shop/web shop/api -m Monday
+  keelway rollback shipyard shop --to 3";
+pub const ROLLBACK_SHIPYARD: &str = "Examples:
+  keelway rollback shipyard shop --to 1f0c9d8 --dry-run
+  keelway rollback shipyard shop --to 3";
 pub const SET: &str = "Examples:
   keelway set triggers carts -n shop --resume";
 pub const SET_TRIGGERS: &str = "Examples:
@@ -206,7 +227,11 @@ pub const SET_TRIGGERS: &str = "Examples:
   keelway set triggers shop/carts --resume";
 pub const DIFF: &str = "Examples:
   keelway diff carts-3 carts-4 -n shop
-  keelway diff shop/carts-3 shop/carts-4 --exit-code";
+  keelway diff shop/carts-3 shop/carts-4 --exit-code
+  keelway diff shipyard shop 3 4";
+pub const DIFF_SHIPYARD: &str = "Examples:
+  keelway diff shipyard shop 3 4
+  keelway diff shipyard shop 1f0c9d8 --exit-code";
 pub const DEPLOYER: &str = "Examples:
   keelway deployer --config shop/carts -- ./deploy.sh
   keelway deployer -A --name eu-deployer --concurrency 4 --lease 2m -- ./deploy.sh";

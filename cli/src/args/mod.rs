@@ -7,6 +7,7 @@ mod examples;
 mod operations;
 mod pipelines;
 mod reading;
+mod shipyards;
 mod values;
 
 pub use access::*;
@@ -15,6 +16,7 @@ pub use doing::*;
 pub use operations::*;
 pub use pipelines::*;
 pub use reading::*;
+pub use shipyards::*;
 pub use values::{Awaiting, Place};
 
 use crate::pairs::parse_text;
@@ -82,15 +84,17 @@ pub enum Command {
     /// Deploy versions of a deployment config, follow them, and steer them
     #[command(subcommand, after_help = examples::ROLLOUT)]
     Rollout(Rollout),
-    /// Go back to an earlier version: a new version is deployed, and no trigger fires until they are resumed
+    /// Go back to an earlier version of a deployment config, or revision of a shipyard
+    ///
+    /// Of a config, a new version is deployed, and no trigger fires until they are resumed.
     #[command(after_help = examples::ROLLBACK)]
-    Rollback(Rollback),
+    Rollback(RollbackAny),
     /// Change a deployment config
     #[command(subcommand, after_help = examples::SET)]
     Set(Set),
-    /// What differs between two versions, field by field
+    /// What differs between two versions of a deployment config, or revisions of a shipyard, field by field
     #[command(after_help = examples::DIFF)]
-    Diff(Diff),
+    Diff(DiffAny),
     /// Carry deployments out with a command, for as long as this runs
     #[command(after_help = examples::DEPLOYER)]
     Deployer(Deployer),
@@ -124,9 +128,15 @@ pub enum Command {
     /// Send a CloudEvent
     #[command(subcommand, after_help = examples::SEND)]
     Send(Send),
-    /// Look at shipyards without applying them
+    /// Check, draw and migrate shipyards without applying them
     #[command(subcommand, after_help = examples::SHIPYARD)]
     Shipyard(Shipyard),
+    /// Print the JSON Schema of a kind of manifest, for editors
+    #[command(after_help = examples::SCHEMA)]
+    Schema {
+        /// The kind, for example Shipyard [default: any kind]
+        kind: Option<String>,
+    },
     /// Answer a task's triggers with a command, for as long as this runs
     #[command(after_help = examples::EXECUTOR)]
     Executor(Executor),
@@ -199,7 +209,7 @@ pub struct Apply {
     /// Apply the one shipyard of these files only if this revision is in force, as `apply` printed it
     #[arg(long, value_name = "REVISION", value_parser = revision)]
     pub if_match: Option<String>,
-    /// Only read and check them here; nothing is sent
+    /// Say what would change, and change nothing; without the API's address, only check the files
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -1,7 +1,7 @@
 //! What shows something: `get`, `watch`.
 
 use super::values::{length, name};
-use super::{GetConfigs, GetDeployments, GetInvalid, GetNamed, Output, Scope, examples};
+use super::{GetConfigs, GetDeployments, GetInvalid, GetNamed, GetShipyard, Output, Scope, examples};
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
@@ -24,6 +24,9 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
+    /// A project's shipyard, an earlier revision of it, or the list of them
+    #[command(after_help = examples::GET_SHIPYARD)]
+    Shipyard(GetShipyard),
     /// What ran and runs in a project, newest first
     #[command(after_help = examples::GET_SEQUENCES)]
     Sequences(GetSequences),

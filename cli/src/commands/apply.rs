@@ -1,7 +1,7 @@
 //! `apply`: manifests from files into force.
 
 use super::files::{self, Text};
-use super::shipyard::show;
+use super::shipyard::{say_changes, show};
 use crate::api::{Api, Body};
 use crate::args::Apply;
 use crate::error::CliError;
@@ -49,21 +49,31 @@ pub async fn apply(api: impl Fn() -> Result<Api, CliError>, what: &Apply) -> Res
     }
     let declares = |documents: &[Document]| documents.iter().any(|document| matches!(document, Document::Project(_)));
     texts.sort_by_key(|(_, documents)| !declares(documents));
-    if what.dry_run {
-        return texts.iter().try_for_each(|(file, documents)| {
-            let documents: Vec<String> = documents.iter().map(Document::named).collect();
-            say(&format!("{}: fine, not sent: {}", file.name, documents.join(", ")))
-        });
-    }
-    let api = api()?;
+    let api = match api() {
+        Err(error) if what.dry_run => {
+            eprintln!("not compared with what is in force: {error}");
+            return texts.iter().try_for_each(|(file, documents)| say(&not_compared(file, documents)));
+        }
+        api => api?,
+    };
+    let declared: Vec<&str> = texts.iter().flat_map(|(_, documents)| documents).filter_map(project).collect();
     for (file, documents) in &texts {
         let replaces = what.if_match.as_deref().filter(|_| shipyards(documents) == 1);
-        // Versions of a config tell who changed it.
-        let deploys = documents.iter().any(|document| matches!(document, Document::DeploymentConfig(_)));
-        let by = std::env::var("USER").ok().filter(|_| deploys).unwrap_or_default();
-        let applied = send(&api, file, (what.project.as_ref(), &by), replaces).await?;
-        for document in &applied.applied {
-            say(&line(document))?;
+        // Versions of a config and revisions of a shipyard tell who changed it.
+        let told = |document: &Document| matches!(document, Document::DeploymentConfig(_) | Document::Shipyard(_));
+        let by = std::env::var("USER").ok().filter(|_| documents.iter().any(told)).unwrap_or_default();
+        let dry_run = if what.dry_run { "true" } else { "" };
+        let query = [("project", what.project.as_ref().map_or("", ProjectName::as_str)), ("by", &by), ("dryRun", dry_run)];
+        match api.call(Method::POST, &["apply"], &query, Body::Manifest(&file.text, replaces)).await {
+            Ok(applied) => tell(&applied)?,
+            // A project that the same files declare is not there yet.
+            Err(error) if what.dry_run && error.status() == Some(404) && !declared.is_empty() => {
+                say(&not_compared(file, documents))?;
+            }
+            Err(error) => {
+                let name = if file.name == "-" { "standard input" } else { &file.name };
+                return Err(CliError::Failed(format!("{name} is not applied: {error}")));
+            }
         }
     }
     Ok(())
@@ -80,25 +90,33 @@ fn parameters(given: &[(String, String)]) -> Result<Parameters, CliError> {
     Ok(parameters)
 }
 
-async fn send(
-    api: &Api,
-    file: &Text,
-    (project, by): (Option<&ProjectName>, &str),
-    replaces: Option<&str>,
-) -> Result<Applied, CliError> {
-    let project = project.map_or("", ProjectName::as_str);
-    match api.call(Method::POST, &["apply"], &[("project", project), ("by", by)], Body::Manifest(&file.text, replaces)).await {
-        Ok(applied) => Ok(applied),
-        Err(error) => {
-            let name = if file.name == "-" { "standard input" } else { &file.name };
-            Err(CliError::Failed(format!("{name} is not applied: {error}")))
-        }
-    }
+/// The name of a project that a document declares.
+fn project(document: &Document) -> Option<&str> {
+    if let Document::Project(project) = document { Some(project.name.as_str()) } else { None }
 }
 
-fn line(document: &AppliedDocument) -> String {
-    let changed = if document.changed { "applied" } else { "unchanged" };
-    let revision = document.revision.as_ref().map(|revision| format!(" revision {revision}")).unwrap_or_default();
+fn not_compared(file: &Text, documents: &[Document]) -> String {
+    let documents: Vec<String> = documents.iter().map(Document::named).collect();
+    format!("{}: fine, not sent: {}", file.name, documents.join(", "))
+}
+
+/// What became of each document, and what differs from what was in force.
+fn tell(applied: &Applied) -> Result<(), CliError> {
+    for document in &applied.applied {
+        say(&line(document, applied.dry_run))?;
+        say_changes(document)?;
+    }
+    Ok(())
+}
+
+fn line(document: &AppliedDocument, dry_run: bool) -> String {
+    let changed = match (document.changed, dry_run) {
+        (false, _) => "unchanged",
+        (true, true) => "would be applied",
+        (true, false) => "applied",
+    };
+    let word = if document.changed && dry_run { "as revision" } else { "revision" };
+    let revision = document.revision.as_ref().map(|revision| format!(" {word} {revision}")).unwrap_or_default();
     match document.kind.as_str() {
         "Project" => format!("project {}: {changed}", document.name),
         "Pipeline" | "Cluster" => format!("{} {}/{}: {changed}", document.kind.to_lowercase(), document.project, document.name),

@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{deployments, environments, find, operations, pipelines, registered};
+use super::{deployments, environments, find, operations, pipelines, registered, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -29,6 +29,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
     match what {
         Get::Projects { output } => projects(api, output.format).await,
         Get::Services { project, output } => services(api, project, output.format).await,
+        Get::Shipyard(what) => shipyard::get(api, what).await,
         Get::Sequences(what) => sequences(api, what).await,
         Get::Events(what) => events(api, what).await,
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,

@@ -23,7 +23,7 @@ mod trigger;
 mod watch;
 
 use crate::api::Api;
-use crate::args::{Args, Command, Controlled, Set, Shipyard};
+use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, RollbackOf, Set, Shipyard};
 use crate::error::CliError;
 use crate::output::say;
 use clap::CommandFactory;
@@ -49,9 +49,11 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
             pipelines::run(settings, &what).await?;
         }
         Command::Rollout(what) => return deployments::rollout(&api()?, &what).await,
-        Command::Rollback(what) => deployments::rollback(&api()?, &what).await?,
+        Command::Rollback(RollbackAny { of: Some(RollbackOf::Shipyard(what)), .. }) => shipyard::rollback(&api()?, &what).await?,
+        Command::Rollback(RollbackAny { configs, .. }) => deployments::rollback(&api()?, &configs).await?,
         Command::Set(Set::Triggers(what)) => deployments::triggers(&api()?, &what).await?,
-        Command::Diff(what) => return deployments::diff(&api()?, &what).await,
+        Command::Diff(DiffAny { of: Some(DiffOf::Shipyard(what)), .. }) => return shipyard::diff(&api()?, &what).await,
+        Command::Diff(DiffAny { versions, .. }) => return deployments::diff(&api()?, &versions).await,
         Command::Deployer(what) => return crate::deployer::run(api()?, what).await,
         Command::Observe(what) => observe::observe(api, &what).await?,
         Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,
@@ -67,6 +69,9 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Retry(what) => retry::retry(&api()?, &what).await?,
         Command::Send(what) => send::send(&api()?, &what).await?,
         Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
+        Command::Shipyard(Shipyard::Migrate { file }) => shipyard::migrate(&file)?,
+        Command::Shipyard(Shipyard::Show(what)) => shipyard::draw_one(api, &what).await?,
+        Command::Schema { kind } => shipyard::schema(kind.as_deref())?,
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
         Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,
         Command::Login(what) => login::login(&what, args.api.as_deref(), args.token.as_deref()).await?,

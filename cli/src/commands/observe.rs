@@ -43,7 +43,7 @@ pub async fn observe(api: impl Fn() -> Result<Api, CliError>, what: &Observe) ->
     let mut answer = ObservationAnswer::default();
     for facts in facts.chunks(MOST) {
         let query = [("cluster", cluster.unwrap_or_default())];
-        let part: ObservationAnswer = api.call(Method::POST, &["observations"], &query, Body::Json(&json!(facts))).await?;
+        let part: ObservationAnswer = api.call(Method::POST, &["observations"], &query, Body::Json(&json!(facts), None)).await?;
         if !what.output.format.is_data() {
             part.facts.iter().try_for_each(|fact| say(&line(fact, what.output.format)))?;
         }

@@ -37,6 +37,7 @@ mod registry;
 mod repeated;
 mod resources;
 mod retry;
+mod revisions;
 mod scopes;
 mod sequences;
 mod shape;
@@ -173,6 +174,10 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
     let project = Router::new()
         .route("/", get(projects::one::<P>).delete(administration::delete::<P>))
         .route("/shipyard", get(projects::shipyard::<P>))
+        .route("/shipyard/revisions", get(revisions::list::<P>))
+        .route("/shipyard/revisions/{revision}", get(revisions::one::<P>))
+        .route("/shipyard/diff", get(revisions::compare::<P>))
+        .route("/shipyard/rollback", post(revisions::roll_back::<P>))
         .route("/service", get(projects::services::<P>).post(administration::create_service::<P>))
         .route("/service/{service}", delete(administration::delete_service::<P>))
         .route("/environment", get(environments::list::<P>))

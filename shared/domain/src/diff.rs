@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// A field that differs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FieldChange {
     /// Where it is: `spec.template.spec.containers[web].image`. Entries of a list are named by their `name`, or else by their place.
@@ -34,8 +34,10 @@ fn compare(at: String, old: Option<&Value>, new: Option<&Value>, changes: &mut V
         return members(&at, old, new, changes);
     }
     if let (Some(Value::Array(old)), Some(Value::Array(new))) = (old, new)
-        && let (Some(old), Some(new)) = entries(old, new)
+        && let (Some(before), Some(after)) = entries(old, new)
     {
+        moved(&at, old, new, changes);
+        let (old, new) = (before, after);
         for (name, old) in &old {
             compare(format!("{at}[{name}]"), Some(old), new.get(name).copied(), changes);
         }
@@ -45,6 +47,19 @@ fn compare(at: String, old: Option<&Value>, new: Option<&Value>, changes: &mut V
         return;
     }
     changes.push(FieldChange { field: at, was: old.cloned(), becomes: new.cloned() });
+}
+
+/// Entries by name stand in an order, too: the names, if those in both lists are in another one.
+fn moved(at: &str, old: &[Value], new: &[Value], changes: &mut Vec<FieldChange>) {
+    let (Some(before), Some(after)) = (named(old), named(new)) else { return };
+    let names = |list: &[Value]| -> Vec<Value> { list.iter().map(|entry| entry["name"].clone()).collect() };
+    let common = |list: &[Value], other: &Entries<'_>| -> Vec<Value> {
+        names(list).into_iter().filter(|name| name.as_str().is_some_and(|name| other.contains_key(name))).collect()
+    };
+    if common(old, &after) != common(new, &before) {
+        let (was, becomes) = (Some(Value::Array(names(old))), Some(Value::Array(names(new))));
+        changes.push(FieldChange { field: at.to_owned(), was, becomes });
+    }
 }
 
 fn members(at: &str, old: &Map<String, Value>, new: &Map<String, Value>, changes: &mut Vec<FieldChange>) {
@@ -102,6 +117,9 @@ mod tests {
         assert_eq!(fields(json!({"t": [{"a": 1}, {"a": 2}]}), json!({"t": [{"a": 1}, {"a": 3}]})), ["t[1].a: 2 3"]);
         assert_eq!(fields(json!({"t": [{"a": 1}]}), json!({})), ["t: [{\"a\":1}] -"]);
         assert_eq!(fields(json!({"c": ["a", "b"]}), json!({"c": ["a"], "d": null})), ["c: [\"a\",\"b\"] [\"a\"]"]);
+        let order = |names: [&str; 2]| json!({"t": names.map(|name| json!({"name": name}))});
+        assert_eq!(fields(order(["a", "b"]), order(["b", "a"])), [r#"t: ["a","b"] ["b","a"]"#]);
+        assert_eq!(fields(order(["a", "b"]), order(["c", "b"])).len(), 2, "another entry is no other order");
         let twice = json!({"e": [{"name": "A", "v": 1}, {"name": "A", "v": 2}]});
         assert_eq!(fields(twice, json!({"e": [{"name": "A", "v": 1}]})), ["e[1]: {\"name\":\"A\",\"v\":2} -"]);
     }

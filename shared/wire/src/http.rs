@@ -1,12 +1,14 @@
 //! Bodies of the HTTP API, as both sides write and read them.
 
 pub mod access;
+mod definitions;
 pub mod deployments;
 mod execution;
 pub mod keptn;
 pub mod operations;
 pub mod promotions;
 
+pub use definitions::*;
 pub use execution::*;
 
 use serde::{Deserialize, Serialize};
@@ -185,33 +187,6 @@ pub struct EventState {
     pub id: String,
     /// Its time, RFC 3339.
     pub time: String,
-}
-
-/// The answer to `POST /v1/apply`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Applied {
-    /// One per document, in the order of the text.
-    pub applied: Vec<AppliedDocument>,
-    /// What may not do what its author expects.
-    pub warnings: Vec<crate::manifest::Finding>,
-}
-
-/// What became of one document.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AppliedDocument {
-    /// `Project`, `Shipyard`, `Pipeline`, `Cluster` or `GitHost`.
-    pub kind: String,
-    /// `metadata.name`
-    pub name: String,
-    /// The project it belongs to: of a pipeline or cluster its namespace; of a git host empty.
-    pub project: String,
-    /// Of a shipyard: the revision now in force.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub revision: Option<String>,
-    /// Whether it differs from what was in force before.
-    pub changed: bool,
 }
 
 /// A page of projects: `GET /v1/project`.

@@ -15,7 +15,10 @@ use std::process::ExitCode;
 /// # Errors
 /// As the API answers.
 pub async fn diff(api: &Api, what: &Diff) -> Result<ExitCode, CliError> {
-    let (one, other) = (read(api, &what.one, &what.namespace).await?, read(api, &what.other, &what.namespace).await?);
+    let (Some(one), Some(other)) = (&what.one, &what.other) else {
+        return Err(CliError::Usage("name two versions, like carts-3 carts-4".into()));
+    };
+    let (one, other) = (read(api, one, &what.namespace).await?, read(api, other, &what.namespace).await?);
     let changes = compare(&one, &other);
     let format = what.output.format;
     if format.is_data() {

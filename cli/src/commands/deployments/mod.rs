@@ -7,7 +7,7 @@ mod list;
 mod rollback;
 mod triggers;
 
-pub use diff::diff;
+pub use diff::{diff, lines};
 pub use list::{configs, everywhere, sources};
 pub use rollback::rollback;
 pub use triggers::triggers;

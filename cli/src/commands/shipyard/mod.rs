@@ -1,14 +1,20 @@
-//! `shipyard validate`: everything wrong with manifests, offline.
+//! `shipyard`: what can be done with shipyards without applying them.
+
+mod drawing;
+mod revisions;
+
+pub use revisions::{diff, get, rollback, say_changes};
 
 use super::files;
-use crate::args::Format;
+use crate::api::Api;
+use crate::args::{Drawing, Format, ShowShipyard};
 use crate::error::CliError;
 use crate::findings::draw;
 use crate::output::{say, say_data};
 use crate::terminal::look;
-use keelway_wire::manifest::{self, Document, Parsed, Severity};
+use keelway_wire::manifest::{self, Document, Finding, Parsed, Severity};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reads every file, tells every finding.
 ///
@@ -53,9 +59,77 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
     }
 }
 
+/// Prints a shipyard of version 0.1 in the form of 0.2.
+///
+/// # Errors
+/// Exit code 2 when the file cannot be read, else 1 when it is refused.
+pub fn migrate(path: &Path) -> Result<(), CliError> {
+    let file = files::read(path)?;
+    let migrated = manifest::migrate(&file.text, &file.name);
+    draw_all(&migrated.findings, &file.text);
+    match migrated.text {
+        Some(text) => say(text.trim_end()),
+        None => Err(CliError::Said(1)),
+    }
+}
+
+/// Prints the schema of a kind, or of manifests of any kind.
+///
+/// # Errors
+/// A kind that there is not.
+pub fn schema(kind: Option<&str>) -> Result<(), CliError> {
+    let kinds = manifest::schema_kinds();
+    let known = |given: &str| kinds.iter().copied().find(|kind| kind.eq_ignore_ascii_case(given));
+    let schema = match kind {
+        None => manifest::schema(""),
+        Some(given) => known(given).and_then(manifest::schema),
+    };
+    let unknown = || CliError::Usage(format!("there is no schema of this kind: write one of {}", kinds.join(", ")));
+    say_data(&schema.ok_or_else(unknown)?, Format::Json)
+}
+
+/// Draws the shipyards of a file, or the one of a project.
+///
+/// # Errors
+/// Exit code 2 when the file cannot be read, else 1 when it is refused or has no shipyard; the API's refusal.
+pub async fn draw_one(api: impl Fn() -> Result<Api, CliError>, what: &ShowShipyard) -> Result<(), CliError> {
+    let (name, text) = match (&what.file, &what.project) {
+        (Some(file), _) => {
+            let file = files::read(file)?;
+            (file.name, file.text)
+        }
+        (None, Some(project)) => {
+            (format!("the shipyard of project {project}"), api()?.text(&["project", project.as_str(), "shipyard"]).await?)
+        }
+        (None, None) => return Err(CliError::Usage("name a file, or a project with --project".into())),
+    };
+    let parsed = manifest::parse(&text, &name);
+    show(&parsed, &text);
+    if parsed.refused() {
+        return Err(CliError::Said(1));
+    }
+    let shipyards = parsed.documents.iter().filter_map(|document| match document {
+        Document::Shipyard(manifest) => Some(&manifest.shipyard),
+        _ => None,
+    });
+    let draw = match what.format {
+        Drawing::Text => drawing::text,
+        Drawing::Mermaid => drawing::mermaid,
+    };
+    let drawn: Vec<String> = shipyards.map(draw).collect();
+    match drawn.is_empty() {
+        true => Err(CliError::Failed(format!("{name} holds no shipyard"))),
+        false => say(&drawn.join("\n\n")),
+    }
+}
+
 /// Draws the findings on standard error.
 pub fn show(parsed: &Parsed, text: &str) {
-    for finding in &parsed.findings {
+    draw_all(&parsed.findings, text);
+}
+
+fn draw_all(findings: &[Finding], text: &str) {
+    for finding in findings {
         eprintln!("{}\n", draw(finding, text, look().colours));
     }
 }

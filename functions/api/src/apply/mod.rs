@@ -1,27 +1,30 @@
 //! `POST /v1/apply`: manifests, all or nothing.
 
+mod store;
+
 use crate::caller::Caller;
 use crate::input::{Params, Text, given};
 use crate::problem::{Answer, Refused};
-use crate::{Api, deployments};
+use crate::{Api, deployments, revisions};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
-use keelway_engine::promotions::definitions::{self, Outcome};
+use keelway_engine::promotions::definitions;
 use keelway_engine::promotions::registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
-use keelway_engine::sequences::remediation::{REMEDIATION, form};
+use keelway_engine::sequences::remediation::form;
 use keelway_engine::sequences::resources::{Forms, Scope};
-use keelway_wire::http::{Applied, AppliedDocument};
+use keelway_wire::http::Applied;
 use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
     ProjectManifest, RemediationManifest, ShipyardManifest,
 };
 use serde::Deserialize;
+use store::{How, fits, store};
 
 /// The name of the text in findings.
 const FILE: &str = "-";
@@ -29,10 +32,11 @@ const FILE: &str = "-";
 const MAX_DOCUMENTS: usize = 50;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     project: Option<String>,
     by: Option<String>,
+    dry_run: Option<String>,
 }
 
 /// A document and what it becomes.
@@ -56,6 +60,11 @@ pub async fn apply<P: Ports + 'static>(
     Text(text): Text,
 ) -> Answer<axum::Json<Applied>> {
     let replaces = if_match(&headers)?;
+    let dry_run = match given(wanted.dry_run.as_ref()) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Refused::field("dryRun", "is neither true nor false: send one of them, or leave it out")),
+    };
     let parsed = manifest::parse(&text, FILE);
     if parsed.refused() {
         return Err(refused(parsed.findings));
@@ -72,9 +81,12 @@ pub async fn apply<P: Ports + 'static>(
     let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
     permitted(&caller, &planned)?;
     check(&api, &planned, replaces.as_deref()).await?;
+    if dry_run {
+        caller.does_nothing();
+    }
     let by = deployments::by(&caller, wanted.by.as_ref())?;
-    let applied = store(&api, &planned, replaces.as_deref(), &by).await?;
-    Ok(axum::Json(Applied { applied, warnings: parsed.findings }))
+    let applied = store(&api, &planned, How { replaces: replaces.as_deref(), by: &by, dry_run }).await?;
+    Ok(axum::Json(Applied { applied, warnings: parsed.findings, dry_run }))
 }
 
 /// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that is
@@ -90,7 +102,7 @@ pub async fn one_shipyard<P: Ports>(api: &Api<P>, project: ProjectSettings, text
     let (name, revision) = (project.name.clone(), blob_id(&manifest.source));
     let planned = [Planned::Project(project), Planned::Shipyard { project: name, revision: revision.clone(), manifest }];
     check(api, &planned, None).await?;
-    store(api, &planned, None, "").await?;
+    store(api, &planned, How { replaces: None, by: "", dry_run: false }).await?;
     Ok(revision)
 }
 
@@ -134,12 +146,12 @@ impl Planned {
 }
 
 /// The revision that must be in force, as the shipyard's `ETag` or bare.
-fn if_match(headers: &HeaderMap) -> Answer<Option<String>> {
+pub fn if_match(headers: &HeaderMap) -> Answer<Option<String>> {
     let mut given = headers.get_all(header::IF_MATCH).iter();
     let (Some(value), rest) = (given.next(), given.next()) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default().trim();
     let revision = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
-    match rest.is_none() && revision.len() == 40 && revision.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')) {
+    match rest.is_none() && revisions::is_revision(revision) {
         true => Ok(Some(revision.to_owned())),
         false => Err(Refused::field(
             "If-Match",
@@ -293,7 +305,7 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
             Planned::Shipyard { project, revision, manifest } => {
                 let declared = seen.contains(&("Project", format!("for project {project}")));
                 let ShipyardManifest { source, shipyard, .. } = manifest;
-                let new = NewShipyard { revision, source, shipyard, replaces };
+                let new = NewShipyard { revision, source, shipyard, replaces, by: "" };
                 api.engine().check_shipyard((project, declared), new).await?;
             }
             Planned::Remediation(of, scope, _) => {
@@ -321,12 +333,6 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
     Ok(())
 }
 
-fn fits(fits: bool, kind: &str, name: &str) -> Answer<()> {
-    let too_large =
-        || Refused::too_large(format!("the manifest of {kind} {name} does not fit into one item of the table: shorten it"));
-    fits.then_some(()).ok_or_else(too_large)
-}
-
 /// A host is registered under one name only: otherwise nobody could say whose credentials are used.
 async fn check_host<P: Ports>(api: &Api<P>, name: &str, host: &str, others: &[(&str, &str)]) -> Answer<()> {
     let stored = api.promotions().git_host_of(host).await?.map(|(other, _)| other);
@@ -338,63 +344,5 @@ async fn check_host<P: Ports>(api: &Api<P>, name: &str, host: &str, others: &[(&
             Err(Refused::new(StatusCode::CONFLICT, "conflict", detail))
         }
         None => Ok(()),
-    }
-}
-
-/// What others need comes first: projects before shipyards, clusters and hosts before pipelines, sources before configs. The answer is in the order of the text.
-async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&str>, by: &str) -> Answer<Vec<AppliedDocument>> {
-    let order = |planned: &Planned| match planned {
-        Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) => 0,
-        Planned::Shipyard { .. } | Planned::Remediation(..) | Planned::Pipeline(..) | Planned::DeploymentConfig(_) => 1,
-    };
-    let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
-    places.sort_by_key(|(place, planned)| (order(planned), *place));
-    let mut applied: Vec<(usize, AppliedDocument)> = vec![];
-    for (place, document) in places {
-        applied.push((place, store_one(api, document, replaces, by).await?));
-    }
-    applied.sort_by_key(|(place, _)| *place);
-    Ok(applied.into_iter().map(|(_, applied)| applied).collect())
-}
-
-async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, replaces: Option<&str>, by: &str) -> Answer<AppliedDocument> {
-    let done = |kind: &str, name: &str, project: &str, outcome: Outcome| {
-        fits(outcome != Outcome::TooLarge, kind, name)?;
-        let changed = outcome == Outcome::Changed;
-        Ok(AppliedDocument { kind: kind.into(), name: name.into(), project: project.into(), revision: None, changed })
-    };
-    match document {
-        Planned::Project(settings) => {
-            let changed = api.engine().apply_project(settings).await?;
-            let name = settings.name.to_string();
-            Ok(AppliedDocument { kind: "Project".into(), name: name.clone(), project: name, revision: None, changed })
-        }
-        Planned::Shipyard { project, revision, manifest } => {
-            let ShipyardManifest { source, shipyard, .. } = manifest;
-            let changed = api.engine().apply_shipyard(project, NewShipyard { revision, source, shipyard, replaces }).await?;
-            let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
-            let revision = Some(revision.clone());
-            Ok(AppliedDocument { kind: "Shipyard".into(), name, project: project.to_string(), revision, changed })
-        }
-        Planned::Remediation(project, scope, manifest) => {
-            let files = vec![(REMEDIATION.to_owned(), manifest.source.clone().into_bytes())];
-            let forms = form(REMEDIATION, &manifest.remediation);
-            let changed = api.engine().write_read_resources(scope, files, &forms).await?.changed;
-            let name = manifest.metadata_name.clone().unwrap_or_default();
-            Ok(AppliedDocument { kind: "Remediation".into(), name, project: project.to_string(), revision: None, changed })
-        }
-        Planned::Pipeline(of, manifest) => {
-            let outcome = api.promotions().apply(of, &manifest.definition, &manifest.source).await?;
-            done("Pipeline", &of.name, &of.namespace, outcome)
-        }
-        Planned::Cluster(ClusterManifest { namespace, name, cluster, source }) => {
-            let key = registry::cluster(namespace.as_str(), name);
-            done("Cluster", name, namespace.as_str(), api.promotions().register(&key, cluster, source).await?)
-        }
-        Planned::GitHost(GitHostManifest { name, host, source }) => {
-            done("GitHost", name, "", api.promotions().register(name, host, source).await?)
-        }
-        Planned::DeploymentConfig(manifest) => deployments::store(api, manifest, by).await,
-        Planned::ArtifactSource(manifest) => deployments::store_source(api, manifest).await,
     }
 }

@@ -124,7 +124,7 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) ->
     let changed = known.is_none_or(|(known, text)| known != *artifacts || text != *source);
     api.deployments().apply_source((namespace.as_str(), name), artifacts, source).await?;
     let (name, project) = (name.clone(), namespace.to_string());
-    Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, revision: None, changed })
+    Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, changed, ..AppliedDocument::default() })
 }
 
 fn unknown(namespace: &str, name: &str) -> Refused {

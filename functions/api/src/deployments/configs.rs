@@ -13,6 +13,7 @@ use axum::response::Response;
 use keelway_domain::deployments::Config;
 use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Address;
+use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{ConfigPage, ConfigState};
 use keelway_wire::manifest::{render, yaml_of};
@@ -75,14 +76,25 @@ pub async fn manifest<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
-    Ok(text(match &view.source {
+    Ok(text(in_force(&of, &view)))
+}
+
+/// The text of a config: as it was applied, or what a rollback made of it.
+fn in_force(of: &Address, view: &View) -> String {
+    match &view.source {
         Some(source) => source.clone(),
         None => {
             let object = render(&of.namespace, &of.name, &view.applied.definition);
             let said = "# A rollback changed this config: this is what is in force now, and not the manifest that was applied.";
             format!("{said}\n{}", yaml_of(&object))
         }
-    }))
+    }
+}
+
+/// The text of a config, if there is one.
+pub async fn text_in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<String>> {
+    let of = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+    Ok(api.deployments().view(&of).await?.map(|view| in_force(&of, &view)))
 }
 
 /// `GET /v1/deploymentConfigs/{id}/status`

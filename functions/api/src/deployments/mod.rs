@@ -14,6 +14,7 @@ mod together;
 mod write;
 
 pub use artifacts::store as store_source;
+pub use configs::text_in_force;
 pub use write::{by, check, store};
 
 use crate::auth;

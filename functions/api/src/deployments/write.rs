@@ -208,7 +208,13 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, 
         Outcome::TooLarge => return Err(too_large(&of)),
         Outcome::Conflict(version) => return Err(conflict(&of, version)),
     };
-    Ok(AppliedDocument { kind: "DeploymentConfig".into(), name: of.name, project: of.namespace, revision: None, changed })
+    Ok(AppliedDocument {
+        kind: "DeploymentConfig".into(),
+        name: of.name,
+        project: of.namespace,
+        changed,
+        ..AppliedDocument::default()
+    })
 }
 
 /// The name of whoever applies a manifest.

@@ -27,6 +27,7 @@ mod reads;
 mod registry;
 mod repeated;
 mod resources;
+mod revisions;
 mod rollbacks;
 mod stand;
 mod texts;

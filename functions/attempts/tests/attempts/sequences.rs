@@ -30,7 +30,7 @@ async fn with_shipyard() -> Stand {
     let settings = ProjectSettings { name: name.clone(), description: None, start_deadline: None, task_timeout: None };
     stand.sequences.apply_project(&settings).await.unwrap();
     let revision = blob_id(SHIPYARD);
-    let new = NewShipyard { revision: &revision, source: SHIPYARD, shipyard: &shipyard.shipyard, replaces: None };
+    let new = NewShipyard { revision: &revision, source: SHIPYARD, shipyard: &shipyard.shipyard, replaces: None, by: "" };
     stand.sequences.apply_shipyard(&name, new).await.unwrap();
     stand
 }

@@ -87,6 +87,14 @@ pub fn revision(project: &ProjectName, revision: &str) -> Key {
     Key::new(project_partition(project), format!("S#{revision}"))
 }
 
+/// What the sort keys of a project's history begin with.
+pub const HISTORY: &str = "R#";
+
+/// An entry of the history of a project's shipyards, by its number and the hash of its content.
+pub fn history(project: &ProjectName, place: &str) -> Key {
+    Key::new(project_partition(project), format!("{HISTORY}{place}"))
+}
+
 /// A service.
 pub fn service(project: &ProjectName, service: &str) -> Key {
     Key::new(project_partition(project), format!("V#{service}"))

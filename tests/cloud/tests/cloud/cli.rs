@@ -11,6 +11,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("cli::a delivery waits for its approval", approval),
         Test::new("cli::a shipyard that breaks a rule is refused and nothing is stored", refused),
+        Test::new("cli::revisions of a shipyard are listed, compared and brought back", revisions),
     ]
 }
 
@@ -57,4 +58,33 @@ fn refused(bed: &Bed) -> Outcome {
     ensure(said.contains("tasks") && said.contains("dev"), || format!("not every finding is told:\n{said}"))?;
     let reply = bed.stack.wait(bed.stack.api().get(&format!("/v1/project/{project}")))?;
     ensure(reply.status == 404, || format!("the project is there: {}", reply.body))
+}
+
+fn revisions(bed: &Bed) -> Outcome {
+    let shell = Shell(bed);
+    let project = format!("revisions-{}", &fresh()[24..]);
+    let directory = tempfile::tempdir().map_err(|error| Problem::of("a directory", error))?;
+    let file = directory.path().join("all.yaml");
+    let apply = |stages: &str, words: &[&str]| {
+        let manifests = format!(
+            "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: {project}}}\n---\napiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\n\
+             metadata: {{name: shipyard-{project}}}\nspec: {{stages: [{stages}]}}\n"
+        );
+        std::fs::write(&file, manifests).map_err(|error| Problem::of("the manifests", error))?;
+        shell.fine(&[&["apply", "-f", &file.to_string_lossy()], words].concat())
+    };
+    apply("{name: dev}", &[])?;
+    apply("{name: dev}, {name: prod}", &[])?;
+    apply("{name: test}", &["--dry-run"])?;
+    let list = shell.json(&["get", "shipyard", &project, "--revisions"])?;
+    let known = list["revisions"].as_array().cloned().unwrap_or_default();
+    ensure(known.len() == 2 && known[0]["inForce"] == true, || format!("not two revisions: {list}"))?;
+    let diff = shell.json(&["diff", "shipyard", &project, "1", "2"])?;
+    ensure(diff["changes"][0]["field"] == "spec.stages[prod]", || format!("another difference: {diff}"))?;
+    shell.fine(&["rollback", "shipyard", &project, "--to", "1"])?;
+    let list = shell.json(&["get", "shipyard", &project, "--revisions"])?;
+    let (newest, oldest) = (&list["revisions"][0], &list["revisions"][2]);
+    ensure(newest["number"] == 3 && newest["revision"] == oldest["revision"], || format!("it is not back: {list}"))?;
+    let text = shell.json(&["get", "shipyard", &project])?;
+    ensure(text["spec"]["stages"][1].is_null(), || format!("another shipyard is in force: {text}"))
 }

@@ -153,7 +153,7 @@ impl SequencesWorld {
                 self.ask(block_on(self.api.apply_project(&settings)))?;
             }
             let (revision, source, shipyard) = (&blob_id(&manifest.source), &manifest.source, &manifest.shipyard);
-            let new = NewShipyard { revision, source, shipyard, replaces: None };
+            let new = NewShipyard { revision, source, shipyard, replaces: None, by: "" };
             self.ask(block_on(self.api.apply_shipyard(&name, new)))?;
         }
         Ok(Answer::status(200, ""))

@@ -1,17 +1,17 @@
 //! Projects, shipyards and services: what `apply` writes and everything else reads. Definitions have no effects of their own, so
 //! the API writes them itself, each with one conditional write.
-//!
-//! A shipyard revision is an immutable item named by its content; the project item names the one in force.
 
 mod deletion;
 mod refusal;
 mod removal;
+mod shipyards;
 
 pub use deletion::Deleted;
 pub use refusal::Refusal;
+pub use shipyards::{InForce, MAX_SOURCE_BYTES, NewShipyard, Replaced, Revision, blob_id, is_place};
 
 use super::{Sequences, codec, keys};
-use crate::item::{Attr, Attrs, Item, Key, MAX_ITEM_BYTES, Name};
+use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
@@ -20,8 +20,6 @@ use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
 
-/// The longest text of a shipyard document, in bytes: it is stored in one item, next to the parsed form.
-pub const MAX_SOURCE_BYTES: usize = 300 * 1024;
 /// The longest description of a project, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 10 * 1024;
 
@@ -51,55 +49,6 @@ pub struct Project {
     pub revisions: i64,
     /// The process in force; without stages when there is none.
     pub shipyard: Arc<Shipyard>,
-}
-
-/// An applied shipyard revision's document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Revision {
-    /// The text as it was applied.
-    pub source: String,
-    /// When it was first applied.
-    pub applied: Timestamp,
-}
-
-/// A shipyard as it is applied.
-#[derive(Debug, Clone, Copy)]
-pub struct NewShipyard<'a> {
-    /// Its revision.
-    pub revision: &'a str,
-    /// The text.
-    pub source: &'a str,
-    /// What was read from it.
-    pub shipyard: &'a Shipyard,
-    /// Apply it only if this revision is in force.
-    pub replaces: Option<&'a str>,
-}
-
-impl NewShipyard<'_> {
-    /// Whether it is in force already in the project of that item.
-    fn is_in_force(&self, project: &ProjectName, present: &Item) -> Result<bool, Refusal> {
-        let in_force = present.text("rev").filter(|revision| !revision.is_empty());
-        match (in_force, self.replaces) {
-            // Also when it replaced the required one a moment ago: the same request again gets the same answer.
-            (Some(in_force), _) if in_force == self.revision => Ok(true),
-            (_, None) => Ok(false),
-            (Some(in_force), Some(required)) if in_force == required => Ok(false),
-            (in_force, Some(required)) => Err(Refusal::NotInForce(format!(
-                "project {project} has {}, and not the required revision {required:?}: look at what was applied since (GET \
-                 /v1/project/{project}/shipyard), then apply again and require that",
-                in_force.map_or_else(|| "no shipyard in force".to_owned(), |revision| format!("revision {revision} in force"))
-            ))),
-        }
-    }
-}
-
-/// The revision a shipyard document is: its git blob id, so that git and executors know it by the same name.
-pub fn blob_id(source: impl AsRef<[u8]>) -> String {
-    let source = source.as_ref();
-    let mut sha = sha1_smol::Sha1::new();
-    sha.update(format!("blob {}\0", source.len()).as_bytes());
-    sha.update(source);
-    sha.digest().to_string()
 }
 
 impl<P: Ports> Sequences<P> {
@@ -149,50 +98,6 @@ impl<P: Ports> Sequences<P> {
                 Err(Refusal::TooLarge(format!("spec.description has {n} bytes: at most {MAX_DESCRIPTION_BYTES} can be stored")))
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Applies a shipyard: first the revision's item, then one conditional write of the project. `false`: it was already in force.
-    ///
-    /// # Errors
-    /// An unknown project, a text that is too large, another revision in force than required, or a removed stage in which something
-    /// is open (409; the check is made once, before the write).
-    pub async fn apply_shipyard(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<bool, Refusal> {
-        let item = self.revision_item(project, new)?;
-        let key = keys::project(project);
-        for n in 0..COMMIT_TRIES {
-            let present = self.project_item(project).await?;
-            check_format(&present, codec::FORMAT)?;
-            if new.is_in_force(project, &present)? {
-                return Ok(false);
-            }
-            self.check_removals(project, new.shipyard).await?;
-            if n == 0 {
-                // Immutable: an existing item has the same content.
-                drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
-            }
-            let applied = present.number("n").unwrap_or(0) + 1;
-            let set =
-                Attrs::from([(Name::Borrowed("rev"), Attr::S(new.revision.to_owned())), (Name::Borrowed("n"), Attr::N(applied))]);
-            if self.change_project(&key, Some(&present), set, vec![]).await? {
-                return Ok(true);
-            }
-        }
-        Err(contended(format_args!("project {project}")).into())
-    }
-
-    /// Whether a shipyard could be applied to the project as it is: everything [`Sequences::apply_shipyard`] refuses, and no write.
-    /// `false`: it is in force already.
-    ///
-    /// # Errors
-    /// As [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
-    pub async fn check_shipyard(&self, (project, will_exist): (&ProjectName, bool), new: NewShipyard<'_>) -> Result<bool, Refusal> {
-        self.revision_item(project, new)?;
-        match self.project_item(project).await {
-            Ok(present) if new.is_in_force(project, &present)? => Ok(false),
-            Ok(_) => self.check_removals(project, new.shipyard).await.map(|()| true),
-            Err(Refusal::Unknown { .. }) if will_exist && new.replaces.is_none() => Ok(true),
-            Err(refusal) => Err(refusal),
         }
     }
 
@@ -283,18 +188,6 @@ impl<P: Ports> Sequences<P> {
         Ok(item.map(|item| Timestamp(item.number("at").unwrap_or(0))))
     }
 
-    /// A shipyard revision's document.
-    ///
-    /// # Errors
-    /// Only of the ports.
-    pub async fn get_revision(&self, project: &ProjectName, revision: &str) -> Result<Option<Revision>, PortError> {
-        let item = self.ports.get(&keys::revision(project, revision)).await?;
-        Ok(item.map(|item| Revision {
-            source: item.text("src").unwrap_or_default().to_owned(),
-            applied: Timestamp(item.number("at").unwrap_or(0)),
-        }))
-    }
-
     /// The error for a project that does not exist.
     pub(super) async fn unknown_project(&self, name: &str) -> Result<Refusal, PortError> {
         let (known, _) = self.project_names(None, 1000).await?;
@@ -329,25 +222,6 @@ impl<P: Ports> Sequences<P> {
         let condition = if present.is_some() { Condition::Version(version) } else { Condition::Absent };
         Ok(self.ports.write(&Write::Update { key: key.clone(), condition, set, remove, raise: false }).await? == Written::Done)
     }
-
-    fn revision_item(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Item, Refusal> {
-        let NewShipyard { revision, source, shipyard, .. } = new;
-        if source.len() > MAX_SOURCE_BYTES {
-            let size = source.len();
-            return Err(Refusal::TooLarge(format!("the shipyard has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
-        }
-        let item = Item::new(keys::revision(project, revision))
-            .with("j", serde_json::to_string(shipyard).unwrap_or_default())
-            .with("src", source)
-            .with("at", self.ports.now().0);
-        if item.size() > MAX_ITEM_BYTES {
-            let size = item.size();
-            let message =
-                format!("the shipyard comes to {size} bytes with what is read from it: at most {MAX_ITEM_BYTES} can be stored");
-            return Err(Refusal::TooLarge(message));
-        }
-        Ok(item)
-    }
 }
 
 fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {
@@ -356,17 +230,5 @@ fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {
         description: item.text("de").map(str::to_owned),
         start_deadline: item.number("sd").map(Span),
         task_timeout: item.number("tt").map(Span),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn revisions_are_named_as_git_names_them() {
-        // printf 'hello\n' | git hash-object --stdin
-        assert_eq!(blob_id("hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
-        assert_eq!(blob_id(""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     }
 }

@@ -1,0 +1,269 @@
+//! Shipyards: what `apply` puts in force, and the revisions before it.
+//!
+//! A revision is an immutable item named by its content. The project's item names the one in force and its entry in the history, which
+//! names the entry before it. Entries are written ahead of the project's item, the only commit: one whose writer lost is on no way from
+//! the project's item back, and is passed over.
+
+use super::Refusal;
+use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write};
+use crate::protocol::{COMMIT_TRIES, check_format, contended};
+use crate::sequences::{Sequences, codec, keys};
+use keelway_domain::names::ProjectName;
+use keelway_domain::shipyard::Shipyard;
+use keelway_domain::time::Timestamp;
+
+/// The longest text of a shipyard document, in bytes: it is stored in one item, next to the parsed form.
+pub const MAX_SOURCE_BYTES: usize = 300 * 1024;
+/// Entries of the history that are read at once.
+const PAGE: u32 = 100;
+/// The digits of an entry's number, and of the hash of its content.
+const NUMBER: usize = 10;
+const HASH: usize = 12;
+
+/// An applied shipyard revision's document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// The text as it was applied.
+    pub source: String,
+    /// When it was first applied.
+    pub applied: Timestamp,
+}
+
+/// A shipyard as it is applied.
+#[derive(Debug, Clone, Copy)]
+pub struct NewShipyard<'a> {
+    /// Its revision.
+    pub revision: &'a str,
+    /// The text.
+    pub source: &'a str,
+    /// What was read from it.
+    pub shipyard: &'a Shipyard,
+    /// Apply it only if this revision is in force.
+    pub replaces: Option<&'a str>,
+    /// Who applies it, as they call themselves; may be empty.
+    pub by: &'a str,
+}
+
+/// What an applied shipyard changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// Whether another revision was in force, or none.
+    pub changed: bool,
+    /// The revision that was in force before; `None`: there was none.
+    pub before: Option<String>,
+}
+
+/// One time that a revision was put in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InForce {
+    /// Counts the times, from 1.
+    pub number: i64,
+    /// Which revision.
+    pub revision: String,
+    /// When.
+    pub applied: Timestamp,
+    /// Who put it in force, as they called themselves; may be empty.
+    pub by: String,
+}
+
+impl NewShipyard<'_> {
+    /// Whether it is in force already in the project of that item.
+    fn is_in_force(&self, project: &ProjectName, present: &Item) -> Result<bool, Refusal> {
+        match (in_force(present), self.replaces) {
+            // Also when it replaced the required one a moment ago: the same request again gets the same answer.
+            (Some(in_force), _) if in_force == self.revision => Ok(true),
+            (_, None) => Ok(false),
+            (Some(in_force), Some(required)) if in_force == required => Ok(false),
+            (in_force, Some(required)) => Err(Refusal::NotInForce(format!(
+                "project {project} has {}, and not the required revision {required:?}: look at what was applied since (keelway diff \
+                 shipyard {project} {required}, or GET /v1/project/{project}/shipyard), then apply again and require that",
+                in_force.map_or_else(|| "no shipyard in force".to_owned(), |revision| format!("revision {revision} in force"))
+            ))),
+        }
+    }
+}
+
+/// The revision in force in the project of that item.
+fn in_force(project: &Item) -> Option<&str> {
+    project.text("rev").filter(|revision| !revision.is_empty())
+}
+
+/// Whether a text can name an entry of the history: its number and the hash of its content, `0000000003-1f0c9d82be44`.
+pub fn is_place(text: &str) -> bool {
+    let fits = |text: &str, length, inside: fn(char) -> bool| text.len() == length && text.chars().all(inside);
+    text.split_once('-').is_some_and(|(number, hash)| {
+        fits(number, NUMBER, |c| c.is_ascii_digit()) && fits(hash, HASH, |c| matches!(c, '0'..='9' | 'a'..='f'))
+    })
+}
+
+/// The revision a shipyard document is: its git blob id, so that git and executors know it by the same name.
+pub fn blob_id(source: impl AsRef<[u8]>) -> String {
+    let source = source.as_ref();
+    let mut sha = sha1_smol::Sha1::new();
+    sha.update(format!("blob {}\0", source.len()).as_bytes());
+    sha.update(source);
+    sha.digest().to_string()
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Applies a shipyard: first the revision's item and its entry in the history, then one conditional write of the project.
+    ///
+    /// # Errors
+    /// An unknown project, a text that is too large, another revision in force than required, or a removed stage in which something
+    /// is open (409; the check is made once, before the write).
+    pub async fn apply_shipyard(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Replaced, Refusal> {
+        let item = self.revision_item(project, new)?;
+        let key = keys::project(project);
+        for n in 0..COMMIT_TRIES {
+            let present = self.project_item(project).await?;
+            check_format(&present, codec::FORMAT)?;
+            let before = in_force(&present).map(str::to_owned);
+            if new.is_in_force(project, &present)? {
+                return Ok(Replaced { changed: false, before });
+            }
+            self.check_removals(project, new.shipyard).await?;
+            if n == 0 {
+                // Immutable: an existing item has the same content.
+                drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
+            }
+            let number = present.number("n").unwrap_or(0) + 1;
+            let (place, entry) = self.entry(project, (number, new), present.text("h").unwrap_or_default());
+            let set = Attrs::from([
+                (Name::Borrowed("rev"), Attr::S(new.revision.to_owned())),
+                (Name::Borrowed("n"), Attr::N(number)),
+                (Name::Borrowed("h"), Attr::S(place)),
+            ]);
+            drop(self.ports.write(&Write::Put(entry, Condition::Always)).await?);
+            if self.change_project(&key, Some(&present), set, vec![]).await? {
+                return Ok(Replaced { changed: true, before });
+            }
+        }
+        Err(contended(format_args!("project {project}")).into())
+    }
+
+    /// Whether a shipyard could be applied to the project as it is: everything [`Sequences::apply_shipyard`] refuses, and no write.
+    ///
+    /// # Errors
+    /// As [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
+    pub async fn check_shipyard(
+        &self,
+        (project, will_exist): (&ProjectName, bool),
+        new: NewShipyard<'_>,
+    ) -> Result<Replaced, Refusal> {
+        self.revision_item(project, new)?;
+        match self.project_item(project).await {
+            Ok(present) => {
+                let before = in_force(&present).map(str::to_owned);
+                let changed = !new.is_in_force(project, &present)?;
+                if changed {
+                    self.check_removals(project, new.shipyard).await?;
+                }
+                Ok(Replaced { changed, before })
+            }
+            Err(Refusal::Unknown { .. }) if will_exist && new.replaces.is_none() => Ok(Replaced { changed: true, before: None }),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// A shipyard revision's document.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn get_revision(&self, project: &ProjectName, revision: &str) -> Result<Option<Revision>, PortError> {
+        let item = self.ports.get(&keys::revision(project, revision)).await?;
+        Ok(item.map(|item| Revision {
+            source: item.text("src").unwrap_or_default().to_owned(),
+            applied: Timestamp(item.number("at").unwrap_or(0)),
+        }))
+    }
+
+    /// The times that revisions were put in force, newest first: from the entry of the history that `from` names, else from the one in
+    /// force; at most `most`. And the first entry of the next page.
+    ///
+    /// # Errors
+    /// An unknown project.
+    pub async fn history_of_shipyards(
+        &self,
+        project: &ProjectName,
+        from: Option<String>,
+        most: usize,
+    ) -> Result<(Vec<InForce>, Option<String>), Refusal> {
+        let item = self.project_item(project).await?;
+        check_format(&item, codec::FORMAT)?;
+        let mut wanted = from.or_else(|| item.text("h").map(str::to_owned));
+        let mut found: Vec<InForce> = vec![];
+        let mut after: Option<Cursor> = None;
+        while let Some(newest) = wanted.clone() {
+            let mut query = Query::table(keys::project_partition(project), PAGE).prefix(keys::HISTORY).newest_first().after(after);
+            query.to = Some(keys::history(project, &newest).sk);
+            let page = self.ports.query(&query).await?;
+            for item in page.items.iter() {
+                if !wanted.as_ref().is_some_and(|wanted| item.key == keys::history(project, wanted)) {
+                    continue;
+                }
+                if found.len() == most {
+                    return Ok((found, wanted));
+                }
+                found.push(InForce {
+                    number: item.number("n").unwrap_or(0),
+                    revision: item.text("rev").unwrap_or_default().to_owned(),
+                    applied: Timestamp(item.number("at").unwrap_or(0)),
+                    by: item.text("by").unwrap_or_default().to_owned(),
+                });
+                wanted = item.text("before").filter(|before| !before.is_empty()).map(str::to_owned);
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        Ok((found, None))
+    }
+
+    /// The entry of the history for a revision that is about to be put in force.
+    fn entry(&self, project: &ProjectName, (number, new): (i64, NewShipyard<'_>), before: &str) -> (String, Item) {
+        let now = self.ports.now();
+        let content = format!("{}\n{}\n{}\n{before}", new.revision, now.0, new.by);
+        let hash: String = blob_id(&content).chars().take(HASH).collect();
+        let place = format!("{number:0NUMBER$}-{hash}");
+        let item = Item::new(keys::history(project, &place))
+            .with("n", number)
+            .with("rev", new.revision)
+            .with("at", now.0)
+            .with("by", new.by)
+            .with("before", before);
+        (place, item)
+    }
+
+    fn revision_item(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Item, Refusal> {
+        let NewShipyard { revision, source, shipyard, .. } = new;
+        if source.len() > MAX_SOURCE_BYTES {
+            let size = source.len();
+            return Err(Refusal::TooLarge(format!("the shipyard has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
+        }
+        let item = Item::new(keys::revision(project, revision))
+            .with("j", serde_json::to_string(shipyard).unwrap_or_default())
+            .with("src", source)
+            .with("at", self.ports.now().0);
+        if item.size() > MAX_ITEM_BYTES {
+            let size = item.size();
+            let message =
+                format!("the shipyard comes to {size} bytes with what is read from it: at most {MAX_ITEM_BYTES} can be stored");
+            return Err(Refusal::TooLarge(message));
+        }
+        Ok(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_are_named_as_git_names_them() {
+        // printf 'hello\n' | git hash-object --stdin
+        assert_eq!(blob_id("hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(blob_id(""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+    }
+}

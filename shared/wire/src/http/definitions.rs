@@ -1,0 +1,96 @@
+//! Definitions: what is applied, and the revisions of shipyards.
+
+use keelway_domain::diff::FieldChange;
+use serde::{Deserialize, Serialize};
+
+/// The answer to `POST /v1/apply`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Applied {
+    /// One per document, in the order of the text.
+    pub applied: Vec<AppliedDocument>,
+    /// What may not do what its author expects.
+    pub warnings: Vec<crate::manifest::Finding>,
+    /// Whether nothing was stored, as asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// What became of one document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AppliedDocument {
+    /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` or `ArtifactSource`.
+    pub kind: String,
+    /// `metadata.name`
+    pub name: String,
+    /// The project it belongs to: of a pipeline or cluster its namespace; of a git host empty.
+    pub project: String,
+    /// Of a shipyard: the revision now in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Whether it differs from what was in force before.
+    pub changed: bool,
+    /// Of a shipyard that changed: the revision that was in force before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+    /// What differs from what was in force before, field by field; empty if nothing was, or if only comments differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<FieldChange>,
+}
+
+/// A page of the history of a project's shipyards: `GET /v1/project/{project}/shipyard/revisions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RevisionPage {
+    /// The times that a revision was put in force, newest first.
+    pub revisions: Vec<RevisionState>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many a page has at most.
+    pub page_size: u64,
+    /// How many this page has.
+    pub total_count: u64,
+}
+
+/// One time that a revision was put in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RevisionState {
+    /// Counts the times, from 1.
+    pub number: i64,
+    /// The revision: the git blob id of its text.
+    pub revision: String,
+    /// When, RFC 3339.
+    pub applied: String,
+    /// Who put it in force, as they called themselves; may be empty.
+    pub by: String,
+    /// Whether it is in force now.
+    pub in_force: bool,
+}
+
+/// What differs between two revisions: `GET /v1/project/{project}/shipyard/diff`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShipyardDiff {
+    /// The one revision.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// Field by field; empty if they are the same, or if only comments and spelling differ.
+    pub changes: Vec<FieldChange>,
+}
+
+/// The body of `POST /v1/project/{project}/shipyard/rollback`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ShipyardRollback {
+    /// The revision to put in force again: 40 hexadecimal digits.
+    pub revision: String,
+    /// Only say what would change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Who asks, for the history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
