@@ -66,7 +66,12 @@ fn named(document: &Planned) -> AppliedDocument {
         Planned::Remediation(.., manifest) => manifest.metadata_name.as_deref().unwrap_or_default(),
         _ => name,
     };
-    AppliedDocument { kind: kind.into(), name: name.into(), project: project.unwrap_or_default().into(), ..AppliedDocument::default() }
+    AppliedDocument {
+        kind: kind.into(),
+        name: name.into(),
+        project: project.unwrap_or_default().into(),
+        ..AppliedDocument::default()
+    }
 }
 
 async fn put_in_force<P: Ports>(api: &Api<P>, document: &Planned, by: &str) -> Answer<AppliedDocument> {

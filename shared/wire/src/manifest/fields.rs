@@ -179,7 +179,9 @@ impl Level {
     /// Where a field of this level is written.
     fn place(self) -> &'static str {
         match self {
-            Shipyard | OldShipyard | Project | Remediation | Pipeline | Cluster | GitHost => "at the top of the document, beside `kind`",
+            Shipyard | OldShipyard | Project | Remediation | Pipeline | Cluster | GitHost => {
+                "at the top of the document, beside `kind`"
+            }
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
             Spec | ProjectSpec | RemediationSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
             ProblemType => "in an entry of `remediations`",

@@ -19,7 +19,9 @@ pub fn shape(level: Level, field: &str, parts: &mut Parts) -> Value {
             shipyard(level, field, parts)
         }
         Level::Trigger | Level::Selector => shipyard(level, field, parts),
-        Level::Remediation | Level::RemediationSpec | Level::ProblemType | Level::RemediationAction => remediation(level, field, parts),
+        Level::Remediation | Level::RemediationSpec | Level::ProblemType | Level::RemediationAction => {
+            remediation(level, field, parts)
+        }
         _ => other(level, field, parts),
     }
 }
