@@ -8,7 +8,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::access::Need;
+use keelway_domain::access::{Kind, Need};
 use keelway_domain::event::{CloudEvent, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::Context;
@@ -46,6 +46,10 @@ pub async fn decide<P: Ports + 'static>(
     };
     let (message, said) = (note("message", decision.message.as_ref(), 2000)?, note("by", decision.by.as_ref(), 100)?);
     let verdict = Verdict { approve, message, by: Some(caller.by(said)) };
+    // Which stage it is in is known when the approval is found.
+    if !caller.has_in(Kind::Approve, Some(&project)) {
+        return Err(caller.lacks("approve:<stage>", Some(&project)));
+    }
     let project = api.engine().find_project(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());

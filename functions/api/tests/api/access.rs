@@ -74,7 +74,7 @@ async fn every_route_with_every_scope() {
     for (method, path, needs, _) in ROUTES {
         for (kind, whole, elsewhere) in &tokens {
             // The tokens of this test stay.
-            let (to, method) = (filled(path), if *method == "ANY" { "GET" } else { method });
+            let (to, method) = (filled(path), if *method == "ANY" { "GET" } else { *method });
             let (answer, limited) = (send(&stand, method, &to, whole).await, send(&stand, method, &to, elsewhere).await);
             let allowed = |kinds: &[Kind]| kinds.contains(kind) || *kind == Kind::Administer;
             let (expected, expected_limited) = match needs {
