@@ -16,18 +16,20 @@ pub struct Cause {
     pub again: bool,
     /// It stands for all copies of the message: see [`Cause::of_any_copy`].
     pub any_copy: bool,
+    /// Whoever settles a subject sends such messages again, so most that find nothing to decide are copies.
+    pub copied: bool,
 }
 
 impl Cause {
     /// The cause of a message with this content, first sent at that time.
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
-        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, again: false, any_copy: false }
+        Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, ..Self::default() }
     }
 
     /// A cause that all copies of a message share. This is for wake-ups: what a wake-up decides depends on the clock, so of two
     /// simultaneous deliveries, one may find the wake-up early, send a copy and acknowledge it, while the other commits and stops
     /// there. Then the copy must complete that work.
     pub fn of_any_copy(content: &[u8], sent: Timestamp) -> Self {
-        Self { id: hash64(&[b"any copy", content]), sent, again: false, any_copy: true }
+        Self { id: hash64(&[b"any copy", content]), sent, any_copy: true, ..Self::default() }
     }
 }

@@ -51,6 +51,9 @@ pub struct Sequence {
     /// Longest time from the first task's trigger to the end; waiting for approval counts, a pause does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
+    /// While it waits for its lane, a newer trigger of the same sequence for the same service replaces it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub supersede: bool,
 }
 
 /// The smallest executable unit.
@@ -95,7 +98,7 @@ pub struct Match {
 impl Sequence {
     /// A sequence without tasks: used for executions that never had a definition.
     pub fn none() -> Self {
-        Self { name: SequenceName::none(), triggered_on: vec![], tasks: vec![], timeout: None }
+        Self { name: SequenceName::none(), triggered_on: vec![], tasks: vec![], timeout: None, supersede: false }
     }
 }
 
@@ -129,6 +132,6 @@ impl Stage {
             start_deadline: None,
             timeout: None,
         };
-        Some(Sequence { name: SequenceName::new(EVALUATION).ok()?, triggered_on: vec![], tasks: vec![task], timeout: None })
+        Some(Sequence { name: SequenceName::new(EVALUATION).ok()?, tasks: vec![task], ..Sequence::none() })
     }
 }

@@ -30,6 +30,7 @@ pub fn delivery(tasks: Vec<Task>, after: Option<&str>) -> Sequence {
         triggered_on: after.map(trigger).into_iter().collect(),
         tasks,
         timeout: None,
+        supersede: false,
     }
 }
 

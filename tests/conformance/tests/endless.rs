@@ -17,7 +17,13 @@ fn sequence(name: &str, on: &[&str]) -> Sequence {
         timeout: None,
     };
     let on = on.iter().map(|event| Trigger { event: (*event).to_owned(), selector: None });
-    Sequence { name: name.to_owned().try_into().unwrap(), triggered_on: on.collect(), tasks: vec![task], timeout: None }
+    Sequence {
+        name: name.to_owned().try_into().unwrap(),
+        triggered_on: on.collect(),
+        tasks: vec![task],
+        timeout: None,
+        supersede: false,
+    }
 }
 
 fn stage(name: &str, sequences: Vec<Sequence>) -> Stage {

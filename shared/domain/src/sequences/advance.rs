@@ -13,7 +13,7 @@ use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Statu
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
-use crate::shipyard::{APPROVAL, EVALUATION, MAX_FOLLOW_UPS, Task};
+use crate::shipyard::{APPROVAL, EVALUATION, MAX_FOLLOW_UPS, Stage, Task};
 use serde_json::{Value, json};
 
 /// The largest record: an item holds 400 KB, and the key and other attributes need some of it.
@@ -238,10 +238,12 @@ impl<'a> Step<'a> {
         self.next.quick = false;
     }
 
-    /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence has the same name.
+    /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence has the same name; also if it is this one, which
+    /// no stage has to declare.
     fn after_task(&mut self, task: &Task, result: TaskResult) {
         let stage = self.facts.current.1.stage(&self.next.stage);
-        if stage.is_some_and(|stage| stage.sequences.iter().any(|sequence| sequence.name.as_str() == task.name.as_str())) {
+        let declared = |stage: &Stage| stage.sequences.iter().any(|sequence| sequence.name.as_str() == task.name.as_str());
+        if self.next.sequence == task.name.as_str() || stage.is_some_and(declared) {
             return;
         }
         let event = format!("{}.{}.finished", self.next.stage, task.name);

@@ -98,6 +98,9 @@ impl Step<'_> {
         finished.data.insert("result".into(), json!(decided.as_str()));
         finished.data.insert("message".into(), json!(""));
         self.draft(finished);
+        // Labels and message of the sequence's end are those of the last task, and this one has none; what came before it is no longer
+        // the last, whether or not it was decided in the same commit.
+        self.last = None;
         show::task_done(self, task, decided, None);
         self.task_done(task, decided, Status::Succeeded);
         decided

@@ -38,6 +38,8 @@ pub struct Birth {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
+    /// Its number among those that one commit causes.
+    pub place: u16,
     /// What caused it.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when its root was accepted.
@@ -89,6 +91,7 @@ pub fn first_payload(data: &Object, x: &Execution) -> Object {
 /// A new execution, as the context's flags require: it wants its lane, is held back, or ends before it begins.
 pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -> Transition {
     let mut x = fresh(birth);
+    x.supersede = sequence.supersede;
     if flags.aborts(&x.stage, x.epoch) {
         let end = (End::Aborted, Status::Aborted);
         return over(&x, sequence, end, "the sequence was aborted before it started", (birth.cause, now));
@@ -157,6 +160,8 @@ fn fresh(birth: &Birth) -> Execution {
         accepted: birth.accepted,
         caused: birth.caused,
         class: birth.class,
+        supersede: false,
+        place: birth.place,
         parent: birth.parent,
         epoch: birth.epoch,
         payload: birth.payload.clone(),

@@ -24,7 +24,7 @@ pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<T
         },
         (true, None) => None,
     };
-    let of_sequence = match (sequence.timeout, x.began) {
+    let of_sequence = match (sequence.timeout, x.counted_from()) {
         (Some(timeout), Some(began)) if timeout.0 > 0 && !x.paused => Some(began + timeout),
         _ => None,
     };
@@ -37,6 +37,7 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
         let serves = next.wake.is_some_and(|wake| facts.now + REUSE_WAKE < wake && wake <= deadline);
         if !serves {
             next.wake = Some(deadline);
+            next.quick = false;
         }
     }
 }

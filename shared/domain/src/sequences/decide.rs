@@ -6,6 +6,7 @@ use super::facts::{Decision, Facts, Input, Transition, task};
 use super::react;
 use super::state::{End, Execution, Lane, Outcome, ReactionKind};
 use crate::event::{Kind, Status, TaskResult};
+use crate::names::Context;
 use crate::time::{Span, Timestamp};
 
 /// A trigger that nobody has answered for this long may have been lost on its way to the bus.
@@ -20,7 +21,8 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
         Input::Wake(at) => wake(x, at, facts),
         Input::Obey => obey(x, facts),
         Input::Abort if x.outcome.is_none() => abort(x, facts),
-        Input::Abort => Decision::Settle,
+        Input::Superseded(by) if x.outcome.is_none() && x.is_replaceable() => superseded(x, by, facts),
+        Input::Abort | Input::Superseded(_) => Decision::Settle,
         Input::Settle => overdue(x, facts),
     }
 }
@@ -96,6 +98,15 @@ fn abort(x: &Execution, facts: &Facts<'_>) -> Decision {
     step.commit()
 }
 
+/// It never began; like an aborted one it ends, and nothing follows it.
+fn superseded(x: &Execution, by: &Context, facts: &Facts<'_>) -> Decision {
+    let mut step = Step::new(x, facts);
+    let outcome = Outcome { end: End::Aborted, result: TaskResult::Fail, status: Status::Aborted, at: facts.now };
+    let message = format!("superseded: a newer {} of {} waits for {} (context {by})", x.sequence, x.service, x.stage);
+    step.end(outcome, &message);
+    step.commit()
+}
+
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
     // Replaced, perhaps by a handler that stopped before performing what the new state owes.
     if x.outcome.is_some() || x.wake != Some(at) {
@@ -115,6 +126,8 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
         Some(deadline) if facts.now < deadline => {
             let mut next = x.clone();
             next.wake = Some(deadline);
+            // The new one may be later than the deadline that a `.started` brings.
+            next.quick = false;
             Transition::plain(next)
         }
         Some(_) => match due(x, facts) {

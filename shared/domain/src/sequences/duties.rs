@@ -24,6 +24,8 @@ pub enum Duty {
         /// Which of the holder's requests.
         ask: u32,
     },
+    /// End the older executions of its sequence that wait for the lane, or have it ended by a newer one.
+    Supersede,
     /// Drive the lane: it may be free.
     Drive,
     /// Notify a follow-up that it holds the lane: the commit that created it gave it the lane.
@@ -37,6 +39,7 @@ pub enum Duty {
 /// Everything `x` owes, for a message that may be a redelivery: afterwards, nothing remains to be done.
 pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
     let mut duties: Vec<Duty> = over_at_birth(x).into_iter().chain(of_lane(x)).collect();
+    duties.extend(x.is_replaceable().then_some(Duty::Supersede));
     if x.repeated == Some(cause.id) {
         duties.push(Duty::Repeat);
     }
@@ -54,6 +57,8 @@ pub fn fresh(old: Option<&Execution>, next: &Execution) -> Vec<Duty> {
     }
     let moved = old.is_none_or(|old| old.lane != next.lane || old.ask != next.ask) || next.outcome.is_some();
     duties.extend(of_lane(next).filter(|_| moved));
+    // After it entered the queue: of two that come at once, at least one sees the other.
+    duties.extend((moved && next.is_replaceable()).then_some(Duty::Supersede));
     if next.repeated.is_some() && old.is_some_and(|old| old.repeated.is_none()) {
         duties.push(Duty::Repeat);
     }

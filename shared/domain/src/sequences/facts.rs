@@ -6,6 +6,7 @@ use super::state::{Execution, Flags, ReactionKind};
 use crate::cause::Cause;
 use crate::event::{CloudEvent, Object};
 use crate::ids::RecordId;
+use crate::names::Context;
 use crate::shipyard::{Sequence, Shipyard, Task};
 use crate::time::{Span, Timestamp};
 
@@ -25,6 +26,8 @@ pub enum Input<'a> {
     /// The context, or the execution's stage of it, was aborted. This is no part of [`Input::Obey`], because an abort publishes: of two
     /// deliveries of one message, both must decide it.
     Abort,
+    /// A newer execution of its sequence, in that context, waits for the same lane.
+    Superseded(&'a Context),
     /// The sweep found it overdue: settle what it waits for.
     Settle,
 }

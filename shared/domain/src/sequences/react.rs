@@ -6,7 +6,7 @@ use super::approval::check_decision;
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
 use super::show;
-use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind, content};
+use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind, content, of_started};
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
@@ -231,9 +231,7 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
     events.sort_by_key(|event| (event.time, event.source.clone(), event.id.clone()));
     let is_started = |event: &&CloudEvent| event.ty.ends_with(".started");
     for event in events.iter().filter(|event| is_started(event)) {
-        let own: Object =
-            event.data.iter().filter(|(name, _)| [task.name.as_str(), "labels"].contains(&name.as_str())).map(owned).collect();
-        absorb(&mut step, &own);
+        absorb(&mut step, &of_started(event, task.name.as_str()));
     }
     for event in events.iter().filter(|event| !is_started(event)) {
         let own: Object = event.data.iter().filter(|(name, _)| !NOT_MERGED.contains(&name.as_str())).map(owned).collect();

@@ -1,7 +1,7 @@
 //! The state of one execution of a sequence, and of the context it belongs to.
 
 use super::Bare;
-use crate::event::{CloudEvent, Kind, Status, TaskResult};
+use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
 use crate::ids::{ExecutionId, RecordId, hash64};
 use crate::json::canonical;
 use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
@@ -41,6 +41,10 @@ pub struct Execution {
     pub caused: Timestamp,
     /// Its part of the queue.
     pub class: Class,
+    /// Its number among those that one commit caused, in the shipyard's order.
+    pub place: u16,
+    /// Its sequence's `supersede`.
+    pub supersede: bool,
     /// The execution that caused it or, of one triggered from outside, the ended one that it repeats.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when the root was accepted.
@@ -156,9 +160,7 @@ impl Reaction {
     pub fn of(event: &CloudEvent, kind: ReactionKind, task: &str, at: Timestamp) -> Self {
         let has_data = match kind {
             ReactionKind::Finished => true,
-            ReactionKind::Started => [task, "labels"]
-                .iter()
-                .any(|member| event.data.get(*member).and_then(|value| value.as_object()).is_some_and(|object| !object.is_empty())),
+            ReactionKind::Started => !of_started(event, task).is_empty(),
         };
         Self {
             kind,
@@ -170,6 +172,16 @@ impl Reaction {
             at,
         }
     }
+}
+
+/// What a `.started` adds to the payload: `data.<task>` and the labels, as far as they are objects and not empty. Nothing else may
+/// count, because a short event is kept whole and a long one is read again only if it adds something.
+pub(super) fn of_started(event: &CloudEvent, task: &str) -> Object {
+    let member = |name: &str| {
+        let value = event.data.get(name).filter(|value| value.as_object().is_some_and(|object| !object.is_empty()));
+        value.map(|value| (name.to_owned(), value.clone()))
+    };
+    [task, "labels"].into_iter().filter_map(member).collect()
 }
 
 /// Hash of an event's identity: source and id.
@@ -337,6 +349,11 @@ impl Execution {
         }
     }
 
+    /// Whether a newer execution of its sequence replaces it: as long as it has not begun.
+    pub fn is_replaceable(&self) -> bool {
+        self.supersede && self.lane == Lane::Wants && self.began.is_none()
+    }
+
     /// Whether a task is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
@@ -377,8 +394,12 @@ impl Execution {
         self.reactions.iter().filter(|reaction| reaction.kind == kind).count()
     }
 
-    /// How long it has been going on, at most until `now`, without pauses; what the sequence's timeout is compared with.
+    /// How long it has been going on, without pauses and without a delay before its first task: for the sequence's timeout.
     pub fn elapsed(&self, now: Timestamp) -> Option<Span> {
-        self.began.map(|began| self.paused_at.unwrap_or(now) - began)
+        self.counted_from().map(|began| self.paused_at.unwrap_or(now) - began)
+    }
+
+    pub(super) fn counted_from(&self) -> Option<Timestamp> {
+        self.began.filter(|_| self.is_open() || !self.results.is_empty())
     }
 }

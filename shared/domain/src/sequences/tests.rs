@@ -31,6 +31,7 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         triggered_on: on.iter().map(trigger).collect(),
         tasks: tasks.iter().map(|name| task(name)).collect(),
         timeout: None,
+        supersede: false,
     }
 }
 
@@ -86,7 +87,7 @@ impl Stand {
     }
 }
 
-const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false, any_copy: false };
+const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false, any_copy: false, copied: false };
 const POLICY: Policy = Policy { start_deadline: Span::minutes(10), task_timeout: Span::minutes(60), max_event_bytes: 240 * 1024 };
 
 fn birth() -> Birth {
@@ -103,6 +104,7 @@ fn birth() -> Birth {
         accepted: NOW,
         caused: NOW,
         class: Class::Outside,
+        place: 0,
         parent: None,
         epoch: 0,
         payload: "E#1#2".into(),
@@ -225,6 +227,7 @@ fn the_transition_table() {
             ("obey, paused", paused.decide(&x, Input::Obey)),
             ("obey, aborted", aborted.decide(&x, Input::Obey)),
             ("abort", stand.decide(&x, Input::Abort)),
+            ("superseded", stand.decide(&replaceable(&x), Input::Superseded(&Context::new("c2").unwrap()))),
             ("settle", stand.decide(&x, Input::Settle)),
         ];
         for (name, decision) in rows {
@@ -232,6 +235,10 @@ fn the_transition_table() {
         }
     }
     insta::assert_snapshot!(table);
+}
+
+fn replaceable(x: &Execution) -> Execution {
+    Execution { supersede: true, ..x.clone() }
 }
 
 #[test]

@@ -241,12 +241,13 @@ fn may_be(now: Option<RecordId>, tried: Option<RecordId>) -> bool {
 
 /// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up does
 /// not, unless it was itself delivered before. Otherwise each copy of a wake-up would become a copy of the next one, and a subject that
-/// lives for long would collect them.
+/// lives for long would collect them. The same holds for messages that settling sends again: a wake-up that ends an execution grants its
+/// lane and starts what follows, so each copy of it would become two of the follower's.
 fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
     let is_it = |at: &Timestamp| Cause::of_any_copy(x.wake_up(*at).body.as_bytes(), cause.sent).id == cause.id;
     let is_due = |at: &Timestamp| match x.armed_by() {
         Some(id) => cause.id == id || is_it(at),
-        None => cause.again || !cause.any_copy || is_it(at),
+        None => cause.again || !(cause.any_copy || cause.copied) || is_it(at),
     };
     x.wake().filter(is_due)
 }

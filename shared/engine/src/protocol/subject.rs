@@ -137,6 +137,10 @@ pub trait Engine: Send + Sync {
     fn retention(&self) -> Span;
     /// Whether a message is a wake-up, as [`Subject::wake_up`] makes them.
     fn is_wake_up(message: &Self::Message) -> bool;
+    /// Whether whoever settles a subject sends this message again: then a copy of it schedules no wake-up.
+    fn is_copied(_message: &Self::Message) -> bool {
+        false
+    }
     /// Handles an event from the bus. `cause`: the message it came in.
     fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
     /// Handles one of its own messages.
@@ -150,7 +154,7 @@ pub trait Engine: Send + Sync {
                 Body::Own(message) => {
                     // What a wake-up decides depends on the clock: see `Cause::of_any_copy`.
                     let cause = if Self::is_wake_up(message) { delivery.cause_of_any_copy() } else { delivery.cause() };
-                    self.message(message, cause).await
+                    self.message(message, Cause { copied: Self::is_copied(message), ..cause }).await
                 }
                 Body::Invalid { reason, text } => {
                     invalid::record(self.ports(), self.retention(), delivery.sent, reason, text).await

@@ -67,6 +67,8 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         accepted: time("ac").unwrap_or_default(),
         caused: time("bo").or(time("ac")).unwrap_or_default(),
         class: if item.number("cl") == Some(0) { Class::FollowUp } else { Class::Outside },
+        place: u16::try_from(small("pn")).unwrap_or(0),
+        supersede: item.flag("su"),
         parent: item.text("pr").and_then(ExecutionId::parse),
         epoch: small("ep"),
         payload: text("pl").unwrap_or_default(),
@@ -128,6 +130,8 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with("ac", x.accepted.0)
         .with_some("bo", Some(x.caused.0).filter(|caused| *caused != x.accepted.0))
         .with("cl", if x.class == Class::FollowUp { 0 } else { 1 })
+        .with_some("pn", (x.place > 0).then_some(i64::from(x.place)))
+        .with_some("su", x.supersede.then_some(true))
         .with_some("pr", x.parent.map(|id| id.to_string()))
         .with("ep", i64::from(x.epoch))
         .with("pl", x.payload.as_str())

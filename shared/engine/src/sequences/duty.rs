@@ -22,6 +22,7 @@ impl<P: Ports> Sequences<P> {
                 let to = Address { project: x.project.clone(), context: context.clone(), execution: *holder };
                 self.look(x, &to, *ask).await
             }
+            Duty::Supersede => self.supersede(x).await,
             // Only one that has left may say so: an execution born with its entry in the queue drives the lane too, and wants it.
             Duty::Drive => self.drive(x, (x.lane == Lane::None).then_some((x.id, x.ask))).await,
             Duty::Grant(child) => {

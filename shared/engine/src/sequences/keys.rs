@@ -57,13 +57,14 @@ impl LaneKey {
     pub fn lock(&self) -> Key {
         Key::new(self.0.clone(), MAIN)
     }
-    /// The queue entry of an execution's request.
+    /// The queue entry of an execution's request. Follow-ups of one root stand in the order in which they were caused, and those of one
+    /// commit in the shipyard's.
     pub fn entry(&self, x: &Execution, ask: u32) -> Key {
-        let class = match x.class {
-            Class::FollowUp => 0,
-            Class::Outside => 1,
+        let place = match x.class {
+            Class::FollowUp => format!("0#{}.{}.{:03}", ms(x.accepted), ms(x.caused), x.place),
+            Class::Outside => format!("1#{}", ms(x.accepted)),
         };
-        Key::new(self.0.clone(), format!("Q#{class}#{}#{}#{ask:06}", ms(x.accepted), x.id))
+        Key::new(self.0.clone(), format!("Q#{place}#{}#{ask:06}", x.id))
     }
 }
 

@@ -22,9 +22,13 @@ use crate::table;
 use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::{Duty, Execution, Lane};
+use keelway_domain::time::Timestamp;
 
 /// The most rounds in one message; each removes a dead entry or moves the lock. After that, the work is left to other messages.
 const TURNS: usize = 60;
+
+/// The most entries of a queue that are looked at for what a newer execution replaces; the others are replaced when the next one comes.
+const REPLACED: usize = 1000;
 
 /// A request for a lane: of which execution, and which of its requests.
 pub(super) type Request = (ExecutionId, u32);
@@ -56,7 +60,7 @@ enum Place {
 
 /// The entry of an execution in its lane's queue.
 pub(super) fn entry_item(x: &Execution) -> Item {
-    Item::new(entry(x)).with("c", x.context.as_str())
+    Item::new(entry(x)).with("c", x.context.as_str()).with_some("sq", x.is_replaceable().then_some(x.sequence.as_str()))
 }
 
 /// Whether a lock names the present request of an execution.
@@ -184,6 +188,26 @@ impl<P: Ports> Sequences<P> {
             }
         }
         Err(contended(format_args!("lane {}", lane.0)))
+    }
+
+    /// Of the executions of one sequence that wait for the lane of `x` and may be replaced, the newest stays: each older one is told by
+    /// which it is replaced. Those of one root replace nobody.
+    pub(super) async fn supersede(&self, x: &Execution) -> Result<(), PortError> {
+        let (items, _) = table::all(&self.ports, Query::table(LaneKey::of(x).0, 100).prefix("Q#"), REPLACED).await?;
+        let entry = |item: Item| {
+            let mut parts = item.key.sk.split('#').skip(2);
+            let accepted = Timestamp(parts.next()?.get(..13)?.parse().ok()?);
+            let execution = parts.next().and_then(ExecutionId::parse)?;
+            let context = Context::new(item.text("c")?).ok()?;
+            let to = Address { project: x.project.clone(), context, execution };
+            (item.text("sq") == Some(&x.sequence)).then_some((accepted, to))
+        };
+        let mut waiting: Vec<_> = items.into_iter().filter_map(entry).collect();
+        waiting.push((x.accepted, Address::of(x)));
+        let Some((newest, by)) = waiting.iter().max_by_key(|(accepted, _)| *accepted).cloned() else { return Ok(()) };
+        waiting.retain(|(accepted, _)| *accepted < newest);
+        let told = |(_, to): (_, Address)| Message::Supersede { to, by: by.context.clone() }.letter();
+        table::send_all(&self.ports, &waiting.into_iter().map(told).collect::<Vec<_>>()).await
     }
 
     async fn place(&self, to: &Address) -> Result<Place, PortError> {

@@ -96,6 +96,13 @@ pub enum Message {
         /// Whom.
         to: Address,
     },
+    /// A newer execution of its sequence waits for the same lane.
+    Supersede {
+        /// Whom.
+        to: Address,
+        /// The newer one's context.
+        by: Context,
+    },
     /// A person's decision on an open approval. It comes in through the API, which passes on who decided.
     Decide {
         /// Whom.

@@ -130,6 +130,7 @@ impl<P: Ports> Sequences<P> {
             Message::Wake { to, at } => self.turn(to, Input::Wake(*at), "", cause).await,
             Message::Obey { to } => self.turn(to, Input::Obey, "", cause).await,
             Message::Abort { to } => self.turn(to, Input::Abort, "", cause).await,
+            Message::Supersede { to, by } => self.turn(to, Input::Superseded(by), "", cause).await,
             Message::Settle { to } => self.turn(to, Input::Settle, "", cause).await,
             Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
             Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,
@@ -158,6 +159,9 @@ impl<P: Ports> Engine for Sequences<P> {
     }
     fn is_wake_up(message: &Message) -> bool {
         matches!(message, Message::Wake { .. })
+    }
+    fn is_copied(message: &Message) -> bool {
+        matches!(message, Message::Granted { .. } | Message::Follow { .. })
     }
     async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
         self.on_message(message, cause).await

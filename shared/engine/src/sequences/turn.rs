@@ -36,7 +36,7 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
     fn reads(&self) -> Vec<Key> {
         let mut wanted = match self.input {
             Input::Settle => vec![],
-            Input::Wake(_) | Input::Abort => vec![keys::project(&self.to.project)],
+            Input::Wake(_) | Input::Abort | Input::Superseded(_) => vec![keys::project(&self.to.project)],
             _ => vec![keys::project(&self.to.project), keys::context(&self.to.project, &self.to.context)],
         };
         if !self.payload.is_empty() {
@@ -61,7 +61,7 @@ impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
                 reading.events = engine.events(x, &needed).await?;
             }
         }
-        if matches!(self.input, Input::Abort) && x.outcome.is_none() {
+        if matches!(self.input, Input::Abort | Input::Superseded(_)) && x.outcome.is_none() {
             // An abort repeats nothing else of the payload.
             reading.base = engine.base(x, items).await?;
             reading.base.retain(|name, _| name == PROMOTION);

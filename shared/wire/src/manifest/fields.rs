@@ -37,7 +37,7 @@ levels! {
     Metadata: ["name", "annotations", "labels"],
     Spec: ["stages"],
     Stage: ["name", "sequences"],
-    Sequence: ["name", "triggeredOn", "tasks", "timeout"],
+    Sequence: ["name", "triggeredOn", "tasks", "timeout", "supersede"],
     Task: ["name", "triggeredAfter", "properties", "startDeadline", "timeout"],
     Properties: ["deploymentstrategy", "teststrategy", "timeframe", "pass", "warning"],
     Trigger: ["event", "selector"],

@@ -6,6 +6,7 @@ use super::names::repaired;
 use super::outline::{Outline, items};
 use super::project::{mapping, positive, text, with_example};
 use super::tree::Node;
+use super::values::flag;
 use super::{chains, tasks, triggers};
 use keelway_domain::names::{NameError, RESERVED_TASK_NAMES, SequenceName, StageName};
 use keelway_domain::shipyard::{MAX_STAGES, Sequence, Shipyard, Stage};
@@ -225,10 +226,11 @@ fn sequence<'n>(
         unique(node, written, "sequence", "its stage", path, seen, report);
     }
     let timeout = positive(node, "timeout", path, report);
+    let supersede = flag(node, "supersede", path, report);
     let tasks = tasks::read(node, &format!("{path}.tasks"), report);
     let triggered_on = triggers::read(node, &format!("{path}.triggeredOn"), report);
     outlines.push(Outline::of(stage, written.unwrap_or_default(), node, path));
-    Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout })
+    Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout, supersede })
 }
 
 /// An entry of a list must be a mapping.

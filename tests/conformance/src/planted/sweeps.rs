@@ -46,7 +46,7 @@ impl Planted {
         let key = Key::new(format!("C#{project}#{context}"), format!("X#{id}"));
         let accepted = self.inner.core().table.peek(&key).and_then(|item| item.number("ac"));
         if let Some(accepted) = accepted {
-            *at = format!("{accepted:013}");
+            at.replace_range(..13.min(at.len()), &format!("{accepted:013}"));
             entry.key.sk = parts.join("#");
         }
     }

@@ -48,6 +48,7 @@ fn waits(project: &str, n: u64) -> Option<Execution> {
         accepted: begin,
         caused: begin,
         class: Class::Outside,
+        place: 0,
         parent: None,
         epoch: 0,
         payload: String::new(),

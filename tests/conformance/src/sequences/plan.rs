@@ -53,7 +53,8 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         // Some people decide later than this.
         tasks[0].timeout = Some(Span::seconds(100));
     }
-    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout }
+    let supersede = name.as_str() == "outside";
+    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout, supersede }
 }
 
 /// Two lanes; follow-ups on the same and on the other one, on an end, on a task, on a domain event.

@@ -6,7 +6,6 @@ use crate::case::{Answer, Entrance, Stand};
 use crate::exec::block_on;
 use crate::queue::Parcel;
 use crate::story::{Mode, Story};
-use crate::tested::Tested;
 use crate::worker::Worker;
 use keelway_domain::event::{CloudEvent, EventType, TaskResult};
 use keelway_domain::ids::sha256_hex;
@@ -38,8 +37,14 @@ pub struct SequencesWorld {
 impl SequencesWorld {
     /// In an empty world.
     pub fn new(mode: Mode) -> Self {
-        let story = Story::new(mode);
-        let api = Sequences::on(story.world.worker(API));
+        Self::with(mode, Limits::default())
+    }
+
+    /// In an empty world, with other limits.
+    pub fn with(mode: Mode, limits: Limits) -> Self {
+        let make = move |worker| Sequences::new(worker, limits.clone());
+        let story = Story::of(mode, make.clone());
+        let api = make(story.world.worker(API));
         Self { story, api }
     }
 
