@@ -56,6 +56,7 @@ fn of_message(message: &Message) -> About {
         Message::Retry { to: x, .. } => to("retry", x),
         Message::Abort { to: x } => to("abort", x),
         Message::Settle { to: x } => to("settle", x),
+        Message::Supersede { to: x, .. } => to("supersede", x),
         Message::Conform { project, context, .. } => {
             About { kind: "conform", project: Some(project.to_string()), context: Some(context.to_string()), subject: None }
         }

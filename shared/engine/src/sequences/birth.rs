@@ -211,6 +211,7 @@ impl Start<'_> {
             accepted: self.accepted,
             caused: self.accepted,
             class: Class::Outside,
+            place: 0,
             parent: Some(old.id),
             epoch,
             payload: payload.to_owned(),
