@@ -17,7 +17,7 @@ fn a_missing_or_unknown_kind() {
         |       ^
     "#);
     insta::assert_snapshot!(findings("kind: Deployment\n"), @r#"
-    error: shipyard.yaml:1:7: kind: "Deployment" is not a kind this version takes: those are `Shipyard`, `Project`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `List`, `Template`
+    error: shipyard.yaml:1:7: kind: "Deployment" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `List`, `Template`
       1 | kind: Deployment
         |       ^
     "#);
