@@ -104,9 +104,9 @@ class Session:
             time.sleep(1)
         raise Failed(f"{what}: not within {PATIENCE_SECONDS} s")
 
-    def api(self, path, body=None):
+    def api(self, path, body=None, method=None):
         """An answer of the API."""
-        request = urllib.request.Request(f"{self.env['KEPTN_API_ENDPOINT']}{path}", data=body and json.dumps(body).encode(),
+        request = urllib.request.Request(f"{self.env['KEPTN_API_ENDPOINT']}{path}", data=body and json.dumps(body).encode(), method=method,
                                          headers={"x-token": self.env["KEPTN_API_TOKEN"], "content-type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
@@ -220,11 +220,8 @@ def with_cli(session, project):
     after_the_delivery(session, project)
 
 
-def library(session, project, made):
-    """The calls of the library, in a project of their own if the command line did not make one."""
-    if not made:
-        session.api("/v1/project", {"name": project, "shipyard": base64.b64encode(SHIPYARD.read_bytes()).decode()})
-        session.api(f"/v1/project/{project}/service", {"serviceName": "carts"})
+def library(session, project):
+    """Every call of the library once."""
     done = subprocess.run([str(session.executor), "calls", project], env=session.env, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     for line in done.stdout.splitlines():
@@ -232,6 +229,19 @@ def library(session, project, made):
         if word in ("ok", "FAILED"):
             session.told(f"library: {call}", word == "ok", "")
     session.told("library: every call", done.returncode == 0, done.stdout)
+
+
+def library_alone(session, project):
+    """The same without Keptn's command line, in a project that is made and deleted here."""
+    session.api("/v1/project", {"name": project, "shipyard": base64.b64encode(SHIPYARD.read_bytes()).decode()})
+    data = {"project": project, "stage": "dev", "service": "carts"}
+    event = {"type": "sh.keptn.event.dev.wait.triggered", "source": "session", "specversion": "1.0", "data": data}
+    context = session.api("/v1/event", event)["keptnContext"]
+    session.until("its start", lambda: session.state(project, context).get("state"))
+    library(session, project)
+    session.api(f"/v1/sequence/{project}/{context}/control", {"state": "abort", "stage": ""})
+    session.until("the abort", lambda: session.state(project, context).get("state") == "aborted")
+    session.api(f"/v1/project/{project}", method="DELETE")
 
 
 def play(env):
@@ -251,9 +261,10 @@ def play(env):
         try:
             if shutil.which(cli):
                 with_cli(session, project)
-            library(session, project, made=shutil.which(cli))
-            if shutil.which(cli):
+                library(session, project)
                 end(session, project)
+            else:
+                library_alone(session, project)
         except Failed as failed:
             session.failed.append(str(failed))
             log = folder / "executor.log"
