@@ -15,7 +15,7 @@ FUNCTIONS := keelway-api keelway-sequences keelway-promotions keelway-attempts k
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 
-.PHONY: help run test up down env logs bench lint package release-check deploy undeploy clean
+.PHONY: help run test test-keptn up down env logs bench lint package release-check deploy undeploy clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ test: ## Run every test, on a stack of its own
 	@$(PYTHON) infra/local/run.py build
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
 		$(CARGO) test --workspace --all-targets --no-fail-fast -- --show-output
+
+test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and KEPTN_CLI=<its command line> (tests/README.md)
+	@$(PYTHON) infra/local/keptn.py
 
 up: ## Start the local cloud with the stack deployed
 	@$(PYTHON) infra/local/run.py up

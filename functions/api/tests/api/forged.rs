@@ -70,8 +70,10 @@ async fn send(stand: &Stand, sent: &Sent) -> Answer {
 fn refused(answer: &Answer) -> bool {
     let mut body = answer.json();
     drop(body.as_object_mut().unwrap().remove("instance"));
-    let expected = json!({"type": "about:blank", "title": "unauthorized", "status": 401, "detail":
-        "the request has no known token in x-token, and no valid signature that was not used before: docs/promotions.md says how to sign it"});
+    let detail = "the request has no known token in x-token, and no valid signature that was not used before: docs/promotions.md says how to sign it";
+    let expected = json!({
+        "type": "about:blank", "title": "unauthorized", "status": 401, "detail": detail, "code": 401, "message": detail
+    });
     answer.status == 401 && body == expected
 }
 

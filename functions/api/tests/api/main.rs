@@ -17,6 +17,7 @@ mod forged;
 mod gateway;
 mod identity;
 mod integrations;
+mod keptn_clients;
 mod limits;
 mod observations;
 mod operations;
@@ -24,6 +25,8 @@ mod paces;
 mod pipelines;
 mod raw;
 mod reads;
+#[path = "../../../../tests/keptn/recorded.rs"]
+mod recorded;
 mod registry;
 mod repeated;
 mod resources;

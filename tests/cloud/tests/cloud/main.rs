@@ -13,10 +13,13 @@ mod deployers_fail;
 mod deployments;
 mod examples;
 mod failures;
+mod keptn_clients;
 mod lanes;
 mod permissions;
 mod promotion_cases;
 mod promotions;
+#[path = "../../../keptn/recorded.rs"]
+mod recorded;
 mod shell;
 mod stacks;
 mod store;
@@ -47,6 +50,7 @@ fn tests() -> Vec<Test<Bed>> {
         lanes::tests,
         cli::tests,
         surface::tests,
+        keptn_clients::tests,
         store::tests,
         cases::tests,
         promotion_cases::tests,
