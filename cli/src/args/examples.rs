@@ -25,6 +25,9 @@ pub const GET_SHIPYARD: &str = "Examples:
 pub const GET_ENVIRONMENTS: &str = "Examples:
   keelway get environments -p shop
   keelway get environments -p shop --stage production -o wide";
+pub const GET_QUEUE: &str = "Examples:
+  keelway get queue -p shop
+  keelway get queue -p shop --stage production --service carts";
 pub const GET_SEQUENCES: &str = "Examples:
   keelway get sequences -p shop
   keelway get sequences -p shop --state waitingForApproval

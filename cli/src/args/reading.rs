@@ -41,6 +41,14 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
+    /// What waits for its turn, in which order, and behind what
+    #[command(after_help = examples::GET_QUEUE)]
+    Queue {
+        #[command(flatten)]
+        scope: Scope,
+        #[command(flatten)]
+        output: Output,
+    },
     /// What waits for a person
     #[command(after_help = examples::GET_APPROVALS)]
     Approvals {
@@ -89,6 +97,9 @@ pub struct GetSequences {
     /// Only in this state, for example started or waitingForApproval
     #[arg(long)]
     pub state: Option<String>,
+    /// Only those whose trigger had these labels, k=v,… or k,…
+    #[arg(short, long, value_delimiter = ',', value_name = "K=V")]
+    pub labels: Vec<String>,
     /// Only sequences of this name
     #[arg(long, value_parser = name::<SequenceName>)]
     pub name: Option<SequenceName>,

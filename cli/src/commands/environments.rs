@@ -44,10 +44,7 @@ pub async fn read(
 /// # Errors
 /// As the API answers.
 pub async fn environments(api: &Api, scope: &Scope, format: Format) -> Result<(), CliError> {
-    let project = match &scope.project {
-        Some(project) => project.clone(),
-        None => the_project(api).await?,
-    };
+    let project = the_project(api, scope).await?;
     let (environments, now) = read(api, project.as_str(), scope.stage.as_ref(), scope.service.as_ref()).await?;
     if format.is_data() {
         return say_data(&json!({"environments": environments}), format);
@@ -56,8 +53,14 @@ pub async fn environments(api: &Api, scope: &Scope, format: Format) -> Result<()
     super::get::print(&table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")
 }
 
-/// The only project.
-async fn the_project(api: &Api) -> Result<ProjectName, CliError> {
+/// The project of a scope, or the only one.
+///
+/// # Errors
+/// There are several, or none.
+pub async fn the_project(api: &Api, scope: &Scope) -> Result<ProjectName, CliError> {
+    if let Some(project) = &scope.project {
+        return Ok(project.clone());
+    }
     let page: ProjectPage = api.get(&["project"], &[("pageSize", "2")]).await?;
     match page.projects.as_slice() {
         [one] => ProjectName::new(one.project_name.clone())

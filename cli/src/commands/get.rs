@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{deployments, environments, find, operations, pipelines, registered, shipyard};
+use super::{deployments, environments, find, operations, pipelines, queue, registered, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -33,6 +33,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Sequences(what) => sequences(api, what).await,
         Get::Events(what) => events(api, what).await,
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
+        Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Pipelines(what) => get_pipelines(api, what).await,
         Get::Deploymentconfigs(what) => deployments::configs(api, what).await,
@@ -126,11 +127,12 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
     for given in &what.context {
         contexts.push(find::place(api, Some(&what.project), given).await?.context.to_string());
     }
-    let (contexts, limit) = (contexts.join(","), what.limit.to_string());
+    let (contexts, limit, labels) = (contexts.join(","), what.limit.to_string(), what.labels.join(","));
     let query = [
         ("name", what.name.as_ref().map_or("", SequenceName::as_str)),
         ("state", what.state.as_deref().unwrap_or_default()),
         ("keptnContext", &contexts),
+        ("labels", &labels),
         ("pageSize", &limit),
     ];
     let page: Value = api.get(&["sequence", what.project.as_str()], &query).await?;

@@ -14,6 +14,7 @@ mod operations;
 mod pages;
 pub mod pipelines;
 mod projects;
+mod queue;
 mod registered;
 mod retry;
 mod send;

@@ -38,3 +38,23 @@ pub async fn list<P: Ports + 'static>(
     let next = next.unwrap_or_else(|| "0".into());
     Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
 }
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Of {
+    stage: Option<String>,
+    service: Option<String>,
+}
+
+/// `GET /v1/project/{project}/queue`
+pub async fn queue<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(project): Path<String>,
+    Params(of): Params<Of>,
+) -> Answer<axum::Json<Value>> {
+    let text = |text: Option<&String>| given(text).map(str::to_owned);
+    let filter = EnvironmentFilter { stage: text(of.stage.as_ref()), service: text(of.service.as_ref()) };
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let queues = api.engine().queues(&project, &filter).await?;
+    Ok(axum::Json(json!({"queues": queues, "now": api.engine().now().rfc3339()})))
+}

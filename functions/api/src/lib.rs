@@ -181,6 +181,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/service", get(projects::services::<P>).post(administration::create_service::<P>))
         .route("/service/{service}", delete(administration::delete_service::<P>))
         .route("/environment", get(environments::list::<P>))
+        .route("/queue", get(environments::queue::<P>))
         .route("/stage", get(projects::stages::<P>))
         .route("/stage/{stage}", get(projects::stage::<P>))
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))

@@ -22,6 +22,7 @@ const SHORTEST: usize = 8;
 pub struct Wanted {
     name: Option<String>,
     state: Option<String>,
+    labels: Option<String>,
     from_time: Option<String>,
     before_time: Option<String>,
     keptn_context: Option<String>,
@@ -55,6 +56,7 @@ pub async fn list<P: Ports + 'static>(
     let filter = SequenceFilter {
         name: given(wanted.name.as_ref()).map(str::to_owned),
         state,
+        labels: labels(wanted.labels.as_ref())?,
         window: window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?,
         prefix: prefix(wanted.context_prefix.as_ref())?,
         contexts: contexts.into_iter().map(Context::of).collect(),
@@ -66,6 +68,17 @@ pub async fn list<P: Ports + 'static>(
     let n = page.items.len();
     let now = api.engine().now().rfc3339();
     Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now})))
+}
+
+/// `labels=team=checkout,urgent`: names, with or without values.
+fn labels(text: Option<&String>) -> Answer<Vec<(String, Option<String>)>> {
+    let each = given(text).unwrap_or_default().split(',').map(str::trim).filter(|label| !label.is_empty());
+    let read = |label: &str| match label.split_once('=') {
+        Some(("", _)) => Err(Refused::field("labels", format!("{label:?} has no name: send name=value, or a name"))),
+        Some((name, value)) => Ok((name.to_owned(), Some(value.to_owned()))),
+        None => Ok((label.to_owned(), None)),
+    };
+    each.map(read).collect()
 }
 
 /// The beginning of a context's name, as people type it.

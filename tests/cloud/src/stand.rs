@@ -348,7 +348,15 @@ impl SequencesStand for CloudStand<'_> {
         self.trouble.push("the functions of a stack that others use cannot be stopped".into());
     }
     fn listed(&mut self, project: &str, wanted: &Listed, contexts: &[String]) -> Option<Vec<String>> {
-        let filter = [("keptnContext", Some(contexts.join(","))), ("state", wanted.state.clone()), ("name", wanted.name.clone())];
+        let label =
+            |(name, value): (&String, &Option<String>)| value.as_ref().map_or(name.clone(), |value| format!("{name}={value}"));
+        let labels: Vec<String> = wanted.labels.iter().map(label).collect();
+        let filter = [
+            ("labels", Some(labels.join(","))),
+            ("keptnContext", Some(contexts.join(","))),
+            ("state", wanted.state.clone()),
+            ("name", wanted.name.clone()),
+        ];
         let filter: Vec<String> = filter.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
         let found = self.stack.wait(self.stack.api().get(&format!("/v1/sequence/{project}?pageSize=100&{}", filter.join("&"))));
         let found = self.note(found.and_then(|reply| reply.fine("the list of sequences")))?;

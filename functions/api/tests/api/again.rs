@@ -182,3 +182,27 @@ spec: {remediations: [{problemType: default, actionsOnOpen: [{action: page}]}]}
     stand.trigger("shop", "prod", "remediation", "cart").await;
     assert_eq!(stand.open("get-action").await["data"]["stage"], "prod");
 }
+
+#[tokio::test]
+async fn the_queue_tells_order_and_holder() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    let mut contexts = vec![];
+    for _ in 0..3 {
+        contexts.push(stand.trigger("shop", "dev", "delivery", "cart").await);
+    }
+    stand.trigger("shop", "dev", "delivery", "other").await;
+    let told = stand.get("/v1/project/shop/queue").await.json();
+    let queues = told["queues"].as_array().unwrap();
+    assert_eq!(queues.len(), 1, "{told}");
+    assert_eq!(
+        (&queues[0]["holder"]["shkeptncontext"], &queues[0]["holder"]["waits"]["task"]),
+        (&json!(contexts[0]), &json!("build"))
+    );
+    let waiting: Vec<(&Value, &Value)> =
+        queues[0]["waiting"].as_array().unwrap().iter().map(|x| (&x["position"], &x["shkeptncontext"])).collect();
+    assert_eq!(waiting, [(&json!(1), &json!(contexts[1])), (&json!(2), &json!(contexts[2]))]);
+    assert_eq!(stand.get("/v1/project/shop/queue?stage=prod").await.json()["queues"], json!([]));
+    assert_eq!(stand.get("/v1/project/shop/queue?stage=prdo").await.status, 404);
+    assert_eq!(stand.get("/v1/sequence/shop?labels==x").await.status, 400);
+}

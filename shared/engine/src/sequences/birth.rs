@@ -21,6 +21,9 @@ use keelway_domain::sequences::{
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
 
+/// The most labels that are kept for lists, in bytes of JSON: the context's item is read for every line of a list.
+const MAX_LABELS: usize = 1024;
+
 /// A start on its way through the protocol.
 pub(super) struct Start<'a> {
     pub to: Address,
@@ -120,7 +123,8 @@ impl Start<'_> {
             Err(message) => (never_started(&birth, &message, now), Sequence::none()),
         };
         let remediation = engine.remediation_of(&transition.next, &sequence).await?;
-        let counted = context_write(ground, &transition.next, now, engine.limits.retention);
+        let labels = labels(&birth.data);
+        let counted = context_write(ground, (&transition.next, labels), now, engine.limits.retention);
         let wants = transition.next.lane == Lane::Wants;
         let lane = if wants { engine.find_lane(&transition.next).await? } else { Found::Unclear };
         if let Found::Free(lock) = &lane
@@ -247,16 +251,23 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
     }
 }
 
+/// The labels that a context is listed by: those of the trigger that began it, unless there is too much of them.
+fn labels(data: &Object) -> Option<String> {
+    let labels = data.get("labels")?.as_object().filter(|labels| !labels.is_empty())?;
+    let text = serde_json::json!(labels).to_string();
+    (text.len() <= MAX_LABELS).then_some(text)
+}
+
 /// The write of the context's item: it is created if necessary, kept from expiring too soon, and counts the execution unless that was
 /// refused. The flags that were read must still hold, so that a pause or an abort in between applies to the execution.
-fn context_write(ground: &Ground, x: &Execution, now: Timestamp, retention: Span) -> Option<Write> {
+fn context_write(ground: &Ground, (x, labels): (&Execution, Option<String>), now: Timestamp, retention: Span) -> Option<Write> {
     let expires = now + retention;
     let key = keys::context(&x.project, &x.context);
     let refused = x.outcome.is_some_and(|outcome| outcome.end == End::NeverStarted);
     Some(match &ground.context {
         LoadedContext { version: 0, .. } => {
             let item = codec::new_context(&x.project, &x.context, &x.sequence, &x.service, x.accepted);
-            let item = item.with_some("n", (!refused).then_some(1i64));
+            let item = item.with_some("n", (!refused).then_some(1i64)).with_some("lb", labels);
             Write::Put(item.with("ttl", expires.0 / 1000), Condition::Absent)
         }
         context if context.expires.is_none_or(|at| at < now + Span(retention.0 / 2)) => {

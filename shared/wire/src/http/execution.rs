@@ -45,6 +45,15 @@ pub struct ExecutionState {
     /// The execution whose end set it off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The ended execution that it repeats.
+    #[serde(rename = "retryOf", skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<String>,
+    /// The execution that repeats it.
+    #[serde(rename = "retriedBy", skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<String>,
+    /// Its place in the queue, in lists of queues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
     /// What it waits for, while it is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
@@ -157,6 +166,31 @@ pub struct EnvironmentPage {
     pub total_count: u64,
     /// The server's clock, RFC 3339.
     pub now: String,
+}
+
+/// `GET /v1/project/{project}/queue`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueList {
+    /// By service and stage; those without anybody in them are left out.
+    pub queues: Vec<Queue>,
+    /// The server's clock, RFC 3339.
+    pub now: String,
+}
+
+/// Who waits for one service in one stage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    /// The service.
+    pub service: String,
+    /// The stage.
+    pub stage: String,
+    /// The execution that runs there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<ExecutionState>,
+    /// The others, in the order in which they will run.
+    pub waiting: Vec<ExecutionState>,
 }
 
 /// One service in one stage.

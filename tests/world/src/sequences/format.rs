@@ -50,6 +50,9 @@ pub struct Listed {
     pub state: Option<String>,
     /// Only with this first sequence.
     pub name: Option<String>,
+    /// Only with these labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, Option<String>>,
     /// The contexts listed, by alias, in order.
     pub are: Vec<String>,
 }

@@ -244,6 +244,7 @@ impl SequencesStand for SequencesWorld {
         let filter = SequenceFilter {
             name: wanted.name.clone(),
             state: wanted.state.clone(),
+            labels: wanted.labels.clone().into_iter().collect(),
             contexts: contexts.iter().map(|context| Context::of(context)).collect(),
             ..SequenceFilter::default()
         };

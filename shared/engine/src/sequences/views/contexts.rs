@@ -36,6 +36,8 @@ pub struct SequenceFilter {
     pub name: Option<String>,
     /// Only those in this overall state.
     pub state: Option<String>,
+    /// Only those whose first trigger had these labels, with these values if given.
+    pub labels: Vec<(String, Option<String>)>,
     /// By the time they were accepted.
     pub window: Window,
     /// Only these; empty = all.
@@ -245,6 +247,9 @@ impl<P: Ports> Sequences<P> {
         if !unreached.is_empty() {
             state["notReached"] = json!(unreached);
         }
+        if let Some(labels) = item.text("lb").and_then(|text| serde_json::from_str::<Value>(text).ok()) {
+            state["labels"] = labels;
+        }
         if let Some(problem) = shown.iter().find_map(|one| one.x.view.problem.clone()) {
             state["problemTitle"] = json!(problem);
         }
@@ -303,6 +308,10 @@ impl Unreached {
 impl SequenceFilter {
     fn takes(&self, state: &Value) -> bool {
         let is = |field: &str, wanted: &Option<String>| wanted.as_ref().is_none_or(|wanted| state[field] == json!(wanted));
-        is("name", &self.name) && (is("state", &self.state) || is("phase", &self.state))
+        let has = |(name, value): &(String, Option<String>)| {
+            let label = state["labels"].get(name);
+            label.is_some_and(|label| value.as_ref().is_none_or(|value| label == &json!(value)))
+        };
+        self.labels.iter().all(has) && is("name", &self.name) && (is("state", &self.state) || is("phase", &self.state))
     }
 }

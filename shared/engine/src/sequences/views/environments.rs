@@ -142,7 +142,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The open executions of a project, and those that locks name, in the order they were caused. The index may lag.
-    async fn candidates(&self, project: &ProjectName, holders: Vec<Key>) -> Result<Vec<Execution>, PortError> {
+    pub(super) async fn candidates(&self, project: &ProjectName, holders: Vec<Key>) -> Result<Vec<Execution>, PortError> {
         let query = Query::index(Index::ByAge, keys::open_executions(project), OPEN).prefix(&keys::open_in(project));
         let (entries, _) = table::all(&self.ports, query, OPEN as usize).await?;
         let mut wanted = holders;

@@ -8,6 +8,7 @@ mod contexts;
 mod environments;
 mod events;
 mod execution;
+mod queue;
 mod stages;
 mod work;
 
