@@ -188,6 +188,9 @@ def after_the_delivery(session, project):
     for word in ("pause", "resume", "abort"):
         session.keptn(word, "sequence", f"--project={project}", f"--keptn-context={context}")
     session.until("the abort", lambda: session.state(project, context).get("state") == "aborted")
+    session.keptn("trigger", "evaluation", f"--project={project}", "--stage=dev", "--service=carts", "--timeframe=5m")
+    evaluation = session.until("the evaluation", lambda: session.api(f"/v1/sequence/{project}?name=evaluation")["states"])
+    session.keptn("abort", "sequence", f"--project={project}", f"--keptn-context={evaluation[0]['shkeptncontext']}")
     event = {"type": "sh.keptn.events.problem", "source": "session", "specversion": "1.0", "contenttype": "application/json",
              "data": {"project": project, "service": "carts"}}
     (session.folder / "event.json").write_text(json.dumps(event))
@@ -202,6 +205,7 @@ def after_the_delivery(session, project):
 
 def end(session, project):
     session.keptn("update", "project", project, "--git-remote-url=https://git.invalid/r.git", "--git-user=u", "--git-token=t")
+    session.until("the last abort", lambda: all(state["state"] in run.OVER for state in session.api(f"/v1/sequence/{project}?pageSize=100")["states"]))
     session.keptn("delete", "service", "carts", f"--project={project}", has="is deleted")
     session.keptn("delete", "project", project, has="is deleted")
     session.keptn("delete", "project", project, code=1, has="does not exist")
