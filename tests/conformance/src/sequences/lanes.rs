@@ -26,7 +26,7 @@ fn waiting(entry: &Item, table: &Table) -> Option<Execution> {
 }
 
 fn rank(x: &Execution) -> impl Ord {
-    (x.class, x.accepted, x.id)
+    (x.class, x.accepted, x.caused, x.place, x.id)
 }
 
 impl Watch {
