@@ -1,6 +1,7 @@
 //! Sequences: the list, and their control.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
@@ -95,6 +96,7 @@ fn prefix(text: Option<&String>) -> Answer<Option<String>> {
 pub async fn control<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, of)): Path<(String, String)>,
+    caller: Caller,
     Json(body): Json<Command>,
 ) -> Answer<axum::Json<Value>> {
     let Some(state) = given(body.state.as_ref()) else {
@@ -109,7 +111,9 @@ pub async fn control<P: Ports + 'static>(
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let stage = given(body.stage.as_ref());
     let open = api.engine().control(&project, &of, stage, what).await?;
-    let detail = done(what, open, &stage.map_or_else(|| format!("context {of}"), |stage| format!("stage {stage} of context {of}")));
+    let place = stage.map_or_else(|| format!("context {of}"), |stage| format!("stage {stage} of context {of}"));
+    caller.tells(project.as_str(), format!("{state} {place}"));
+    let detail = done(what, open, &place);
     Ok(axum::Json(json!({"keptnContext": of.as_str(), "open": open, "detail": detail})))
 }
 

@@ -78,6 +78,7 @@ async fn everything_that_was_done_is_there_once_and_nothing_else() {
     assert_eq!((&decision["note"], &decision["status"]), (&json!("Ann of accounting"), &json!(202)));
     assert!(decision["what"].as_str().unwrap().contains("pass for svc in stage dev"), "{decision}");
     assert_eq!(all[0]["what"], "revoke ann");
+    assert_eq!(all[1]["what"], format!("abort context {context}"));
     assert!(all[0]["request"] == "DELETE /v1/tokens/ann" && all[0]["id"] != all[1]["id"]);
 }
 
