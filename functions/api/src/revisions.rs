@@ -55,8 +55,7 @@ pub async fn list<P: Ports + 'static>(
         Some(key) => return Err(no_page_key(key)),
     };
     let project = api.engine().find_project(&name).await?;
-    let most = usize::try_from(size).unwrap_or(usize::MAX);
-    let (found, next) = api.engine().history_of_shipyards(&project.settings.name, from, most).await?;
+    let (found, next) = api.engine().history_of_shipyards(&project.settings.name, from, size).await?;
     let state = |one: InForce| RevisionState {
         in_force: one.number == project.revisions,
         number: one.number,

@@ -199,7 +199,7 @@ impl<P: Ports> Sequences<P> {
             query.to = Some(keys::history(project, &newest).sk);
             let page = self.ports.query(&query).await?;
             for item in page.items.iter() {
-                if !wanted.as_ref().is_some_and(|wanted| item.key == keys::history(project, wanted)) {
+                if wanted.as_ref().is_none_or(|wanted| item.key != keys::history(project, wanted)) {
                     continue;
                 }
                 if found.len() == most {
