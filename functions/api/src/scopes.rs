@@ -61,6 +61,7 @@ pub const ROUTES: &[Route] = &[
     ("POST", "/v1/project/{project}/shipyard/rollback", ADMINISTER, "apply"),
     ("GET", "/v1/project/{project}/service", READ, ""),
     ("GET", "/v1/project/{project}/environment", READ, ""),
+    ("GET", "/v1/project/{project}/queue", READ, ""),
     ("GET", "/v1/project/{project}/stage", READ, ""),
     ("GET", "/v1/project/{project}/stage/{stage}", READ, ""),
     ("GET", "/v1/project/{project}/stage/{stage}/service", READ, ""),

@@ -57,6 +57,7 @@ fn needed(resource: &str) -> &'static [&'static str] {
             &["logs:CreateLogGroup", "logs:DeleteLogGroup", "logs:DescribeLogGroups", "logs:PutRetentionPolicy"]
         }
         "AWS::CloudWatch::Alarm" => &["cloudwatch:DeleteAlarms", "cloudwatch:DescribeAlarms", "cloudwatch:PutMetricAlarm"],
+        "AWS::CloudWatch::Dashboard" => &["cloudwatch:DeleteDashboards", "cloudwatch:GetDashboard", "cloudwatch:PutDashboard"],
         // With the mappings of its queues, its URL and its schedule, each with a permission.
         "AWS::Serverless::Function" => &[
             "events:PutRule",
