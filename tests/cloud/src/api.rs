@@ -4,7 +4,9 @@ use crate::patience::LAST_LIMIT;
 use crate::problem::Problem;
 use reqwest::Method;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
 
 /// Sends requests with the stack's token.
 #[derive(Debug, Clone)]
@@ -45,6 +47,24 @@ impl Api {
     /// At this URL.
     pub fn new(url: &str, token: &str) -> Self {
         Self { url: url.trim_end_matches('/').to_owned(), token: token.to_owned(), client: crate::raw::client() }
+    }
+
+    /// As a person with a token of their own, which is made when it is asked for first. A name that the caller only writes proves nothing.
+    ///
+    /// # Errors
+    /// When the API refuses or does not answer.
+    pub async fn of_person(&self, name: &str) -> Result<Self, Problem> {
+        static PEOPLE: Mutex<BTreeMap<String, String>> = Mutex::const_new(BTreeMap::new());
+        if name.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut people = PEOPLE.lock().await;
+        let whose = format!("{name} of {}", self.url);
+        if !people.contains_key(&whose) {
+            let made = self.post("/v1/tokens", &json!({"name": name, "scopes": ["administer"]})).await?.fine("token")?;
+            people.insert(whose.clone(), made["secret"].as_str().unwrap_or_default().to_owned());
+        }
+        Ok(Self { token: people[&whose].clone(), ..self.clone() })
     }
 
     /// Any request: a token (`None`: none), a content type and a body. Sent again while the answer is 503, as the API asks for.

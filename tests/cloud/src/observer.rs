@@ -118,13 +118,15 @@ impl Observer {
         });
     }
 
-    /// Events of these contexts or projects, each once, in the order they were published first.
+    /// Events of these contexts or projects, each once, in the order they were published first. Not those of the audit: they tell of the
+    /// requests to the API, which each entrance of a case makes in another number.
     pub fn events(&self, keys: &HashSet<String>) -> Vec<Arc<Seen>> {
         let books = lock(&self.books);
         let mut places: Vec<usize> = keys.iter().filter_map(|key| books.by_key.get(key)).flatten().copied().collect();
         places.sort_unstable();
         places.dedup();
-        places.into_iter().map(|place| books.events[place].clone()).collect()
+        let seen = places.into_iter().map(|place| books.events[place].clone());
+        seen.filter(|seen| seen.event["type"] != "dev.keelway.audit").collect()
     }
 
     /// What the functions whose logs are read said about messages of this context; from the start, this is the sequences function.

@@ -2,6 +2,7 @@
 
 use crate::stand::Stand;
 use base64::Engine;
+use keelway_domain::time::Span;
 use keelway_engine::sequences::Limits;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -190,6 +191,9 @@ async fn the_queue_tells_order_and_holder() {
     let mut contexts = vec![];
     for _ in 0..3 {
         contexts.push(stand.trigger("shop", "dev", "delivery", "cart").await);
+        // Those of one millisecond stand in the order of their ids.
+        let now = stand.world.now() + Span(1);
+        stand.world.core().now = now;
     }
     stand.trigger("shop", "dev", "delivery", "other").await;
     let told = stand.get("/v1/project/shop/queue").await.json();

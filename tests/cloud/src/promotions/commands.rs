@@ -37,7 +37,8 @@ impl PromotionsCloud<'_> {
         let view = self.stack.wait(self.engine().view(to)).map_err(|error| Problem(error.to_string()))?;
         let changes = view.is_some_and(|view| matches!(view.forecast(command, note), Forecast::Changes));
         let before = self.known("command");
-        let reply = self.stack.wait(self.stack.api().post(&path, &body))?;
+        let api = self.stack.wait(self.stack.api().of_person(&note.by))?;
+        let reply = self.stack.wait(api.post(&path, &body))?;
         match reply.status {
             // What is so already is not handed in.
             ..300 if !changes => Ok(Answer::unknown()),

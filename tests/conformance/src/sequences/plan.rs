@@ -53,7 +53,7 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         // Some people decide later than this.
         tasks[0].timeout = Some(Span::seconds(100));
     }
-    let supersede = name.as_str() == "outside";
+    let supersede = name.as_str() == "patient";
     Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout, supersede }
 }
 
