@@ -33,7 +33,7 @@ pub struct Event {
 }
 
 enum Work {
-    Start(Execution),
+    Start(Box<Execution>),
     Go(usize),
 }
 
@@ -125,7 +125,7 @@ impl Model {
         let place = (true, self.steps, 0, self.todo.len());
         let (context, trigger, payload) = (event.context.clone(), event.id.clone(), event.data.clone());
         let (stage, sequence) = (stage.to_owned(), json!({"name": sequence}));
-        Work::Start(Execution { context, stage, sequence, trigger, place, payload, ..Execution::default() })
+        Work::Start(Box::new(Execution { context, stage, sequence, trigger, place, payload, ..Execution::default() }))
     }
 
     fn answer(&mut self, event: Event) {
@@ -157,7 +157,7 @@ impl Model {
         while let Some(work) = self.todo.pop_front() {
             self.steps += 1;
             match work {
-                Work::Start(x) => self.create(x),
+                Work::Start(x) => self.create(*x),
                 Work::Go(n) => {
                     self.executions[n].lane = Lane::Holds;
                     self.advance(n);
@@ -213,7 +213,7 @@ impl Model {
                 self.todo.push_back(Work::Go(first));
             }
         }
-        self.todo.extend(others.into_iter().map(Work::Start));
+        self.todo.extend(others.into_iter().map(|x| Work::Start(Box::new(x))));
         self.drive(n);
     }
 

@@ -80,7 +80,7 @@ fn task(rng: &mut Rng) -> Value {
 
 /// A random object of few names, so that they meet.
 pub fn object(rng: &mut Rng, depth: usize) -> Value {
-    (0..rng.below(4)).map(|_| (format!("{}", rng.pick(&["a", "b", "c", "result"])), value(rng, depth))).collect()
+    (0..rng.below(4)).map(|_| (rng.pick(&["a", "b", "c", "result"]).to_string(), value(rng, depth))).collect()
 }
 
 /// Any value.
