@@ -1,0 +1,74 @@
+//! `retry`, `trigger evaluation` and `get queue`: what is asked of the API, and what is shown.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Api;
+
+const CONTEXT: &str = "139a703f-55b1-4d29-9f4b-2d3a5d3a9d11";
+
+fn body(api: &Api) -> Value {
+    serde_json::from_str(&api.world().asked.last().unwrap().body).unwrap()
+}
+
+#[test]
+fn a_retry_names_what_is_repeated() {
+    let api = Api::start();
+    let path = format!("POST /v1/sequence/shop/{CONTEXT}/retry");
+    api.can(
+        &path,
+        json!({"keptnContext": CONTEXT, "detail": "sequence delivery of service carts in stage dev is repeated from task test on"}),
+    );
+    let ran = api.run(&["retry", CONTEXT, "--project", "shop"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.out, "retry: sequence delivery of service carts in stage dev is repeated from task test on\n");
+    assert!(ran.err.contains(&format!("keelway watch {CONTEXT} --project shop")), "{}", ran.err);
+    assert_eq!(body(&api), json!({}));
+    assert_eq!(api.run(&["retry", CONTEXT, "--project", "shop", "--stage", "dev", "--from", "build"]).code, 0);
+    assert_eq!(body(&api), json!({"stage": "dev", "from": "build"}));
+
+    let refusal = json!({"title": "conflict", "status": 409, "detail": "the sequence is still running: abort it first"});
+    api.world().canned.insert(path, (409, refusal));
+    let refused = api.run(&["retry", CONTEXT, "--project", "shop"]);
+    assert_eq!((refused.code, refused.err.contains("abort it first")), (1, true), "{}", refused.err);
+}
+
+#[test]
+fn the_window_of_an_evaluation_is_computed_here() {
+    let api = Api::start();
+    api.can("POST /v1/project/shop/stage/dev/service/carts/evaluation", json!({"keptnContext": CONTEXT}));
+    let words = ["trigger", "evaluation", "--project", "shop", "--stage", "dev", "--service", "carts"];
+    let ran = api.run(&[&words[..], &["--start", "2026-11-20T10:00:00Z", "--timeframe", "10m", "-l", "build=7"]].concat());
+    assert_eq!((ran.code, ran.out.contains(CONTEXT)), (0, true), "{} {}", ran.out, ran.err);
+    let sent = body(&api);
+    let expected = json!(["2026-11-20T10:00:00.000Z", "2026-11-20T10:10:00.000Z", {"build": "7"}]);
+    assert_eq!(json!([sent["start"], sent["end"], sent["labels"]]), expected);
+
+    let asked = api.lines().len();
+    let wrong = api.run(&[&words[..], &["--start", "yesterday"]].concat());
+    assert_eq!((wrong.code, wrong.err.contains("--start: ")), (2, true), "{}", wrong.err);
+    assert_eq!(api.lines().len(), asked, "nothing is sent");
+}
+
+#[test]
+fn the_queue_says_who_stands_where_and_behind_what() {
+    let api = Api::start();
+    let execution = |context: &str, position: Option<u32>| {
+        let mut x = json!({"keptnContext": context, "shkeptncontext": context, "sequence": "delivery", "stage": "dev", "service": "carts",
+            "state": "waiting", "image": format!("carts:{context}")});
+        if let Some(position) = position {
+            x["position"] = position.into();
+        }
+        x
+    };
+    let waiting = [execution("bbbbbbbb-2", Some(1)), execution("cccccccc-3", Some(2))];
+    let queue = json!({"service": "carts", "stage": "dev", "holder": execution("aaaaaaaa-1", None), "waiting": waiting});
+    api.can("GET /v1/project/shop/queue", json!({"queues": [queue], "now": "2026-11-20T12:00:00Z"}));
+    let ran = api.run(&["get", "queue", "--project", "shop"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[1].contains("bbbbbbbb") && lines[1].contains("aaaaaaaa delivery"), "{}", ran.out);
+    assert!(lines[2].contains("cccccccc") && lines[2].trim_end().ends_with("#1"), "{}", ran.out);
+    api.can("GET /v1/project/shop/queue", json!({"queues": [], "now": "2026-11-20T12:00:00Z"}));
+    assert!(api.run(&["get", "queue", "--project", "shop"]).err.contains("nothing waits for its turn"));
+}
