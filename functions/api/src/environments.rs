@@ -30,8 +30,7 @@ pub async fn list<P: Ports + 'static>(
     if let Some(key) = after.filter(|key| ServiceName::new(*key).is_err()) {
         return Err(no_page_key(key));
     }
-    let text = |text: Option<&String>| given(text).map(str::to_owned);
-    let filter = EnvironmentFilter { stage: text(wanted.stage.as_ref()), service: text(wanted.service.as_ref()) };
+    let filter = filter(wanted.stage.as_ref(), wanted.service.as_ref());
     let project = api.engine().find_project(&project).await?.settings.name;
     let (environments, next) = api.engine().environments(&project, &filter, size, after).await?;
     let (n, now) = (environments.len(), api.engine().now().rfc3339());
@@ -52,9 +51,12 @@ pub async fn queue<P: Ports + 'static>(
     Path(project): Path<String>,
     Params(of): Params<Of>,
 ) -> Answer<axum::Json<Value>> {
-    let text = |text: Option<&String>| given(text).map(str::to_owned);
-    let filter = EnvironmentFilter { stage: text(of.stage.as_ref()), service: text(of.service.as_ref()) };
+    let filter = filter(of.stage.as_ref(), of.service.as_ref());
     let project = api.engine().find_project(&project).await?.settings.name;
     let queues = api.engine().queues(&project, &filter).await?;
     Ok(axum::Json(json!({"queues": queues, "now": api.engine().now().rfc3339()})))
+}
+
+fn filter(stage: Option<&String>, service: Option<&String>) -> EnvironmentFilter {
+    EnvironmentFilter { stage: given(stage).map(str::to_owned), service: given(service).map(str::to_owned) }
 }

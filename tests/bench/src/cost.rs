@@ -6,12 +6,20 @@ use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::{Scope, fresh};
 use keelway_cloud_tests::observer::Line;
+use keelway_world::World;
+use keelway_world::core::Method;
 use serde_json::Value;
 use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
 
 /// How often each sequence is run.
 const RUNS: usize = 5;
+
+/// A count as a value of the report.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+pub fn number(count: u64) -> f64 {
+    count as f64
+}
 
 /// What some messages used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -33,6 +41,21 @@ pub struct Used {
 }
 
 impl Used {
+    /// What was used in an in-memory world so far, by these messages.
+    pub fn in_world(world: &World, messages: f64, outside: f64) -> Self {
+        let core = world.core();
+        let of = |methods: &[Method]| methods.iter().map(|method| number(core.requests[*method as usize])).sum::<f64>();
+        Self {
+            requests: number(core.request_count()) - of(&[Method::Outside]),
+            writes: core.table.units.write,
+            reads: core.table.units.read,
+            events: number(core.bus.log.len() as u64),
+            messages,
+            outside,
+            sends: of(&[Method::Send, Method::SendAt]),
+        }
+    }
+
     fn combine(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             requests: f(self.requests, other.requests),

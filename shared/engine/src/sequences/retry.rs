@@ -82,7 +82,8 @@ impl<P: Ports> Sequences<P> {
             }
         } else if self.payload_before(&old, from).await?.is_none() {
             return conflict(format!(
-                "the payload of task {task} is not kept: it has expired, or the engine decided the task together with the one before it; name                  another task, or trigger the sequence again"
+                "the payload of task {task} is not kept: it has expired, or the engine decided the task together with the one before \
+                 it; name another task, or trigger the sequence again"
             ));
         }
         let letter = Message::Retry { to: to.clone(), of: old.id, from }.letter();

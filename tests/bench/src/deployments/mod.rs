@@ -5,9 +5,8 @@ mod latency;
 
 pub use latency::offers;
 
-use crate::cost::Used;
+use crate::cost::{Used, number};
 use crate::price;
-use crate::promotions::number;
 use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
 use keelway_conformance::deployments::{DeploymentsWorld, Rider};
@@ -16,7 +15,6 @@ use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, LEASE, Progress, Status};
 use keelway_domain::time::Span;
 use keelway_world::case::{Answer, Entrance, Said, Stand};
-use keelway_world::core::Method;
 use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE};
 use keelway_world::story::Mode;
 use serde_json::json;
@@ -172,15 +170,6 @@ fn fine(what: &str, answer: &Answer) -> Result<(), Problem> {
 }
 
 fn used(stand: &DeploymentsWorld) -> Used {
-    let core = stand.story.world.core();
-    let of = |methods: &[Method]| methods.iter().map(|method| number(core.requests[*method as usize])).sum::<f64>();
-    Used {
-        requests: number(core.request_count()) - of(&[Method::Outside]),
-        writes: core.table.units.write,
-        reads: core.table.units.read,
-        events: number(core.bus.log.len() as u64),
-        messages: number(core.queue.sent()),
-        outside: 1.0,
-        sends: of(&[Method::Send, Method::SendAt]),
-    }
+    let world = &stand.story.world;
+    Used::in_world(world, number(world.core().queue.sent()), 1.0)
 }

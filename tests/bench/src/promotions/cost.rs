@@ -2,8 +2,8 @@
 
 use super::hosts::{FORMS, Strict, by_request};
 use super::rest::carried;
-use super::stand::{Stand, environments, number};
-use crate::cost::Used;
+use super::stand::{Stand, environments};
+use crate::cost::{Used, number};
 use crate::price;
 use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;

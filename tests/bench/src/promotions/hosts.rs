@@ -1,6 +1,7 @@
 //! Git hosts: the strict one behind the real client, and one in memory for many pipelines.
 
-use super::stand::{HOST, TOKEN, name, number};
+use super::stand::{HOST, TOKEN, name};
+use crate::cost::number;
 use keelway_cloud_tests::Problem;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
 use keelway_domain::promotions::{Closed, Made, Outcome, Seen};

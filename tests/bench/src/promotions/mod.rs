@@ -11,7 +11,6 @@ mod rest;
 mod stand;
 
 pub use latency::attempts;
-pub use stand::number;
 
 use crate::report::Report;
 use keelway_cloud_tests::Problem;

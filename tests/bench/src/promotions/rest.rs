@@ -1,8 +1,8 @@
 //! Pipelines with three open pull requests each, for eight hours in which nobody does anything.
 
 use super::hosts::{FORMS, Memory, SHARING, Strict, by_request};
-use super::stand::{Stand, environments, number};
-use crate::cost::Used;
+use super::stand::{Stand, environments};
+use crate::cost::{Used, number};
 use crate::report::{Aim, Report};
 use keelway_attempts::Carrier;
 use keelway_cloud_tests::Problem;

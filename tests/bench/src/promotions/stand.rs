@@ -18,7 +18,6 @@ use keelway_engine::secrets::Known;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
-use keelway_world::core::Method;
 use keelway_world::queue::Parcel;
 use keelway_world::story::handle;
 use serde_json::json;
@@ -230,24 +229,8 @@ impl<O: Outside> Stand<O> {
 
     /// What was used so far.
     pub fn used(&self) -> Used {
-        let core = self.world.core();
-        let of = |methods: &[Method]| methods.iter().map(|method| number(core.requests[*method as usize])).sum::<f64>();
-        Used {
-            requests: number(core.request_count()) - of(&[Method::Outside]),
-            writes: core.table.units.write,
-            reads: core.table.units.read,
-            events: number(core.bus.log.len() as u64),
-            messages: self.messages,
-            outside: self.outside,
-            sends: of(&[Method::Send, Method::SendAt]),
-        }
+        Used::in_world(&self.world, self.messages, self.outside)
     }
-}
-
-/// A count as a value of the report.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-pub fn number(count: u64) -> f64 {
-    count as f64
 }
 
 pub fn port(error: &PortError) -> Problem {

@@ -134,8 +134,14 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// The same.
     pub async fn check_scope_with(&self, scope: &Scope, shipyard: Option<&Shipyard>) -> Result<(), Refusal> {
-        let in_force = if shipyard.is_none() { Some(self.get_project(&scope.project).await?.shipyard) } else { None };
-        let Some(shipyard) = shipyard.or(in_force.as_deref()) else { return Ok(()) };
+        let in_force;
+        let shipyard = match shipyard {
+            Some(shipyard) => shipyard,
+            None => {
+                in_force = self.get_project(&scope.project).await?.shipyard;
+                &in_force
+            }
+        };
         if let Some(stage) = &scope.stage {
             stage_of(shipyard, stage.as_str())?;
         }
