@@ -124,13 +124,14 @@ impl Summary {
     }
 }
 
-/// Runs the tests: `at_once` side by side, then the last ones one after the other.
+/// Runs the tests: `at_once` side by side, then the last ones one after the other. `say` gets a line for each.
 pub fn run<B: Sync>(
     tests: &[Test<B>],
     options: &Options,
     at_once: usize,
     bed: &B,
     can: impl Fn(Ability) -> bool + Sync,
+    say: impl Fn(String) + Sync,
 ) -> Summary {
     let (wanted, others): (Vec<_>, Vec<_>) = tests.iter().partition(|test| options.wants(&test.name));
     let summary = Summary { filtered: others.len(), ..Summary::default() };
@@ -143,22 +144,22 @@ pub fn run<B: Sync>(
                 loop {
                     let test = next.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(test) = test else { break };
-                    one(test, bed, &can, &summary);
+                    one(test, bed, &can, &say, &summary);
                 }
             });
         }
     });
     for test in last {
-        one(test, bed, &can, &summary);
+        one(test, bed, &can, &say, &summary);
     }
     summary.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn one<B>(test: &Test<B>, bed: &B, can: &impl Fn(Ability) -> bool, summary: &Mutex<Summary>) {
+fn one<B>(test: &Test<B>, bed: &B, can: &impl Fn(Ability) -> bool, say: &impl Fn(String), summary: &Mutex<Summary>) {
     // Not before its turn: some of this takes a while to find out.
     if let Some(need) = test.needs.iter().find(|need| !can(**need)) {
         let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
-        println!("test {} ... NOT RUN", test.name);
+        say(format!("test {} ... NOT RUN", test.name));
         return summary.not_run.push(format!("{}: {}", test.name, need.missing()));
     }
     let start = Instant::now();
@@ -168,7 +169,7 @@ fn one<B>(test: &Test<B>, bed: &B, can: &impl Fn(Ability) -> bool, summary: &Mut
     });
     let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
     let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-    println!("test {} ... {word} <{:.1}s>", test.name, start.elapsed().as_secs_f64());
+    say(format!("test {} ... {word} <{:.1}s>", test.name, start.elapsed().as_secs_f64()));
     match outcome {
         Ok(()) => summary.passed += 1,
         Err(problem) => summary.failed.push((test.name.clone(), problem)),
@@ -193,10 +194,15 @@ mod tests {
         tests.push(Test::new("fails", |_: &AtomicUsize| Err("as it should".into())));
         tests.push(Test::new("panics", |_: &AtomicUsize| panic!("as it should")));
         tests.push(Test::new("schedules", add).needs(&[Ability::Schedules]));
-        let summary = run(&tests, &Options::default(), 3, &count, |ability| ability != Ability::Schedules);
+        let lines = Mutex::new(Vec::new());
+        // Kept, not printed: whoever looks for failures in the output must not find these.
+        let say = |line| lines.lock().unwrap().push(line);
+        let summary = run(&tests, &Options::default(), 3, &count, |ability| ability != Ability::Schedules, say);
         let mut failed: Vec<&str> = summary.failed().collect();
         failed.sort_unstable();
         assert_eq!((summary.passed, failed), (6, vec!["fails", "panics"]));
+        let said = |start: &str| lines.lock().unwrap().iter().any(|line: &String| line.starts_with(start));
+        assert!(said("test fails ... FAILED <") && said("test count 0 ... ok <") && said("test schedules ... NOT RUN"));
         assert_eq!(summary.not_run, ["schedules: the endpoint does not fire schedules"]);
     }
 

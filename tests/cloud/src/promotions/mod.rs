@@ -190,7 +190,10 @@ impl<'a> PromotionsCloud<'a> {
     /// Ends a step: nothing of it is under way any more, and what it did besides events is entered as calls.
     fn end_of_step(&mut self, step: Result<Answer, Problem>) -> Answer {
         let ended = step.and_then(|answer| {
-            rest((self.stack, self.observer), 0, || self.lines(), || self.story())?;
+            let rest = || rest((self.stack, self.observer), 0, || self.lines(), || self.story());
+            rest()?;
+            self.ends_are_heard()?;
+            rest()?;
             Ok(answer)
         });
         self.enter();

@@ -5,10 +5,11 @@ use crate::events::answer;
 use crate::observer::Seen;
 use crate::problem::Problem;
 use crate::stand::text;
-use keelway_domain::event::PROMOTION;
+use keelway_domain::event::{PROMOTION, SOURCE};
 use keelway_world::case::Answer;
 use keelway_world::promotions::host::End;
 use serde_json::{Map, json};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 impl PromotionsCloud<'_> {
@@ -22,7 +23,7 @@ impl PromotionsCloud<'_> {
         let trigger = trigger.ok_or_else(|| Problem(format!("no sequence goes on for {environment}")))?;
         let context = text(&trigger["shkeptncontext"]);
         self.contexts.insert(context.clone());
-        let before = self.known("sequence.finished");
+        let before = self.ends().len();
         if end == End::Aborted {
             self.aborted.insert(context.clone());
             let path = format!("/v1/sequence/{}/{context}/control", self.namespace);
@@ -37,7 +38,34 @@ impl PromotionsCloud<'_> {
             let data = json!({ "result": result }).as_object().cloned().unwrap_or_default();
             self.stack.put_event(&answer(&trigger, "finished", "executor", data))?;
         }
-        self.handled("sequence.finished", &before, 1)?;
+        // The step's end waits until the engine has heard of it.
+        self.observer.wait(&format!("the end of a sequence in {context}"), |_| (self.ends().len() > before).then_some(()))?;
         Ok(Answer::unknown())
+    }
+
+    /// The ends of sequences that carry out promotions: what the bus hands to the engine.
+    fn ends(&self) -> Vec<Arc<Seen>> {
+        let mut ends = self.events();
+        ends.retain(|seen| {
+            let ty = seen.event["type"].as_str().unwrap_or_default();
+            seen.event["source"] == SOURCE && ty.ends_with(".finished") && !seen.event["data"][PROMOTION]["pipeline"].is_null()
+        });
+        ends
+    }
+
+    /// Waits until the engine has heard of every end: the bus brings them, so no function's log names their messages.
+    pub(super) fn ends_are_heard(&self) -> Result<(), Problem> {
+        let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+        for end in self.ends() {
+            *ends.entry(text(&end.event["shkeptncontext"])).or_default() += 1;
+        }
+        for (context, ends) in ends {
+            self.observer.wait(&format!("{ends} ends of sequences in {context}"), |observer| {
+                let lines = observer.lines(&context);
+                let heard = lines.iter().filter(|line| line.is_done() && line.text("message.kind") == "sequence.finished");
+                (heard.map(|line| line.id()).collect::<HashSet<_>>().len() >= ends).then_some(())
+            })?;
+        }
+        Ok(())
     }
 }

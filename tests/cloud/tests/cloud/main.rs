@@ -83,7 +83,8 @@ fn main() -> ExitCode {
         }
     };
     println!("a stack at {} after {:.1} s", bed.cloud.endpoint, start.elapsed().as_secs_f64());
-    let summary = run(&tests, &options, options.at_once.unwrap_or(AT_ONCE), &bed, |ability| bed.can(ability));
+    let summary =
+        run(&tests, &options, options.at_once.unwrap_or(AT_ONCE), &bed, |ability| bed.can(ability), |line| println!("{line}"));
     if !summary.is_fine() {
         bed.keep_logs();
     }
