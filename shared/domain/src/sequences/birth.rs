@@ -181,6 +181,7 @@ fn fresh(birth: &Birth) -> Execution {
         results: birth.done.results.clone(),
         repeated: None,
         wake: None,
+        armed_by: None,
         outcome: None,
         view,
     }

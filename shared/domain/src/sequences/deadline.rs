@@ -36,7 +36,7 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
     if let Some(deadline) = deadline(next, facts.sequence, &facts.policy) {
         let serves = next.wake.is_some_and(|wake| facts.now + REUSE_WAKE < wake && wake <= deadline);
         if !serves {
-            next.wake = Some(deadline);
+            set(next, deadline);
             next.quick = false;
         }
     }
@@ -47,6 +47,12 @@ pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
     if let Some(deadline) = deadline(next, facts.sequence, &facts.policy)
         && next.wake.is_none_or(|wake| wake > deadline || wake < facts.now)
     {
-        next.wake = Some(deadline);
+        set(next, deadline);
     }
+}
+
+fn set(next: &mut Execution, deadline: Timestamp) {
+    next.wake = Some(deadline);
+    // A wake-up that sets the next one says so afterwards.
+    next.armed_by = None;
 }

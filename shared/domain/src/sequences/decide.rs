@@ -116,13 +116,8 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
     if facts.now < at {
         return Decision::Settle;
     }
-    match deadline(x, facts.sequence, &facts.policy) {
-        // Used: if it stayed in the state, it would look overdue for ever.
-        None => {
-            let mut next = x.clone();
-            next.wake = None;
-            Transition::plain(next)
-        }
+    let decision = match deadline(x, facts.sequence, &facts.policy) {
+        None => Transition::plain(x.clone()),
         Some(deadline) if facts.now < deadline => {
             let mut next = x.clone();
             next.wake = Some(deadline);
@@ -130,14 +125,17 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
             next.quick = false;
             Transition::plain(next)
         }
-        Some(_) => match due(x, facts) {
-            Decision::Commit(mut transition) => {
-                // Used: a redelivery of the wake-up finds it replaced, and settles.
-                transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
-                Decision::Commit(transition)
-            }
-            other => other,
-        },
+        Some(_) => due(x, facts),
+    };
+    match decision {
+        Decision::Commit(mut transition) => {
+            // Used: if it stayed in the state, it would look overdue for ever. A redelivery finds it replaced, and settles.
+            transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
+            // Its copies have to schedule the new one if this one stops before it has.
+            transition.next.armed_by = transition.next.wake.map(|_| facts.cause.id);
+            Decision::Commit(transition)
+        }
+        other => other,
     }
 }
 

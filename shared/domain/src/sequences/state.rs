@@ -83,6 +83,8 @@ pub struct Execution {
     pub repeated: Option<u64>,
     /// The one pending wake-up; in the past = none.
     pub wake: Option<Timestamp>,
+    /// The wake-up that set the pending one ([`crate::cause::Cause::id`]); `None`: another message did.
+    pub armed_by: Option<u64>,
     /// How it ended. Once set, nothing above changes any more.
     pub outcome: Option<Outcome>,
     /// What the views show.

@@ -92,6 +92,7 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         results: item.text("rs").unwrap_or_default().chars().map(result).collect(),
         repeated: item.text("rp").and_then(ExecutionId::parse).map(|cause| cause.0),
         wake: time("w"),
+        armed_by: item.text("wb").and_then(ExecutionId::parse).map(|cause| cause.0),
         outcome,
         view: View {
             image: text("im"),
@@ -150,6 +151,7 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with_some("rs", (!x.results.is_empty()).then(|| x.results.iter().map(|r| letter(*r)).collect::<String>()))
         .with_some("rp", x.repeated.map(keys::hash))
         .with_some("w", x.wake.map(|t| t.0))
+        .with_some("wb", x.armed_by.map(keys::hash))
         .with_some("im", x.view.image.as_deref().map(|image| shorten(image, 200)))
         .with_some("le", x.view.latest.as_ref().map(encode_ref))
         .with_some("lf", x.view.latest_failed.as_ref().map(encode_ref))

@@ -5,8 +5,8 @@ use super::message::{Address, Message};
 use super::{Loaded, Sequences, codec};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
-use crate::protocol::Letter;
 use crate::protocol::sweep::{OVERDUE, Tick};
+use crate::protocol::{Letter, Subject};
 use crate::table::Items;
 use keelway_domain::sequences::{Execution, Lane, UNANSWERED};
 use std::collections::HashSet;
@@ -23,6 +23,8 @@ impl<P: Ports> Sequences<P> {
             let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
             if let Some(message) = Message::of_flags(x, &flags) {
                 letters.push(message.letter());
+            } else if let Some(at) = x.wake.filter(|at| tick.overdue(Some(*at))) {
+                letters.push(x.wake_up(at));
             } else if waits_in_vain(x, tick) || (waits_for_lane(x, tick) && tick.once.insert(LaneKey::of(x).0)) {
                 letters.push(Message::Settle { to: Address::of(x) }.letter());
             }
@@ -31,10 +33,10 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-/// A wake-up is overdue, or a trigger may never have been published.
+/// A trigger may never have been published.
 fn waits_in_vain(x: &Execution, tick: &Tick) -> bool {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.repeated.is_none() && !x.waits_for_approval();
-    tick.overdue(x.wake) || (unanswered && x.sent.is_some_and(|at| at + UNANSWERED < tick.now))
+    unanswered && x.sent.is_some_and(|at| at + UNANSWERED < tick.now)
 }
 
 /// It has wanted its lane for a while.

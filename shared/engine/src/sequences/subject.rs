@@ -37,6 +37,9 @@ impl Subject for Execution {
     fn wake(&self) -> Option<Timestamp> {
         self.wake.filter(|_| self.outcome.is_none())
     }
+    fn armed_by(&self) -> Option<u64> {
+        self.armed_by
+    }
     fn over(&self) -> bool {
         self.outcome.is_some()
     }
