@@ -2,7 +2,9 @@
 
 mod support;
 
-use serde_json::json;
+use keelway_domain::time::Timestamp;
+use serde_json::{Value, json};
+use std::time::SystemTime;
 use support::Api;
 
 fn api() -> Api {
@@ -48,13 +50,56 @@ fn dead_letters_are_listed_shown_sent_again_and_dropped() {
     }
 }
 
-#[test]
-fn doctor_tells_of_dead_letters() {
+/// An API whose rules have these states, and an event that arrives at this time.
+fn checked(now: &str, rules: &[(&str, &str)], arrived: Option<&str>) -> Api {
     let api = api();
     api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
+    let rules: Vec<Value> = rules.iter().map(|(name, state)| json!({"name": name, "state": state})).collect();
+    let limits = json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1day", "retentionDays": 90});
+    api.can("GET /v1/checks", json!({"now": now, "rules": rules, "limits": limits}));
+    let id = "019b0000-0000-7000-8000-000000000000";
+    let sent = json!({"id": id, "sentAt": "2026-11-22T08:00:00.000Z"});
+    api.world().canned.insert("POST /v1/checks".into(), (202, sent));
+    api.can(&format!("GET /v1/checks/{id}"), json!({"id": id, "arrivedAt": arrived}));
+    api
+}
+
+#[test]
+fn doctor_tells_what_works() {
+    let api =
+        checked("2026-11-22T08:00:00.000Z", &[("sequences", "enabled"), ("sweep", "enabled")], Some("2026-11-22T08:00:01.250Z"));
     let ran = api.run(&["doctor"]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("dead letters: 2, 1 wait for a person; see: keelway dead-letters list"), "{}", ran.out);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    for told in [
+        "note   dead letters: 2, 1 wait for a person; see: keelway dead-letters list",
+        "s ahead of the API; set it, or",
+        "ok     rules: 2 enabled",
+        "ok     limits: events of 240 KB, 1000 executions in a context, 10m to start a task and 1day to finish it, 90 days of history",
+        "ok     bus: an event went around in 1.2 s",
+    ] {
+        assert!(ran.out.contains(told), "{told}: {}", ran.out);
+    }
+}
+
+#[test]
+fn doctor_tells_what_does_not() {
+    let now = Timestamp(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64);
+    let api = checked(&now.rfc3339(), &[("sequences", "enabled"), ("services", "disabled")], None);
+    let ran = api.run(&["doctor"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out.contains("error  rules: keelway-services is disabled: events that it takes are lost; aws events enable-rule"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("ok     clock: as the API's"), "{}", ran.out);
+    // Who may only read sends nothing around.
+    let api = checked(&now.rfc3339(), &[("sequences", "enabled")], None);
+    let refusal = json!({"title": "not allowed", "status": 403, "detail": "needs trigger"});
+    api.world().canned.insert("POST /v1/checks".into(), (403, refusal));
+    let ran = api.run(&["doctor"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("note   bus: not checked, this token has no scope trigger"), "{}", ran.out);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod audit;
 mod auth;
 mod binding;
 mod caller;
+mod checks;
 mod client;
 mod deployments;
 mod environments;
@@ -57,6 +58,7 @@ use axum::routing::{any, delete, get, post};
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
+use keelway_engine::checks::Rules;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self, Promotions};
@@ -170,7 +172,7 @@ impl<P: Ports> Api<P> {
 }
 
 /// All routes, behind the fence and the check of who may use them ([`ROUTES`]).
-pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
+pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
     let project = Router::new()
         .route("/", get(projects::one::<P>).delete(administration::delete::<P>))
         .route("/shipyard", get(projects::shipyard::<P>))
@@ -227,6 +229,7 @@ pub fn router<P: Ports + Secrets + 'static>(api: Api<P>) -> Router {
         .route("/observations", post(observations::report::<P>))
         .merge(registered)
         .merge(operations::routes())
+        .merge(checks::routes())
         .merge(deployments::routes(&api));
     Router::new()
         .nest("/v1", v1)

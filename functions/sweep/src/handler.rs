@@ -8,8 +8,8 @@ use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
 use keelway_engine::sequences::Sequences;
-use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
+use keelway_lambda::{aws, metrics};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -50,6 +50,7 @@ pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, unt
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let executions = pages(sequences, until).await;
+        metrics::stuck([&configs, &pipelines, &executions].into_iter().flatten().map(|swept| swept.stuck).sum());
         Ok::<_, PortError>(Done { letters, asked: asked?, configs: configs?, pipelines: pipelines?, executions: executions? })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
@@ -81,8 +82,7 @@ async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError
     let mut tick = Tick::default();
     let mut all = Swept::default();
     loop {
-        let page = sweep::page(engine, &mut tick).await?;
-        all = Swept { seen: all.seen + page.seen, sent: all.sent + page.sent, finished: page.finished };
+        all = all.and(sweep::page(engine, &mut tick).await?);
         if all.finished || Instant::now() + PAGE_TIME > until {
             return Ok(all);
         }
@@ -91,9 +91,10 @@ async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError
 
 fn outcome(done: &Done) -> String {
     let tell = |swept: &Swept, what: &str| {
-        let Swept { seen, sent, finished } = swept;
+        let Swept { seen, sent, stuck, finished } = swept;
         let rest = if *finished { "all seen" } else { "to be continued" };
-        format!("{seen} open {what} seen, {sent} messages sent, {rest}")
+        let stuck = if *stuck == 0 { String::new() } else { format!(", {stuck} of them stuck") };
+        format!("{seen} open {what} seen{stuck}, {sent} messages sent, {rest}")
     };
     let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
     let configs = tell(&done.configs, "deployment configs");

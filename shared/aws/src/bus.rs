@@ -3,10 +3,13 @@
 use crate::breathe;
 use crate::error::{port_error, refused};
 use crate::{Aws, meter};
-use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use aws_sdk_eventbridge::operation::describe_rule::DescribeRuleError;
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, RuleState};
+use keelway_engine::checks::Rules;
 use keelway_engine::ports::{Bus, BusEntry, PortError};
 
 const PUT_EVENTS: &str = "events.PutEvents";
+const DESCRIBE_RULE: &str = "events.DescribeRule";
 /// Entries in one request.
 const MAX_ENTRIES: usize = 10;
 /// Bytes of one request's entries together, and so of one entry.
@@ -45,6 +48,20 @@ impl Bus for Aws {
         breathe(outcomes.iter().any(Option::is_some)).await;
         meter::published(outcomes.iter().filter(|outcome| outcome.is_none()).count());
         Ok(outcomes)
+    }
+}
+
+impl Rules for Aws {
+    async fn enabled(&self, name: &str, on_bus: bool) -> Result<Option<bool>, PortError> {
+        // The bus has the stack's name, and each rule's name begins with it.
+        let stack = &self.inner.names.bus;
+        let request = self.inner.eventbridge.describe_rule().name(format!("{stack}-{name}"));
+        meter::request(DESCRIBE_RULE);
+        match request.set_event_bus_name(on_bus.then(|| stack.clone())).send().await {
+            Ok(rule) => Ok(Some(rule.state() == Some(&RuleState::Enabled))),
+            Err(error) if error.as_service_error().is_some_and(DescribeRuleError::is_resource_not_found_exception) => Ok(None),
+            Err(error) => Err(port_error(DESCRIBE_RULE, error)),
+        }
     }
 }
 

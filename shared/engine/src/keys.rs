@@ -3,6 +3,7 @@
 use crate::item::Key;
 use keelway_domain::ids::{RecordHash, RecordId, SubjectId, hash64};
 use keelway_domain::time::Timestamp;
+use uuid::Uuid;
 
 /// The sort key of an item that is alone or first in its partition: sorts before every other.
 pub const MAIN: &str = "!";
@@ -48,6 +49,11 @@ pub fn record_id(sort: &str) -> Option<RecordId> {
 /// Input that belongs to no subject.
 pub fn invalid(at: Timestamp, content: u64) -> Key {
     Key::new(format!("B#{}", at.day()), format!("{}#{}", ms(at), hash(content)))
+}
+
+/// Says that an event that was sent around has arrived.
+pub fn check(id: &Uuid) -> Key {
+    Key::new(format!("CHECK#{id}"), MAIN)
 }
 
 /// A dead letter.

@@ -45,6 +45,8 @@ pub struct Config {
     pub token_requests: u32,
     /// `KEELWAY_ADDRESS_REQUESTS` (6000; 0 = any number): requests a minute from the same address.
     pub address_requests: u32,
+    /// `KEELWAY_METRICS` (false): whether the functions on queues report what they handle.
+    pub metrics: bool,
     /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
     pub log: Level,
 }
@@ -115,6 +117,7 @@ impl Config {
             identities: env.identities(),
             token_requests: env.number("KEELWAY_TOKEN_REQUESTS", 6000, (0, 1_000_000)),
             address_requests: env.number("KEELWAY_ADDRESS_REQUESTS", 6000, (0, 1_000_000)),
+            metrics: env.parsed("KEELWAY_METRICS", false, "true, or false", |given| given.parse().ok()),
             log: env.level("KEELWAY_LOG", Level::INFO),
         };
         env.done(config)
@@ -238,7 +241,7 @@ mod tests {
     fn what_is_not_said_is_the_default() {
         let config = Config::read(complete).unwrap();
         assert_eq!(config.limits, Limits::default());
-        assert_eq!((config.max_receives, config.log), (10, Level::INFO));
+        assert_eq!((config.max_receives, config.log, config.metrics), (10, Level::INFO, false));
         assert_eq!((config.scheduler_dead_letters_arn, config.token_sha256), (None, None));
     }
 
@@ -309,10 +312,11 @@ mod tests {
             "KEELWAY_TASK_TIMEOUT" => Some("0".into()),
             "KEELWAY_RETENTION_DAYS" => Some("7.0".into()),
             "KEELWAY_LOG" => Some("DEBUG".into()),
+            "KEELWAY_METRICS" => Some("true".into()),
             name => complete(name),
         };
         let config = Config::read(given).unwrap();
         assert_eq!((config.limits.start_deadline, config.limits.task_timeout), (Span::seconds(90), Span(0)));
-        assert_eq!((config.limits.retention, config.log), (Span::minutes(7 * 24 * 60), Level::DEBUG));
+        assert_eq!((config.limits.retention, config.log, config.metrics), (Span::minutes(7 * 24 * 60), Level::DEBUG, true));
     }
 }

@@ -8,6 +8,7 @@ pub mod config;
 pub mod delivery;
 #[cfg(feature = "aws")]
 pub mod messages;
+pub mod metrics;
 pub mod telemetry;
 
 use config::{Config, ConfigError, TableConfig};
@@ -18,7 +19,10 @@ use tracing::Level;
 /// # Errors
 /// Every variable that is missing or not understood; logged as well, because what a function returns at start is not visible.
 pub fn start() -> Result<Config, ConfigError> {
-    started(Config::from_env(), |config| config.log)
+    let config = started(Config::from_env(), |config| config.log)?;
+    // The bus has the stack's name.
+    metrics::init(&config.bus, &std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default(), config.metrics);
+    Ok(config)
 }
 
 /// The same for the function on the dead-letter queues.

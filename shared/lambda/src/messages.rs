@@ -1,11 +1,12 @@
 //! An engine behind its queue: each message is one call with one outcome: done, or deliver again. All engines' functions use this.
 
-use crate::aws;
 use crate::batch::{self, Job, NotDone, Record};
 use crate::delivery::{About, NotUnderstood, delivery};
+use crate::{aws, metrics};
 use aws_lambda_events::event::sqs::SqsMessage;
 use keelway_aws::Aws;
-use keelway_engine::ports::PortError;
+use keelway_domain::time::Timestamp;
+use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::protocol::dead_letter::{self, Redriven};
 use keelway_engine::protocol::{Delivery, Engine};
 use std::sync::Arc;
@@ -30,9 +31,11 @@ where
     E: Engine<Ports = Aws> + 'static,
     E::Message: 'static,
 {
-    let jobs = messages.into_iter().map(|message| job(Record::from(message), about)).collect();
+    let jobs: Vec<_> = messages.into_iter().map(|message| job(Record::from(message), about)).collect();
+    let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
     let handling = engine.clone();
     let not_done = batch::run(jobs, until, move |record, work| one(handling.clone(), record, work)).await;
+    metrics::batch(&sent, &not_done, engine.ports().now());
     aws::bring_back_soon(engine.ports(), E::NAME, &not_done).await;
     not_done
 }
@@ -76,7 +79,6 @@ async fn one<E: Engine<Ports = Aws>>(engine: Arc<E>, record: Record, work: Work<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keelway_domain::time::Timestamp;
     use keelway_engine::sequences::Message;
 
     fn read(body: &str) -> Job<Work<Message>> {

@@ -342,3 +342,38 @@ fn usual_rules_for_claims_are_taken_by_both() {
         assert!(!takes(parameter, wrong) && !starts("KEELWAY_OIDC_GRANTS", wrong), "{wrong}");
     }
 }
+
+/// Lambda refuses a function that is to be traced and whose role may not send traces.
+#[test]
+fn every_function_may_send_traces_when_they_are_switched_on() {
+    let template = template();
+    assert_eq!(template["Globals"]["Function"]["Tracing"], "Tracing", "the parameter");
+    for (name, function) in members(&template["Resources"]).filter(|(_, one)| one["Type"] == "AWS::Serverless::Function") {
+        let role = function["Properties"]["Role"].as_str().unwrap().trim_end_matches(".Arn");
+        let policies = items(&template["Resources"][role]["Properties"]["Policies"]);
+        let traced = policies.filter_map(|policy| policy["Fn::If"].as_array()).find(|branches| branches[0] == "Traced");
+        let may =
+            &traced.unwrap_or_else(|| panic!("{name}: its role has no policy for traces"))[1]["PolicyDocument"]["Statement"][0];
+        assert_eq!(may["Action"], json!(["xray:PutTraceSegments", "xray:PutTelemetryRecords"]), "{name}");
+    }
+}
+
+/// What `keelway doctor` asks for are the rules of the template, and all of them.
+#[test]
+fn the_rules_that_are_checked_are_the_templates() {
+    let template = template();
+    let short = |name: &Value| name.as_str().unwrap().trim_start_matches("${AWS::StackName}-").to_owned();
+    let mut rules: Vec<(String, bool)> = vec![];
+    for (_, resource) in members(&template["Resources"]) {
+        let properties = &resource["Properties"];
+        if resource["Type"] == "AWS::Events::Rule" {
+            rules.push((short(&properties["Name"]), !properties["EventBusName"].is_null()));
+        }
+        let events = members(&properties["Events"]).filter(|(_, event)| event["Type"] == "Schedule");
+        rules.extend(events.map(|(_, event)| (short(&event["Properties"]["Name"]), false)));
+    }
+    let mut checked = keelway_engine::checks::RULES.map(|(name, on_bus)| (name.to_owned(), on_bus)).to_vec();
+    rules.sort();
+    checked.sort();
+    assert_eq!(checked, rules);
+}

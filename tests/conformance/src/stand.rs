@@ -311,7 +311,7 @@ impl Stand {
         let (mut tick, mut all) = (Tick::default(), Swept::default());
         while !all.finished {
             let page = self.page(&mut tick);
-            all = Swept { seen: all.seen + page.seen, sent: all.sent + page.sent, finished: page.finished };
+            all = all.and(page);
         }
         all
     }

@@ -128,6 +128,21 @@ fn an_execution_that_cannot_be_read_stops_no_sweep() {
     stand.own(conform("c0"));
 }
 
+/// A function that handles nothing: the sweep sends wake-ups, and nobody takes them.
+#[test]
+fn what_does_not_go_on_although_the_sweep_reminded_of_it_is_stuck() {
+    let stand = Stand::new(&shipyard(&["build"], "release"));
+    stand.trigger("c1");
+    let stuck_after = |minutes| {
+        stand.world.pass(Span::minutes(minutes));
+        stand.sweep().stuck
+    };
+    // The start deadline of ten minutes is over, and then a quarter of an hour more.
+    assert_eq!((stuck_after(10), stuck_after(5), stuck_after(5), stuck_after(6), stuck_after(5)), (0, 0, 0, 1, 1));
+    stand.rest();
+    assert_eq!(stand.sweep().stuck, 0, "its task has timed out");
+}
+
 #[test]
 fn names_of_any_length_are_refused_and_recorded() {
     let stand = Stand::new(&shipyard(&["build"], "release"));

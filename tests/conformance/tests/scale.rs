@@ -41,7 +41,7 @@ fn tick(stand: &Stand) -> (Swept, u64, u64) {
     while !all.finished {
         let at = stand.world.core().request_count();
         let page = stand.page(&mut tick);
-        all = Swept { seen: all.seen + page.seen, sent: all.sent + page.sent, finished: page.finished };
+        all = all.and(page);
         most = most.max(stand.world.core().request_count() - at);
     }
     (all, stand.world.core().request_count() - before, most)

@@ -3,6 +3,7 @@
 use crate::exec::block_on;
 use crate::worker::{GiveWay, Worker};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::checks::Rules;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
 use keelway_engine::secrets::{Known, SecretText, Secrets};
@@ -49,6 +50,12 @@ impl Store for AtOnce {
 impl Bus for AtOnce {
     async fn publish(&self, entries: &[BusEntry]) -> Result<Vec<Option<String>>, PortError> {
         block_on(self.worker.publish(entries))
+    }
+}
+
+impl Rules for AtOnce {
+    async fn enabled(&self, name: &str, _on_bus: bool) -> Result<Option<bool>, PortError> {
+        Ok(Some(!self.worker.core().bus.disabled.iter().any(|disabled| disabled == name)))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct BusTwin {
     /// All of it, repetitions included.
     pub log: Vec<Publication>,
     first: HashMap<String, usize>,
+    /// Rules that somebody has disabled.
+    pub disabled: Vec<String>,
     /// Two different contents under one id: never allowed. Filled by publication, read by tests.
     pub contradictions: Vec<String>,
 }

@@ -34,6 +34,36 @@ fn redriven(stand: &Stand) -> Vec<Redriven> {
 }
 
 #[tokio::test]
+async fn an_event_goes_around_and_is_known_to_have_arrived() {
+    let mut stand = Stand::new();
+    let sent = stand.post("/v1/checks", &Value::Null).await;
+    assert_eq!(sent.status, 202, "{sent:?}");
+    let sent = sent.json();
+    let path = format!("/v1/checks/{}", sent["id"].as_str().unwrap());
+    assert_eq!(stand.get(&path).await.json(), json!({"id": sent["id"]}));
+    stand.work().await;
+    assert_eq!(stand.get(&path).await.json(), json!({"id": sent["id"], "arrivedAt": sent["sentAt"]}));
+    let refused = stand.get("/v1/checks/mine").await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.problem().contains("id: \"mine\" is not the id that POST /v1/checks answered"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn disabled_rules_and_the_limits_are_told() {
+    let stand = Stand::new();
+    stand.world.core().bus.disabled.push("services".into());
+    let told = stand.get("/v1/checks").await.json();
+    let state = |name: &str| told["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap()["state"].clone();
+    assert_eq!(
+        (state("services"), state("sequences"), told["rules"].as_array().unwrap().len()),
+        (json!("disabled"), json!("enabled"), 9)
+    );
+    let limits = json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1day", "retentionDays": 90});
+    assert_eq!(told["limits"], limits);
+    assert_eq!(told["now"], "2026-11-20T12:00:00.000Z");
+}
+
+#[tokio::test]
 async fn dead_letters_are_listed_newest_first_in_pages_and_shown_with_their_message() {
     let stand = Stand::new();
     let empty = stand.get("/v1/dead-letters").await.json();

@@ -5,7 +5,7 @@
 //! only sends messages: the decisions are made when the subjects handle them.
 
 use super::subject::{Engine, Loaded, Subject};
-pub use super::tick::{OVERDUE, Tick};
+pub use super::tick::{OVERDUE, STUCK, Tick};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::keys;
 use crate::ports::{Clock, Condition, Cursor, Index, PortError, Query, Store, Write};
@@ -23,8 +23,18 @@ pub struct Swept {
     pub seen: usize,
     /// Messages sent.
     pub sent: usize,
+    /// Open subjects that should have gone on [`STUCK`] ago.
+    pub stuck: usize,
     /// It reached the end; the next sweep starts from the beginning.
     pub finished: bool,
+}
+
+impl Swept {
+    /// With another page.
+    #[must_use]
+    pub fn and(self, page: Self) -> Self {
+        Self { seen: self.seen + page.seen, sent: self.sent + page.sent, stuck: self.stuck + page.stuck, finished: page.finished }
+    }
 }
 
 /// Where the next page begins: a shard of the index, and the last entry seen in it.
@@ -59,17 +69,18 @@ pub async fn page<E: Engine>(engine: &E, tick: &mut Tick) -> Result<Swept, PortE
             continue;
         }
         let keys: Vec<Key> = page.items.iter().map(|item| item.key.clone()).collect();
-        let sent = look(engine, &keys, tick).await?;
+        let (sent, stuck) = look(engine, &keys, tick).await?;
         if at != began {
             remember::<E>(store, &at).await?;
         }
-        return Ok(Swept { seen: keys.len(), sent, finished });
+        return Ok(Swept { seen: keys.len(), sent, stuck, finished });
     }
 }
 
-async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<usize, PortError> {
+/// How many messages were sent, and how many subjects are stuck.
+async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<(usize, usize), PortError> {
     if keys.is_empty() {
-        return Ok(0);
+        return Ok((0, 0));
     }
     let items = table::read(engine.ports(), keys).await?;
     let mut open: Vec<Loaded<E::State>> = Vec::new();
@@ -88,7 +99,13 @@ async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<us
     prolong(engine, &open, tick.now).await?;
     letters.extend(engine.look(&open, tick).await?);
     table::send_all(engine.ports(), &letters).await?;
-    Ok(letters.len())
+    Ok((letters.len(), stuck(&open, tick.now)))
+}
+
+/// How many of them should have gone on [`STUCK`] ago; the log names them.
+fn stuck<S: Subject>(open: &[Loaded<S>], now: Timestamp) -> usize {
+    let stuck = open.iter().filter(|loaded| loaded.x.wake().is_some_and(|wake| wake + STUCK < now));
+    stuck.inspect(|loaded| tracing::warn!(item = %loaded.x.key(), "open work does not go on")).count()
 }
 
 /// Keeps the items that open subjects need from expiring when a subject is open for longer than the retention.

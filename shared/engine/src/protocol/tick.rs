@@ -6,6 +6,9 @@ use std::collections::HashSet;
 /// Work that has been waiting for less than this is still in progress.
 pub const OVERDUE: Span = Span::minutes(2);
 
+/// Work that has been waiting for this long gets nowhere: two or three sweeps sent a message for it, in vain.
+pub const STUCK: Span = Span::minutes(15);
+
 /// What the pages of one tick share.
 #[derive(Debug, Default)]
 pub struct Tick {

@@ -36,6 +36,7 @@ pub mod views;
 pub use answer::MAX_DECISION_BYTES;
 pub use message::{Address, Message};
 
+use crate::checks;
 use crate::ports::{PortError, Ports};
 use crate::protocol::sweep::Tick;
 use crate::protocol::{Engine, Handled, Letter};
@@ -104,6 +105,9 @@ impl<P: Ports> Sequences<P> {
 
     async fn on_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let sent = cause.sent;
+        if event.ty == checks::CHECK {
+            return checks::record(&self.ports, event, cause).await;
+        }
         // The bus's rule keeps our own events out, so an event under our name that arrives here is forged.
         if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) {
             return self.refuse(event, sent, "forged: this source is the engine's own").await;

@@ -1,4 +1,4 @@
-//! What operators read: dead letters, and input that could not be used.
+//! What operators read: dead letters, input that could not be used, and whether the installation works.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,58 @@ pub struct DeadLetterPage {
     pub page_size: u64,
     /// How many letters this page has.
     pub total_count: u64,
+}
+
+/// How the installation is set up, and whether its rules are enabled: `GET /v1/checks`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Checks {
+    /// The API's clock, RFC 3339.
+    pub now: String,
+    /// The rules of EventBridge that feed the queues and start functions.
+    pub rules: Vec<RuleState>,
+    /// The limits of the installation.
+    pub limits: InstalledLimits,
+}
+
+/// A rule of the stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuleState {
+    /// Its name without the stack's: `sequences`.
+    pub name: String,
+    /// `enabled`, `disabled` or `missing`.
+    pub state: String,
+}
+
+/// What the deployment's parameters allow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstalledLimits {
+    /// The largest event, in bytes.
+    pub max_event_bytes: u64,
+    /// The most executions of one context.
+    pub max_executions: u64,
+    /// How long an executor has to answer a trigger, unless a shipyard says otherwise: `10m`.
+    pub start_deadline: String,
+    /// How long a task may take, unless a shipyard says otherwise: `24h`; `0s`: for ever.
+    pub task_timeout: String,
+    /// How long history is kept, in days.
+    pub retention_days: u64,
+}
+
+/// An event that was sent around: `POST /v1/checks`, `GET /v1/checks/{id}`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RoundTrip {
+    /// Its id, a UUID.
+    pub id: String,
+    /// When it was sent, RFC 3339; only in the answer to the request that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_at: Option<String>,
+    /// When the function on the sequences engine's queue had it, RFC 3339; absent: not yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrived_at: Option<String>,
 }
 
 /// Input that could not be used.

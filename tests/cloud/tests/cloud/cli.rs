@@ -11,6 +11,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("cli::a delivery waits for its approval", approval),
         Test::new("cli::a shipyard that breaks a rule is refused and nothing is stored", refused),
+        Test::new("cli::doctor finds the rules enabled, and its event arrives", doctor),
         Test::new("cli::revisions of a shipyard are listed, compared and brought back", revisions),
     ]
 }
@@ -40,6 +41,14 @@ fn approval(bed: &Bed) -> Outcome {
     let other = shell.run(&["decline", &context, "--project", &project])?;
     ensure(other.status.code() == Some(1), || format!("declining what was approved ends with {}", other.status))?;
     executor.end()
+}
+
+fn doctor(bed: &Bed) -> Outcome {
+    let output = Shell(bed).run(&["doctor"])?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure(output.status.success(), || format!("it ended with {}:\n{said}", output.status))?;
+    let told = ["ok     rules: 9 enabled", "ok     clock: ", "ok     limits: ", "ok     bus: an event went around in "];
+    ensure(told.iter().all(|told| said.contains(told)), || format!("something is not told:\n{said}"))
 }
 
 fn refused(bed: &Bed) -> Outcome {

@@ -1,0 +1,66 @@
+//! Whether the installation works: its rules, its limits, and an event that goes once around.
+
+use crate::Api;
+use crate::input::{Params, Path};
+use crate::pipelines::Nothing;
+use crate::problem::{Answer, Refused};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use futures_util::future::try_join_all;
+use keelway_domain::time::Timestamp;
+use keelway_engine::checks::{self, RULES, Rules};
+use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::protocol::Engine;
+use keelway_wire::http::operations::{Checks, InstalledLimits, RoundTrip, RuleState};
+use uuid::Uuid;
+
+/// The routes.
+pub fn routes<P: Ports + Rules + 'static>() -> Router<Api<P>> {
+    Router::new().route("/checks", get(look::<P>).post(send::<P>)).route("/checks/{id}", get(arrived::<P>))
+}
+
+/// `GET /v1/checks`
+async fn look<P: Ports + Rules + 'static>(State(api): State<Api<P>>, Params(Nothing {}): Params<Nothing>) -> Answer<Json<Checks>> {
+    let (ports, limits) = (api.engine().ports(), api.engine().limits());
+    let state = async |name: &str, on_bus| {
+        let state = match ports.enabled(name, on_bus).await? {
+            Some(true) => "enabled",
+            Some(false) => "disabled",
+            None => "missing",
+        };
+        Ok::<_, PortError>(RuleState { name: name.into(), state: state.into() })
+    };
+    let rules = try_join_all(RULES.map(|(name, on_bus)| state(name, on_bus))).await?;
+    let limits = InstalledLimits {
+        max_event_bytes: limits.max_event_bytes as u64,
+        max_executions: limits.max_executions.into(),
+        start_deadline: limits.start_deadline.to_string(),
+        task_timeout: limits.task_timeout.to_string(),
+        retention_days: limits.retention.0.unsigned_abs() / 86_400_000,
+    };
+    Ok(Json(Checks { now: ports.now().rfc3339(), rules, limits }))
+}
+
+/// `POST /v1/checks`: sends an event around.
+async fn send<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<(StatusCode, Json<RoundTrip>)> {
+    let (id, sent) = (Uuid::now_v7(), api.engine().now());
+    checks::send(api.engine().ports(), id).await?;
+    Ok((StatusCode::ACCEPTED, Json(RoundTrip { id: id.to_string(), sent_at: Some(sent.rfc3339()), arrived_at: None })))
+}
+
+/// `GET /v1/checks/{id}`: whether it arrived.
+async fn arrived<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(id): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<RoundTrip>> {
+    let id = Uuid::parse_str(&id)
+        .map_err(|_| Refused::field("id", format!("{id:?} is not the id that POST /v1/checks answered, a UUID")))?;
+    let arrived = checks::arrived(api.engine().ports(), &id).await?;
+    Ok(Json(RoundTrip { id: id.to_string(), sent_at: None, arrived_at: arrived.map(Timestamp::rfc3339) }))
+}

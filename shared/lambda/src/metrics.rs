@@ -1,0 +1,107 @@
+//! Metrics in CloudWatch's embedded metric format: a line in the log that CloudWatch also reads as values, in the namespace `Keelway` with the
+//! dimensions `Stack` and `Function`. Nothing is reported, and so nothing is paid for, while nothing happens.
+//!
+//! | Metric | Unit | By | Means |
+//! |---|---|---|---|
+//! | `Messages` | count | functions on queues | messages handled, or tried |
+//! | `Failed` | count | functions on queues | of these, messages that are delivered again because something failed |
+//! | `Contended` | count | functions on queues | of these, messages that are delivered again because others wrote at the same time |
+//! | `MessageAge` | milliseconds | functions on queues | from when a message was sent until it was handled or tried, the delay that was asked for included |
+//! | `Stuck` | count | the sweep | open work that should have gone on a quarter of an hour ago; the alarm `<stack>-stuck` looks at it |
+
+use crate::batch::{NotDone, Record};
+use keelway_domain::time::Timestamp;
+use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+use metrics_cloudwatch_embedded::{Builder, Collector};
+use std::io::Write;
+use std::sync::OnceLock;
+
+const NAMESPACE: &str = "Keelway";
+
+struct Reporting {
+    collector: &'static Collector,
+    /// What functions on queues do is reported.
+    whole: bool,
+}
+
+static REPORTING: OnceLock<Reporting> = OnceLock::new();
+
+/// From now on, values are reported. Without `whole`, only what an alarm needs is. A second call changes nothing.
+pub fn init(stack: &str, function: &str, whole: bool) {
+    let dimensions = Builder::new().cloudwatch_namespace(NAMESPACE).with_dimension("Stack", stack.to_owned());
+    // It fails when another recorder is there, that is, after an earlier call.
+    if let Ok(collector) = dimensions.with_dimension("Function", function.to_owned()).init() {
+        for name in ["Messages", "Failed", "Contended", "Stuck"] {
+            describe_counter!(name, Unit::Count, "");
+        }
+        describe_histogram!("MessageAge", Unit::Milliseconds, "");
+        drop(REPORTING.set(Reporting { collector, whole }));
+    }
+}
+
+/// A batch of messages was handled at `now`.
+pub fn batch(sent: &[Timestamp], not_done: &[(Record, NotDone)], now: Timestamp) {
+    if !REPORTING.get().is_some_and(|reporting| reporting.whole) {
+        return;
+    }
+    let contended = not_done.iter().filter(|(_, why)| matches!(why, NotDone::Contended(_))).count();
+    counter!("Messages").increment(sent.len() as u64);
+    counter!("Contended").increment(contended as u64);
+    counter!("Failed").increment((not_done.len() - contended) as u64);
+    for sent in sent {
+        histogram!("MessageAge").record((now - *sent).0.max(0) as f64);
+    }
+    flush(std::io::stdout());
+}
+
+/// A sweep found this much open work that does not go on.
+pub fn stuck(subjects: usize) {
+    counter!("Stuck").increment(subjects as u64);
+    flush(std::io::stdout());
+}
+
+/// Writes a line for what was counted since the last one, or none.
+fn flush(to: impl Write) {
+    if let Some(error) = REPORTING.get().and_then(|reporting| reporting.collector.flush(to).err()) {
+        tracing::warn!(%error, "metrics could not be written");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn record(id: &str) -> Record {
+        let mut message = aws_lambda_events::event::sqs::SqsMessage::default();
+        message.message_id = Some(id.into());
+        Record::from(message)
+    }
+
+    /// One test, because a process has one recorder.
+    #[test]
+    fn a_line_for_what_happened_and_none_for_nothing() {
+        init("shop-keelway", "shop-keelway-sequences", true);
+        let written = || {
+            let mut line = Vec::new();
+            flush(&mut line);
+            String::from_utf8(line).unwrap()
+        };
+        counter!("Messages").increment(3);
+        counter!("Failed").increment(0);
+        histogram!("MessageAge").record(1500.0);
+        let line: Value = serde_json::from_str(&written()).unwrap();
+        assert_eq!((&line["Messages"], &line["MessageAge"], line.get("Failed")), (&json!(3), &json!([1500.0]), None));
+        assert_eq!((&line["Stack"], &line["Function"]), (&json!("shop-keelway"), &json!("shop-keelway-sequences")));
+        let told = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!((&told["Namespace"], &told["Dimensions"]), (&json!("Keelway"), &json!([["Stack", "Function"]])));
+        assert!(told["Metrics"].as_array().unwrap().contains(&json!({"Name": "MessageAge", "Unit": "Milliseconds"})), "{told}");
+        assert_eq!(written(), "");
+
+        let not_done = [(record("a"), NotDone::Contended("a".into())), (record("b"), NotDone::Panicked)];
+        batch(&[Timestamp(0), Timestamp(5), Timestamp(9)], &not_done, Timestamp(9));
+        assert_eq!(written(), "", "a batch writes its line itself");
+        stuck(0);
+        assert_eq!(written(), "");
+    }
+}
