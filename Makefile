@@ -15,7 +15,7 @@ FUNCTIONS := keelway-api keelway-sequences keelway-promotions keelway-attempts k
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 
-.PHONY: help run test test-keptn up down env logs bench lint package release-check deploy undeploy clean
+.PHONY: help run test test-keptn up down env logs bench lint package dist release-check deploy undeploy clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ lint: ## Check format, lints, the template, and licences if cargo-deny is instal
 package: ## Build the release packages target/lambda/<function>/bootstrap.zip
 	@python=$$($(CLOUD) venv package); PATH="$$(dirname "$$python"):$$PATH" cargo-lambda lambda build --release \
 		--$(ARCH) --output-format zip $(addprefix --package ,$(FUNCTIONS))
+
+dist: ## Build a release: the command and the packaged stack for x86-64 and arm64, with checksums; target/dist
+	@python=$$($(CLOUD) venv package); "$$python" infra/local/dist.py --tools "$$(dirname "$$python")"
 
 release-check: ## Check the packages: they start, suit the Lambda runtime, and deploy on the local cloud
 	@python=$$($(CLOUD) venv); "$$python" infra/local/release.py --arch "$(ARCH)" --lambda "$(TARGET)/lambda" $(FUNCTIONS)
