@@ -47,6 +47,14 @@ fn arguments_that_make_no_sense() {
 }
 
 #[test]
+fn scripts_get_the_context_and_nothing_else() {
+    let api = Api::start();
+    api.can("GET /v1/project/shop", json!({"projectName": "shop", "stages": [{"stageName": "dev", "services": []}]}));
+    let ran = api.run(&["trigger", "delivery", "-p", "shop", "-s", "carts", "-i", "carts:1.2", "--quiet"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, format!("{CONTEXT}\n").as_str(), ""));
+}
+
+#[test]
 fn a_delivery_starts_in_the_first_stage() {
     let api = Api::start();
     api.can(
@@ -311,6 +319,9 @@ fn lists_as_tables_and_as_json() {
     ];
     api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
     api.can("GET /v1/dead-letters", json!({"deadLetters": [], "nextPageKey": "0"}));
+    api.world()
+        .canned
+        .insert("GET /v1/checks".into(), (404, json!({"title": "unknown path", "status": 404, "detail": "no checks"})));
     let shown =
         lists.map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[(api.url.as_str(), "<API>/")])));
     insta::assert_snapshot!(shown.join("\n\n"));

@@ -35,6 +35,9 @@ pub struct TriggerCommon {
     /// Labels, k=v,…
     #[arg(short, long, value_delimiter = ',', value_parser = pairs::parse_text, value_name = "K=V")]
     pub labels: Vec<(String, String)>,
+    /// Print nothing but the context, for scripts
+    #[arg(short, long, conflicts_with = "format")]
+    pub quiet: bool,
     /// Follow it until it is over
     #[arg(short, long)]
     pub watch: bool,

@@ -123,6 +123,7 @@ async fn send(
 fn told(sequence: &str, stage: &StageName, common: &TriggerCommon, (accepted, id): (&Accepted, &str)) -> Result<(), CliError> {
     let (context, project, service) = (&accepted.context, &common.project, &common.service);
     match common.output.format {
+        _ if common.quiet => say(context),
         format @ (Format::Json | Format::Yaml) => say_data(&json!({"keptnContext": context, "id": id}), format),
         Format::Table | Format::Wide => {
             say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))
@@ -134,7 +135,7 @@ fn told(sequence: &str, stage: &StageName, common: &TriggerCommon, (accepted, id
 async fn follow(api: &Api, common: &TriggerCommon, accepted: Accepted) -> Result<(), CliError> {
     let (context, project) = (accepted.context, &common.project);
     if !common.watch {
-        if !common.output.format.is_data() {
+        if !common.output.format.is_data() && !common.quiet {
             eprintln!("follow it: keelway watch {context} --project {project}");
         }
         return Ok(());

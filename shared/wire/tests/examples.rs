@@ -85,7 +85,8 @@ fn every_manifest_of_the_documentation_is_accepted_without_a_finding() {
     pages(&root.join("docs"), &mut found);
     pages(&root.join("examples"), &mut found);
     let mut checked = 0;
-    for page in found {
+    // The recipes show files of other tools.
+    for page in found.into_iter().filter(|page| !page.ends_with("recipes.md")) {
         let text = std::fs::read_to_string(&page).unwrap();
         // Rights in a cluster are a manifest for the cluster.
         for block in blocks(&text).filter(|block| !block.starts_with("apiVersion: rbac.authorization.k8s.io/")) {

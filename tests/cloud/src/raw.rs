@@ -3,6 +3,7 @@
 //! Emulators look at the key a request names and not at its signature, so there is none to speak of. AWS itself refuses these.
 
 use crate::problem::Problem;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// The key of the account's root user in every emulator.
@@ -47,15 +48,27 @@ impl Raw {
         answer(target, request.header("content-type", "application/x-amz-json-1.1").body(body.to_string())).await
     }
 
-    /// A request of a REST service.
+    /// A request of a REST service that creates something.
     ///
     /// # Errors
     /// Anything but 2xx, with the service's words.
     pub async fn rest(&self, service: &str, path: &str, body: &Value) -> Result<Value, Problem> {
-        let request =
-            self.client.post(format!("{}{path}", self.endpoint)).header("authorization", self.authorization(service, KEY));
-        let request = request.header("x-amz-date", "20200101T000000Z").header("content-type", "application/json");
-        answer(path, request.body(body.to_string())).await
+        self.ask(Method::POST, service, path, body).await
+    }
+
+    /// Any request of a REST service; without a body if that is `null`.
+    ///
+    /// # Errors
+    /// Anything but 2xx, with the service's words.
+    pub async fn ask(&self, method: Method, service: &str, path: &str, body: &Value) -> Result<Value, Problem> {
+        let request = self.client.request(method, format!("{}{path}", self.endpoint));
+        let request = request.header("authorization", self.authorization(service, KEY)).header("x-amz-date", "20200101T000000Z");
+        let json = (!body.is_null()).then(|| body.to_string());
+        let request = match json {
+            Some(json) => request.header("content-type", "application/json").body(json),
+            None => request,
+        };
+        answer(path, request).await
     }
 
     /// The schedules of a group.
@@ -63,9 +76,7 @@ impl Raw {
     /// # Errors
     /// Anything but 2xx, with the service's words.
     pub async fn list_schedules(&self, group: &str) -> Result<Value, Problem> {
-        let request = self.client.get(format!("{}/schedules?ScheduleGroup={group}", self.endpoint));
-        let request = request.header("authorization", self.authorization("scheduler", KEY));
-        answer("ListSchedules", request.header("x-amz-date", "20200101T000000Z")).await
+        self.ask(Method::GET, "scheduler", &format!("/schedules?ScheduleGroup={group}"), &Value::Null).await
     }
 
     /// A queue's ARN.

@@ -18,13 +18,16 @@ mod lanes;
 mod permissions;
 mod promotion_cases;
 mod promotions;
+mod recipes;
 #[path = "../../../keptn/recorded.rs"]
 mod recorded;
+mod restored;
 mod shell;
 mod stacks;
 mod store;
 mod surface;
 mod together;
+mod tutorial;
 
 use bed::Bed;
 use keelway_cloud_tests::runner::{Options, Test, run};
@@ -43,6 +46,8 @@ fn tests() -> Vec<Test<Bed>> {
         deployers_fail::tests,
         deployments::tests,
         together::tests,
+        tutorial::tests,
+        recipes::tests,
         approvals::tests,
         failures::tests,
         access::tests,
@@ -54,6 +59,7 @@ fn tests() -> Vec<Test<Bed>> {
         store::tests,
         cases::tests,
         promotion_cases::tests,
+        restored::tests,
         permissions::tests,
     ];
     groups.into_iter().flat_map(|group| group()).collect()

@@ -29,6 +29,24 @@ impl Shell<'_> {
         Ok(command)
     }
 
+    /// Runs a script in which `keelway` is this command, to its end.
+    pub fn script(&self, script: &str, directory: &Path) -> Result<Output, Problem> {
+        let mut path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect::<Vec<_>>();
+        path.insert(0, binaries()?);
+        let path = std::env::join_paths(path).map_err(|error| Problem::of("PATH", error))?;
+        let api = self.0.stack.api();
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", script])
+            .current_dir(directory)
+            .env("PATH", path)
+            .env("KEELWAY_API", &api.url)
+            .env("KEELWAY_TOKEN", &api.token);
+        command.env("NO_PROXY", "127.0.0.1,localhost").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|error| Problem::of("bash", error))?;
+        wait(child, "a script")
+    }
+
     /// Runs a command to its end.
     pub fn run(&self, words: &[&str]) -> Result<Output, Problem> {
         let mut command = self.command(words)?;
