@@ -113,6 +113,7 @@ fn what_the_template_takes_the_functions_start_with() {
         "MaxEventBytes",
         "MaxExecutions",
         "MaxReceives",
+        "Metrics",
         "OidcAudience",
         "OidcGrants",
         "OidcIssuers",
