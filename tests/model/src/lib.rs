@@ -101,8 +101,7 @@ impl Model {
             }
             self.now = at;
             let x = &mut self.executions[n];
-            let held = x.lane == Lane::Holds;
-            let (task, over) = (x.task_name(), x.timeout().is_some_and(|timeout| timeout <= at));
+            let (held, task, over) = (x.lane == Lane::Holds, x.task_name(), x.timeout().is_some_and(|timeout| timeout <= at));
             match &x.open {
                 None if !over => self.advance(n),
                 Some(_) if !over && task == "approval" => self.decided(n, "fail", Some("the clock"), Value::Null),
@@ -122,9 +121,8 @@ impl Model {
     }
 
     fn outside(&self, event: &Event, stage: &str, sequence: &str) -> Work {
-        let place = (true, self.steps, 0, self.todo.len());
         let (context, trigger, payload) = (event.context.clone(), event.id.clone(), event.data.clone());
-        let (stage, sequence) = (stage.to_owned(), json!({"name": sequence}));
+        let (stage, sequence, place) = (stage.to_owned(), json!({"name": sequence}), (true, self.steps, 0, self.todo.len()));
         Work::Start(Box::new(Execution { context, stage, sequence, trigger, place, payload, ..Execution::default() }))
     }
 
@@ -132,8 +130,7 @@ impl Model {
         let answered = |x: &Execution| x.open.as_ref().is_some_and(|open| Some(&open.0) == event.answers.as_ref());
         let Some(n) = self.executions.iter().position(answered) else { return };
         let x = &mut self.executions[n];
-        let held = x.lane == Lane::Holds;
-        let approval = x.task_name() == "approval";
+        let (held, approval) = (x.lane == Lane::Holds, x.task_name() == "approval");
         let Some((_, _, first, answers)) = &mut x.open else { return };
         if answers.iter().any(|other| (&other.source, &other.id) == (&event.source, &event.id)) {
             return;
@@ -193,8 +190,7 @@ impl Model {
             (_, place) => place,
         };
         let wants = |n: &usize| self.executions[*n].lane == Lane::Wants && self.executions[*n].lane_key() == lane;
-        let next = (0..self.executions.len()).filter(wants).min_by_key(place);
-        if let (Some(next), None) = (next, self.lanes.get(&lane)) {
+        if let (Some(next), None) = ((0..self.executions.len()).filter(wants).min_by_key(place), self.lanes.get(&lane)) {
             self.lanes.insert(lane, next);
             self.todo.push_back(Work::Go(next));
         }
@@ -235,9 +231,8 @@ impl Model {
         let (now, x) = (self.now, &mut self.executions[n]);
         if !std::mem::replace(&mut x.began, true) {
             let ty = format!("{}.{}.started", x.stage, text(&x.sequence, "name"));
-            let (labels, trigger) = (only(&x.payload, &["labels"]), x.trigger.clone());
-            let mut data = self.about(n, json!({"status": "succeeded"}));
-            merge(&mut data, &labels);
+            let (mut data, trigger) = (only(&x.payload, &["labels"]), x.trigger.clone());
+            merge(&mut data, &self.about(n, json!({"status": "succeeded"})));
             self.send(n, ty, Some(trigger), data);
         }
         let x = &mut self.executions[n];
@@ -318,8 +313,8 @@ impl Model {
             self.set_off(n, &task, result);
         }
         let x = &mut self.executions[n];
-        let stops = result == "fail" || (status == "errored" && self.wrong != "an errored sequence goes on");
-        if stops || x.task == list(&x.sequence["tasks"]).len() {
+        let goes_on = result != "fail" && (status != "errored" || self.wrong == "an errored sequence goes on");
+        if !goes_on || x.task == list(&x.sequence["tasks"]).len() {
             self.end(n, result, status, true);
         } else if x.lane == Lane::Holds {
             self.advance(n);
