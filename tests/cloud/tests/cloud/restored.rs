@@ -46,28 +46,28 @@ fn restored(bed: &Bed) -> Outcome {
     };
     trigger(&before, "carts")?;
     task(&before)?;
-    let backup = dynamodb(stack, &raw, "CreateBackup", json!({"TableName": table, "BackupName": "the-second"}))?;
+    let backup = dynamodb(stack, raw, "CreateBackup", json!({"TableName": table, "BackupName": "the-second"}))?;
     // What happens from here on is forgotten.
     pass(&before)?;
     finished(&before)?;
     trigger(&after, "payments")?;
     task(&after)?;
     // As the page says: what writes to the table is stopped first; messages wait.
-    enable(stack, &raw, false)?;
+    enable(stack, raw, false)?;
     trigger(&meanwhile, "web")?;
-    dynamodb(stack, &raw, "UpdateTable", json!({"TableName": table, "DeletionProtectionEnabled": false}))?;
-    dynamodb(stack, &raw, "DeleteTable", json!({"TableName": table}))?;
+    dynamodb(stack, raw, "UpdateTable", json!({"TableName": table, "DeletionProtectionEnabled": false}))?;
+    dynamodb(stack, raw, "DeleteTable", json!({"TableName": table}))?;
     let from = json!({"TargetTableName": table, "BackupArn": backup["BackupDetails"]["BackupArn"]});
-    dynamodb(stack, &raw, "RestoreTableFromBackup", from)?;
+    dynamodb(stack, raw, "RestoreTableFromBackup", from)?;
     let is_active = || {
-        let described = dynamodb(stack, &raw, "DescribeTable", json!({"TableName": table}))?;
+        let described = dynamodb(stack, raw, "DescribeTable", json!({"TableName": table}))?;
         Ok((described["Table"]["TableStatus"] == "ACTIVE").then_some(()))
     };
     until("the restored table", is_active, || "it is not active".into())?;
     let expiry = json!({"AttributeName": "ttl", "Enabled": true});
-    dynamodb(stack, &raw, "UpdateTimeToLive", json!({"TableName": table, "TimeToLiveSpecification": expiry}))?;
+    dynamodb(stack, raw, "UpdateTimeToLive", json!({"TableName": table, "TimeToLiveSpecification": expiry}))?;
     let recovery = json!({"PointInTimeRecoveryEnabled": true});
-    dynamodb(stack, &raw, "UpdateContinuousBackups", json!({"TableName": table, "PointInTimeRecoverySpecification": recovery}))?;
+    dynamodb(stack, raw, "UpdateContinuousBackups", json!({"TableName": table, "PointInTimeRecoverySpecification": recovery}))?;
 
     let state = stack.wait(stack.api().sequence(&project, &before))?;
     let state = state.ok_or_else(|| Problem("the execution of the backup is not there".into()))?;
@@ -75,7 +75,7 @@ fn restored(bed: &Bed) -> Outcome {
     let later = stack.wait(stack.api().sequence(&project, &after))?;
     ensure(later.is_none(), || format!("what was triggered later is known: {later:?}"))?;
 
-    enable(stack, &raw, true)?;
+    enable(stack, raw, true)?;
     // The message that waited is handled, and the task that was open is answered again.
     task(&meanwhile)?;
     pass(&meanwhile)?;
