@@ -3,6 +3,7 @@
 use crate::Api;
 use crate::apply;
 use crate::input::{Json, Path};
+use crate::openapi::Empty;
 use crate::problem::{Answer, Refused};
 use crate::resources::{content, text_of};
 use axum::extract::State;
@@ -11,13 +12,19 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
 use keelway_wire::http::keptn::{Message, NewProject, NewService};
-use serde_json::{Value, json};
 
-/// `POST /v1/project`: a project and its shipyard. Credentials of an upstream repository are not kept: there is none.
+/// Creates a project with its shipyard. Credentials of an upstream repository are not kept: there is none.
+#[utoipa::path(
+    post,
+    path = "/v1/project",
+    tag = "projects",
+    request_body(content = NewProject, example = json!({"name": "blog", "shipyard": "YXBpVmVyc2lvbjogc3BlYy5rZXB0bi5zaC8wLjIuMwpraW5kOiBTaGlweWFyZAptZXRhZGF0YToKICBuYW1lOiBzaGlweWFyZC1ibG9nCnNwZWM6CiAgc3RhZ2VzOgogIC0gbmFtZTogZGV2CiAgICBzZXF1ZW5jZXM6CiAgICAtIG5hbWU6IGRlbGl2ZXJ5CiAgICAgIHRhc2tzOgogICAgICAtIG5hbWU6IGRlcGxveW1lbnQK"})),
+    responses((status = 201, body = crate::openapi::Empty), (status = 409))
+)]
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Json(sent): Json<NewProject>,
-) -> Answer<(StatusCode, axum::Json<Value>)> {
+) -> Answer<(StatusCode, axum::Json<Empty>)> {
     let name = ProjectName::new(sent.name).map_err(|error| Refused::field("name", error))?;
     match api.engine().get_project(&name).await {
         Ok(_) => {
@@ -32,19 +39,32 @@ pub async fn create<P: Ports + 'static>(
     };
     let settings = ProjectSettings { name, description: None, start_deadline: None, task_timeout: None };
     apply::one_shipyard(&api, settings, &text_of(content("shipyard", &shipyard)?)?).await?;
-    Ok((StatusCode::CREATED, axum::Json(json!({}))))
+    Ok((StatusCode::CREATED, axum::Json(Empty {})))
 }
 
-/// `PUT /v1/project`: another shipyard for a project, if there is one in the body.
-pub async fn update<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<NewProject>) -> Answer<axum::Json<Value>> {
+/// Puts another shipyard in force for a project, if there is one in the body.
+#[utoipa::path(
+    put,
+    path = "/v1/project",
+    tag = "projects",
+    request_body(content = NewProject, example = json!({"name": "blog", "shipyard": "YXBpVmVyc2lvbjogc3BlYy5rZXB0bi5zaC8wLjIuMwpraW5kOiBTaGlweWFyZAptZXRhZGF0YToKICBuYW1lOiBzaGlweWFyZC1ibG9nCnNwZWM6CiAgc3RhZ2VzOgogIC0gbmFtZTogZGV2CiAgICBzZXF1ZW5jZXM6CiAgICAtIG5hbWU6IGRlbGl2ZXJ5CiAgICAgIHRhc2tzOgogICAgICAtIG5hbWU6IGRlcGxveW1lbnQK"})),
+    responses((status = 200, body = crate::openapi::Empty), (status = 404), (status = 409))
+)]
+pub async fn update<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<NewProject>) -> Answer<axum::Json<Empty>> {
     let project = api.engine().find_project(&sent.name).await?;
     if let Some(shipyard) = sent.shipyard.filter(|text| !text.is_empty()) {
         apply::one_shipyard(&api, project.settings, &text_of(content("shipyard", &shipyard)?)?).await?;
     }
-    Ok(axum::Json(json!({})))
+    Ok(axum::Json(Empty {}))
 }
 
-/// `DELETE /v1/project/{project}`
+/// Deletes a project, unless something of it is open. Its history stays.
+#[utoipa::path(
+    delete,
+    path = "/v1/project/{project}",
+    tag = "projects",
+    responses((status = 200, body = Message), (status = 409))
+)]
 pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<axum::Json<Message>> {
     let project = api.engine().find_project(&name).await?.settings.name;
     let (pipelines, _) = api.promotions().definitions(project.as_str(), None, 3).await?;
@@ -68,18 +88,31 @@ pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): P
     Ok(axum::Json(Message { message }))
 }
 
-/// `POST /v1/project/{project}/service`
+/// Creates a service that can be triggered.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/service",
+    tag = "projects",
+    request_body(content = NewService, example = json!({"serviceName": "cart"})),
+    responses((status = 200, body = crate::openapi::Empty), (status = 409))
+)]
 pub async fn create_service<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<Empty>> {
     let project = api.engine().find_project(&name).await?.settings.name;
     api.engine().create_service(&project, &sent.service_name).await?;
-    Ok(axum::Json(json!({})))
+    Ok(axum::Json(Empty {}))
 }
 
-/// `DELETE /v1/project/{project}/service/{service}`
+/// Deletes a service, unless something of it is open. Its history stays.
+#[utoipa::path(
+    delete,
+    path = "/v1/project/{project}/service/{service}",
+    tag = "projects",
+    responses((status = 200, body = Message), (status = 409))
+)]
 pub async fn delete_service<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, service)): Path<(String, String)>,
@@ -100,7 +133,13 @@ fn remains<P: Ports>(api: &Api<P>) -> String {
     format!("the history of its sequences stays until it is {days} days old, and what was deployed keeps running")
 }
 
-/// Every request for secrets: they are not kept, and the body is not read.
+/// Every request for secrets is refused: they are not kept, and the body is not read.
+#[utoipa::path(
+    method(get, post, put, delete),
+    path = "/v1/secret",
+    tag = "projects",
+    responses((status = 404))
+)]
 pub async fn secrets() -> Refused {
     let detail = "Keelway keeps no secrets, and nothing of this request was stored: give them to the executor that needs them in its environment, or \
                   keep them in AWS Secrets Manager";

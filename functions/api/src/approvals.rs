@@ -19,7 +19,8 @@ use keelway_engine::sequences::commands::{Approval, Verdict, approval_address};
 use keelway_wire::http::Decided;
 use serde::Deserialize;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[schema(as = DecisionRequest)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
     decision: String,
@@ -29,7 +30,15 @@ pub struct Decision {
     by: Option<String>,
 }
 
-/// `POST /v1/project/{project}/approval/{context}/{trigger}`
+/// Decides an approval.
+/// 202: the decision is handed in, and the state does not show it yet.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/approval/{context}/{trigger}",
+    tag = "sequences",
+    request_body(content = Decision, example = json!({"decision": "approve", "message": "looks good", "by": "ada"})),
+    responses((status = 200, body = Decided), (status = 202, body = Decided), (status = 409))
+)]
 pub async fn decide<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, of, trigger)): Path<(String, String, String)>,

@@ -57,7 +57,8 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     token: Option<String>,
@@ -69,7 +70,14 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/audit`
+/// Lists who did what, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/audit",
+    tag = "access",
+    params(Wanted),
+    responses((status = 200, body = AuditPage))
+)]
 pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<AuditPage>> {
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;

@@ -152,14 +152,7 @@ async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts
 }
 
 fn named(kinds: &[Kind]) -> String {
-    let name = |kind: &Kind| match kind {
-        Kind::Read => "read",
-        Kind::Trigger => "trigger",
-        Kind::Execute => "execute:<task>",
-        Kind::Approve => "approve:<stage>",
-        Kind::Administer => "administer",
-    };
-    kinds.iter().map(name).collect::<Vec<_>>().join(" or ")
+    kinds.iter().map(scopes::name).collect::<Vec<_>>().join(" or ")
 }
 
 /// The project or namespace that a path is about.

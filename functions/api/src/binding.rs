@@ -1,36 +1,45 @@
-//! A CloudEvent in an HTTP request, in the modes of the HTTP protocol binding: structured (the body is the event) and binary (the
-//! attributes are headers that begin with `ce-`, the body is the data). A batch is refused.
+//! A CloudEvent in an HTTP request, in the modes of the HTTP protocol binding: structured (the body is the event), binary (the
+//! attributes are headers that begin with `ce-`, the body is the data) and batched (the body is an array of events).
 
 use crate::input;
 use crate::problem::{Answer, Refused};
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 /// What headers of the binary mode begin with.
 const PREFIX: &str = "ce-";
+/// What the content type of a batch begins with.
+const BATCH: &str = "application/cloudevents-batch";
 
-/// The event as structured JSON.
-pub struct Event(pub Value);
+/// What is sent, as structured JSON.
+pub enum Sent {
+    /// An event.
+    One(Value),
+    /// A batch of events.
+    Batch(Vec<Value>),
+}
 
-impl<S: Send + Sync> FromRequest<S> for Event {
+impl<S: Send + Sync> FromRequest<S> for Sent {
     type Rejection = Refused;
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
         let kind = input::media_type(request.headers());
-        if kind.starts_with("application/cloudevents-batch") {
-            let detail = "content-type: a batch of events is not taken: send each event in a request of its own";
-            return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type", detail));
+        if kind.starts_with(BATCH) {
+            return match input::json(&input::json_body(request).await?)? {
+                Value::Array(events) => Ok(Self::Batch(events)),
+                _ => Err(Refused::field("body", "is no batch: send an array of events")),
+            };
         }
         let attributes = attributes(request.headers())?;
         let bytes = input::json_body(request).await?;
         if kind.starts_with("application/cloudevents") || attributes.is_empty() {
-            return input::json(&bytes).map(Self);
+            return input::json(&bytes).map(Self::One);
         }
         let mut event = attributes;
         if !bytes.is_empty() {
             event.insert("data".into(), input::json(&bytes)?);
         }
-        Ok(Self(Value::Object(event)))
+        Ok(Self::One(Value::Object(event)))
     }
 }
 

@@ -1,16 +1,17 @@
 //! Which version runs where, since when, and what is on its way.
 
 use crate::Api;
-use crate::input::{Params, given, no_page_key, page_size};
+use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::Answer;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use keelway_domain::names::ServiceName;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::views::EnvironmentFilter;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     stage: Option<String>,
@@ -19,7 +20,14 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/project/{project}/environment`
+/// Lists which version runs where, since when, and what is on its way.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/environment",
+    tag = "projects",
+    params(Wanted),
+    responses((status = 200, body = keelway_wire::http::EnvironmentPage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(project): Path<String>,
@@ -38,14 +46,22 @@ pub async fn list<P: Ports + 'static>(
     Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct Of {
     stage: Option<String>,
     service: Option<String>,
 }
 
-/// `GET /v1/project/{project}/queue`
+/// Lists what waits for its turn.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/queue",
+    tag = "sequences",
+    params(Of),
+    responses((status = 200, body = keelway_wire::http::QueueList))
+)]
 pub async fn queue<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(project): Path<String>,

@@ -1,8 +1,8 @@
 //! `POST /v1/project/{project}/stage/{stage}/service/{service}/evaluation`: an evaluation by its window, as in Keptn.
 
 use crate::Api;
+use crate::accept;
 use crate::caller::Caller;
-use crate::events;
 use crate::input::{Maybe, Path, given};
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
@@ -17,18 +17,27 @@ use uuid::Uuid;
 /// The longest id of an event, in characters.
 const MAX_ID: usize = 200;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[schema(as = EvaluationRequest)]
 #[serde(deny_unknown_fields, default)]
 pub struct Request {
     start: Option<String>,
     end: Option<String>,
     timeframe: Option<String>,
+    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
     labels: Option<Object>,
     gitcommitid: Option<String>,
     id: Option<String>,
 }
 
-/// Puts the trigger of the stage's `evaluation` on the bus.
+/// Triggers an evaluation of a window.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/stage/{stage}/service/{service}/evaluation",
+    tag = "sequences",
+    request_body(content = Option<Request>, example = json!({"start": "2026-11-20T11:00:00Z", "timeframe": "10m", "labels": {"who": "me"}})),
+    responses((status = 200, body = keelway_wire::http::Accepted), (status = 409))
+)]
 pub async fn evaluate<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, stage, service)): Path<(String, String, String)>,
@@ -56,5 +65,5 @@ pub async fn evaluate<P: Ports + 'static>(
             id: id.unwrap_or_else(|| Uuid::now_v7().to_string()),
         })
         .await?;
-    events::put(&api, &caller, event).await
+    accept::put(&api, &caller, event).await
 }

@@ -1,8 +1,6 @@
-//! Events: accepting them, the history of a context or project, open task triggers.
+//! Events: the history of a context or project, open task triggers.
 
 use crate::Api;
-use crate::approvals;
-use crate::binding;
 use crate::caller::Caller;
 use crate::hand_in;
 use crate::input::{Params, Path, given, no_page_key, page_size, position, window};
@@ -10,108 +8,24 @@ use crate::monitoring;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind as Scope, Need};
-use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX, TaskResult};
+use keelway_domain::event::{EventType, Kind, PREFIX};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName, TaskName};
-use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Engine;
-use keelway_engine::sequences::preflight::Preflight;
 use keelway_engine::sequences::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
-use keelway_engine::sequences::{MAX_DECISION_BYTES, Sequences};
-use keelway_engine::table;
-use keelway_wire::cloudevent::{self, Origin};
-use keelway_wire::http::{Accepted, EventPage};
+use keelway_wire::http::EventPage;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
-use uuid::Uuid;
 
 /// The longest `wait`, in seconds. The function's time limit is longer, and clients' usual limit of 30 s, too.
 const MAX_WAIT: u64 = 20;
 
-/// `POST /v1/event`
-pub async fn accept<P: Ports + 'static>(State(api): State<Api<P>>, caller: Caller, event: binding::Event) -> Answer<Response> {
-    let mut json = event.0;
-    cloudevent::fill_id(&mut json, || Uuid::now_v7().to_string());
-    let event = cloudevent::parse(&json, Origin::Client, api.engine().ports().now())?;
-    cloudevent::check_client_event(&event)?;
-    put(&api, &caller, event).await
-}
-
-/// Checks a client's well-formed event, and whether this client may send it, and passes it on.
-pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent) -> Answer<Response> {
-    let decides = permitted::<P>(caller, &event)?;
-    tracing::Span::current().record("context", event.context.as_str());
-    if let Some(reason) = api.engine().oversize(&event) {
-        return Err(Refused::too_large(reason));
-    }
-    match api.engine().preflight(&event).await? {
-        Preflight::Publish => table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?,
-        Preflight::Known => {
-            caller.does_nothing();
-            tracing::info!(event = event.id, "this event was taken before");
-        }
-        Preflight::Decision(..) if !decides => return Err(Refused::internal()),
-        Preflight::Decision(to, trigger) => {
-            let wanted = TaskResult::of(event.text("result"));
-            if event.size() > MAX_DECISION_BYTES {
-                let detail =
-                    format!("the decision has {} bytes, {MAX_DECISION_BYTES} are allowed: send the reason only", event.size());
-                return Err(Refused::too_large(detail));
-            }
-            caller.acts("decide");
-            let event = signed(event, caller);
-            return approvals::settle(api, caller, (&to, trigger), wanted, |x| api.engine().decision_of(x, &event)).await;
-        }
-    }
-    Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
-}
-
-/// Whether the caller may send this event; `true`: it decides an approval, and who may is known when its stage is.
-fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
-    let project = event.text("project");
-    match EventType::parse(&event.ty) {
-        EventType::Task(task, Kind::Finished) if task.as_str() == APPROVAL => {
-            if !caller.has_in(Scope::Approve, project) {
-                return Err(caller.lacks("approve:<stage>", project));
-            }
-            return Ok(true);
-        }
-        EventType::Task(task, _) => caller.check(Need::Execute(task.as_str()), project)?,
-        EventType::Other(name) if Sequences::<P>::is_history(&name) => {
-            // What tools note about their work, and nothing follows from.
-            if !caller.has_in(Scope::Execute, project) {
-                caller.check(Need::Trigger, project)?;
-            }
-        }
-        _ => {
-            caller.check(Need::Trigger, project)?;
-            caller.acts("trigger");
-            let service = event.text("service").unwrap_or_default();
-            caller.tells(project.unwrap_or_default(), format!("{} for {service} in context {}", event.ty, event.context));
-        }
-    }
-    Ok(false)
-}
-
-/// The decision with the name of its sender. What the event says about that is a note.
-fn signed(mut event: CloudEvent, caller: &Caller) -> CloudEvent {
-    let said = event.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str).map(str::to_owned);
-    let said = said.unwrap_or_else(|| event.source.clone());
-    let by = caller.by(Some(said));
-    let approval = event.data.entry(APPROVAL).or_insert_with(|| json!({}));
-    if let Some(approval) = approval.as_object_mut() {
-        approval.insert("by".into(), json!(by));
-    }
-    event
-}
-
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     keptn_context: Option<String>,
@@ -129,7 +43,14 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/event`
+/// Lists the events of a context or of a project, oldest first within a context.
+#[utoipa::path(
+    get,
+    path = "/v1/event",
+    tag = "events",
+    params(Wanted),
+    responses((status = 200, body = EventPage), (status = 404))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -187,7 +108,8 @@ fn event_page(events: Vec<Value>, size: usize, next: Option<String>, now: Timest
     axum::Json(EventPage { events, next_page_key, page_size: size as u64, total_count: n, fingerprint: None, now: now.rfc3339() })
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WantedWork {
     project: Option<String>,
@@ -201,7 +123,14 @@ pub struct WantedWork {
     unless: Option<String>,
 }
 
-/// `GET /v1/event/triggered/{type}`
+/// Lists the open triggers of tasks, oldest first; can wait for the first one.
+#[utoipa::path(
+    get,
+    path = "/v1/event/triggered/{type}",
+    tag = "events",
+    params(WantedWork),
+    responses((status = 200, body = EventPage))
+)]
 pub async fn triggered<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,

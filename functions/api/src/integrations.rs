@@ -2,6 +2,7 @@
 
 use crate::Api;
 use crate::input::{Json, Params, Path, given, page_size, position, window};
+use crate::openapi::{Empty, LogsDeleted};
 use crate::problem::{Answer, Refused};
 use axum::Router;
 use axum::extract::State;
@@ -12,7 +13,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
 use keelway_wire::http::keptn::{Identified, IntegrationState, LogPage, Logs, Metadata, SubscriptionFilter, SubscriptionState};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The routes.
 pub fn routes<P: Ports + 'static>() -> Router<Api<P>> {
@@ -51,8 +52,15 @@ fn read(sent: SubscriptionState) -> Subscription {
     }
 }
 
-/// `POST /v1/uniform/registration`
-async fn register<P: Ports + 'static>(
+/// Registers an executor. 201: it is new.
+#[utoipa::path(
+    post,
+    path = "/v1/uniform/registration",
+    tag = "executors",
+    request_body(content = IntegrationState, example = json!({"name": "helm-service", "metadata": {"hostname": "node-1", "integrationversion": "1.4.5", "location": "control-plane", "kubernetesmetadata": {"namespace": "keptn"}}, "subscriptions": [{"event": "sh.keptn.event.deployment.triggered", "filter": {"projects": ["shop"], "stages": [], "services": []}}]})),
+    responses((status = 200, body = Identified), (status = 201, body = Identified))
+)]
+pub async fn register<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Json(sent): Json<IntegrationState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
@@ -70,9 +78,17 @@ async fn register<P: Ports + 'static>(
     Ok((if is_new { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(Identified { id })))
 }
 
-/// `PUT /v1/uniform/registration/{id}/ping`: executors send it every 5 s. The table is asked once a minute, and is told as often that
-/// the executor is there; a change of the subscriptions is seen a minute later at most.
-async fn ping<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<IntegrationState>> {
+/// Says that an executor is there, and answers its subscriptions.
+///
+/// Executors send it every 5 s. The table is asked once a minute, and is told as often that the executor is there; a change of the
+/// subscriptions is seen a minute later at most.
+#[utoipa::path(
+    put,
+    path = "/v1/uniform/registration/{id}/ping",
+    tag = "executors",
+    responses((status = 200, body = IntegrationState))
+)]
+pub async fn ping<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<IntegrationState>> {
     let now = api.engine().now();
     if let Some(known) = api.pings().get(&id, now) {
         return Ok(axum::Json(known));
@@ -82,9 +98,10 @@ async fn ping<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<Stri
     Ok(axum::Json(found))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
-struct Wanted {
+pub struct Wanted {
     name: Option<String>,
     id: Option<String>,
     namespace: Option<String>,
@@ -94,8 +111,15 @@ struct Wanted {
     service: Option<String>,
 }
 
-/// `GET /v1/uniform/registration`
-async fn list<P: Ports + 'static>(
+/// Lists the executors that registered themselves.
+#[utoipa::path(
+    get,
+    path = "/v1/uniform/registration",
+    tag = "executors",
+    params(Wanted),
+    responses((status = 200, body = Vec<IntegrationState>))
+)]
+pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Vec<IntegrationState>>> {
@@ -115,15 +139,27 @@ async fn list<P: Ports + 'static>(
     Ok(axum::Json(all.into_iter().map(shown).collect()))
 }
 
-/// `DELETE /v1/uniform/registration/{id}`
-async fn unregister<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<Value>> {
+/// Forgets an executor.
+#[utoipa::path(
+    delete,
+    path = "/v1/uniform/registration/{id}",
+    tag = "executors",
+    responses((status = 200, body = crate::openapi::Empty))
+)]
+pub async fn unregister<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<Empty>> {
     api.engine().unregister_integration(&id).await?;
     api.pings().forget(&id);
-    Ok(axum::Json(json!({})))
+    Ok(axum::Json(Empty {}))
 }
 
-/// `GET …/subscription`
-async fn subscriptions<P: Ports + 'static>(
+/// Lists what an executor subscribes to.
+#[utoipa::path(
+    get,
+    path = "/v1/uniform/registration/{id}/subscription",
+    tag = "executors",
+    responses((status = 200, body = Vec<SubscriptionState>))
+)]
+pub async fn subscriptions<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Vec<SubscriptionState>>> {
@@ -131,8 +167,14 @@ async fn subscriptions<P: Ports + 'static>(
     Ok(axum::Json(found.subscriptions.into_iter().map(shown_subscription).collect()))
 }
 
-/// `GET …/subscription/{subscription}`
-async fn subscription<P: Ports + 'static>(
+/// A subscription.
+#[utoipa::path(
+    get,
+    path = "/v1/uniform/registration/{id}/subscription/{subscription}",
+    tag = "executors",
+    responses((status = 200, body = SubscriptionState))
+)]
+pub async fn subscription<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<SubscriptionState>> {
@@ -143,8 +185,15 @@ async fn subscription<P: Ports + 'static>(
     Ok(axum::Json(shown_subscription(found)))
 }
 
-/// `POST …/subscription`
-async fn subscribe<P: Ports + 'static>(
+/// Adds a subscription.
+#[utoipa::path(
+    post,
+    path = "/v1/uniform/registration/{id}/subscription",
+    tag = "executors",
+    request_body(content = SubscriptionState, example = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"], "services": []}})),
+    responses((status = 201, body = Identified))
+)]
+pub async fn subscribe<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Json(sent): Json<SubscriptionState>,
@@ -154,8 +203,15 @@ async fn subscribe<P: Ports + 'static>(
     Ok((StatusCode::CREATED, axum::Json(Identified { id: subscription })))
 }
 
-/// `PUT …/subscription/{subscription}`
-async fn replace<P: Ports + 'static>(
+/// Replaces a subscription.
+#[utoipa::path(
+    put,
+    path = "/v1/uniform/registration/{id}/subscription/{subscription}",
+    tag = "executors",
+    request_body(content = SubscriptionState, example = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"], "services": []}})),
+    responses((status = 200, body = Identified))
+)]
+pub async fn replace<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((id, subscription)): Path<(String, String)>,
     Json(sent): Json<SubscriptionState>,
@@ -165,28 +221,42 @@ async fn replace<P: Ports + 'static>(
     Ok(axum::Json(Identified { id: subscription }))
 }
 
-/// `DELETE …/subscription/{subscription}`
-async fn unsubscribe<P: Ports + 'static>(
+/// Removes a subscription.
+#[utoipa::path(
+    delete,
+    path = "/v1/uniform/registration/{id}/subscription/{subscription}",
+    tag = "executors",
+    responses((status = 200, body = crate::openapi::Empty))
+)]
+pub async fn unsubscribe<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((id, subscription)): Path<(String, String)>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<Empty>> {
     api.engine().unsubscribe(&id, &subscription).await?;
     api.pings().forget(&id);
-    Ok(axum::Json(json!({})))
+    Ok(axum::Json(Empty {}))
 }
 
-/// `POST /v1/log`
-async fn log<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<Logs>) -> Answer<axum::Json<Value>> {
+/// Keeps what executors log, for five days.
+#[utoipa::path(
+    post,
+    path = "/v1/log",
+    tag = "executors",
+    request_body(content = Logs, example = json!({"logs": [{"integrationid": "8e2ddf6d1e7b3e0d2f5a4c3b2a190807f6e5d4c3", "message": "the chart is missing", "task": "deployment"}]})),
+    responses((status = 200, body = crate::openapi::Empty))
+)]
+pub async fn log<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<Logs>) -> Answer<axum::Json<Empty>> {
     let entries = sent.logs.unwrap_or_default();
     let entries: Vec<(String, Value)> =
         entries.into_iter().map(|entry| (entry.integrationid.clone(), serde_json::to_value(entry).unwrap_or_default())).collect();
     api.engine().log(&entries).await?;
-    Ok(axum::Json(json!({})))
+    Ok(axum::Json(Empty {}))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct WantedLogs {
+pub struct WantedLogs {
     integration_id: Option<String>,
     from_time: Option<String>,
     before_time: Option<String>,
@@ -194,8 +264,18 @@ struct WantedLogs {
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/log`
-async fn logged<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<WantedLogs>) -> Answer<axum::Json<LogPage>> {
+/// Lists what executors logged, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/log",
+    tag = "executors",
+    params(WantedLogs),
+    responses((status = 200, body = LogPage))
+)]
+pub async fn logged<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Params(wanted): Params<WantedLogs>,
+) -> Answer<axum::Json<LogPage>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
     let (size, from) = (page_size(wanted.page_size.as_ref())?, position(wanted.next_page_key.as_ref())?);
     let page = api.engine().logged(given(wanted.integration_id.as_ref()), window, size, from).await?;
@@ -204,12 +284,19 @@ async fn logged<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): P
     Ok(axum::Json(LogPage { logs, next_page_key: page.next, page_size: size as u64, total_count }))
 }
 
-/// `DELETE /v1/log`
-async fn delete_logged<P: Ports + 'static>(
+/// Deletes what executors logged; without filters, everything.
+#[utoipa::path(
+    delete,
+    path = "/v1/log",
+    tag = "executors",
+    params(WantedLogs),
+    responses((status = 200, body = crate::openapi::LogsDeleted))
+)]
+pub async fn delete_logged<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<WantedLogs>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<LogsDeleted>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
     let deleted = api.engine().delete_logged(given(wanted.integration_id.as_ref()), window).await?;
-    Ok(axum::Json(json!({"deleted": deleted})))
+    Ok(axum::Json(LogsDeleted { deleted }))
 }

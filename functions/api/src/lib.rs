@@ -4,6 +4,7 @@
 //! and decisions to the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
 //! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
 
+mod accept;
 mod administration;
 mod apply;
 mod approvals;
@@ -27,6 +28,7 @@ mod memory;
 mod metadata;
 mod monitoring;
 mod observations;
+mod openapi;
 mod operations;
 mod pace;
 mod pipeline_commands;
@@ -209,12 +211,16 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
     let v1 = Router::new()
         .route("/auth", post(metadata::auth))
         .route("/metadata", get(metadata::metadata::<P>))
+        .route("/openapi.json", get(openapi::serve))
         .route("/whoami", get(tokens::whoami))
         .route("/tokens", get(tokens::list::<P>).post(tokens::create::<P>))
         .route("/tokens/{token}", get(tokens::one::<P>).delete(tokens::revoke::<P>))
         .route("/tokens/{token}/rotate", post(tokens::rotate::<P>))
         .route("/audit", get(audit::list::<P>))
-        .route("/event", get(events::list::<P>).post(events::accept::<P>))
+        .route(
+            "/event",
+            post(accept::accept::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)).get(events::list::<P>),
+        )
         .route("/event/triggered/{type}", get(events::triggered::<P>))
         .route("/sequence/{project}", get(sequences::list::<P>))
         .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))

@@ -1,16 +1,22 @@
 //! The versions of this installation, and whether a token is valid.
 
 use crate::Api;
+use crate::openapi::Empty;
 use axum::Json;
 use axum::extract::State;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::Metadata;
-use serde_json::{Value, json};
 
 /// The version of Keptn whose API this follows.
 const KEPTN: &str = "1.4.5";
 
-/// `GET /v1/metadata`
+/// The versions of this installation, and the name of its stack.
+#[utoipa::path(
+    get,
+    path = "/v1/metadata",
+    tag = "access",
+    responses((status = 200, body = Metadata))
+)]
 pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Metadata> {
     Json(Metadata {
         keptnversion: KEPTN.into(),
@@ -21,7 +27,13 @@ pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Met
     })
 }
 
-/// `POST /v1/auth`: a request that gets here has a valid token.
-pub async fn auth() -> Json<Value> {
-    Json(json!({}))
+/// Says whether the token is valid.
+#[utoipa::path(
+    post,
+    path = "/v1/auth",
+    tag = "access",
+    responses((status = 200, body = crate::openapi::Empty))
+)]
+pub async fn auth() -> Json<Empty> {
+    Json(Empty {})
 }

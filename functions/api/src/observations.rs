@@ -15,13 +15,22 @@ use serde::Deserialize;
 /// So many faults are told at once.
 const TOLD: usize = 20;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct Wanted {
     cluster: Option<String>,
 }
 
-/// `POST /v1/observations`
+/// Tells what runs at targets: facts, or objects of Kubernetes.
+#[utoipa::path(
+    post,
+    path = "/v1/observations",
+    tag = "pipelines",
+    params(Wanted),
+    request_body(content = crate::openapi::ObservedObject, example = json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "carts", "namespace": "dev", "revision": "v1", "ready": true})),
+    responses((status = 200, body = ObservationAnswer))
+)]
 pub async fn report<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,

@@ -45,8 +45,15 @@ fn unknown(id: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "unknown dead letter", detail)
 }
 
-/// `GET /v1/dead-letters`
-async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<DeadLetterPage>> {
+/// Lists messages that failed too often, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/dead-letters",
+    tag = "operations",
+    params(Paging),
+    responses((status = 200, body = DeadLetterPage))
+)]
+pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<DeadLetterPage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = given(paging.next_page_key.as_ref()).filter(|key| *key != "0");
     if let Some(key) = after.filter(|key| !letters::is_id(key)) {
@@ -58,8 +65,14 @@ async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Par
     Ok(Json(DeadLetterPage { dead_letters, next_page_key, page_size: u64::from(limit), total_count }))
 }
 
-/// `GET /v1/dead-letters/{id}`
-async fn one<P: Ports + 'static>(
+/// A dead letter, with its message.
+#[utoipa::path(
+    get,
+    path = "/v1/dead-letters/{id}",
+    tag = "operations",
+    responses((status = 200, body = DeadLetter))
+)]
+pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -68,8 +81,14 @@ async fn one<P: Ports + 'static>(
     found.map(|letter| Json(shown(letter, true))).ok_or_else(|| unknown(&id))
 }
 
-/// `POST /v1/dead-letters/{id}/redrive`: the letter stays until its message is handled.
-async fn redrive<P: Ports + 'static>(
+/// Sends the message again at once. The letter stays until the message is handled.
+#[utoipa::path(
+    post,
+    path = "/v1/dead-letters/{id}/redrive",
+    tag = "operations",
+    responses((status = 202), (status = 409))
+)]
+pub async fn redrive<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -84,8 +103,14 @@ async fn redrive<P: Ports + 'static>(
     }
 }
 
-/// `DELETE /v1/dead-letters/{id}`
-async fn drop_one<P: Ports + 'static>(
+/// Drops a dead letter: its message is never handled.
+#[utoipa::path(
+    delete,
+    path = "/v1/dead-letters/{id}",
+    tag = "operations",
+    responses((status = 204))
+)]
+pub async fn drop_one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -93,16 +118,24 @@ async fn drop_one<P: Ports + 'static>(
     if letters::drop_one(api.engine().ports(), &id).await? { Ok(StatusCode::NO_CONTENT) } else { Err(unknown(&id)) }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Wanted {
+pub struct Wanted {
     day: Option<String>,
     page_size: Option<String>,
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/invalid`
-async fn of_day<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<InvalidPage>> {
+/// Lists the input of a day that could not be used, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/invalid",
+    tag = "operations",
+    params(Wanted),
+    responses((status = 200, body = InvalidPage))
+)]
+pub async fn of_day<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<InvalidPage>> {
     let limit = limit(wanted.page_size.as_ref())?;
     let day = match given(wanted.day.as_ref()) {
         None => api.engine().now(),

@@ -35,7 +35,16 @@ struct Asked {
     environment: Option<String>,
 }
 
-/// `POST /v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval`
+/// Approves, rejects or abandons a revision in an environment. The request may be signed instead of bearing a token.
+/// 201: the pull request is open; 202: the state does not show it yet; 204: it is done.
+#[utoipa::path(
+    post,
+    path = "/v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval",
+    tag = "pipelines",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Option<ApprovalRequest>, example = json!({"decision": "approve", "by": "ada"})),
+    responses((status = 201, body = CommandAnswer, headers(("Location" = String))), (status = 202, body = CommandAnswer), (status = 204), (status = 409), (status = 422))
+)]
 pub async fn approval<P: Ports + Secrets + 'static>(
     State(api): State<Api<P>>,
     path: Result<Path<(String, String, String, String)>, Refused>,
@@ -106,7 +115,16 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
     serde_json::from_value(body).map_err(|error| wrong(error.to_string()))
 }
 
-/// `POST /v1/pipelines/{namespace}/{name}/commands`
+/// Asks something of a pipeline.
+/// 202: it is handed in, and the state does not show it yet.
+#[utoipa::path(
+    post,
+    path = "/v1/pipelines/{namespace}/{name}/commands",
+    tag = "pipelines",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = CommandRequest, example = json!({"command": "suspend", "by": "ada", "message": "the fair"})),
+    responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer), (status = 409), (status = 422))
+)]
 pub async fn command<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,

@@ -22,7 +22,8 @@ use serde::Deserialize;
 pub const KNOWN: u32 = 100;
 
 /// Which entries of a list are wanted.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     /// Only those of this namespace.
@@ -34,7 +35,8 @@ pub struct Wanted {
 }
 
 /// Paging.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Paging {
     /// How many.
@@ -95,7 +97,14 @@ async fn unknown<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<
     Ok(Refused::new(StatusCode::NOT_FOUND, "unknown pipeline", detail))
 }
 
-/// `GET /v1/pipelines`
+/// Lists the pipelines.
+#[utoipa::path(
+    get,
+    path = "/v1/pipelines",
+    tag = "pipelines",
+    params(Wanted),
+    responses((status = 200, body = PipelinePage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -126,7 +135,13 @@ pub async fn list<P: Ports + 'static>(
     }))
 }
 
-/// `GET /v1/pipelines/{namespace}/{name}`
+/// A pipeline, with its environments.
+#[utoipa::path(
+    get,
+    path = "/v1/pipelines/{namespace}/{name}",
+    tag = "pipelines",
+    responses((status = 200, body = PipelineState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -136,7 +151,13 @@ pub async fn one<P: Ports + 'static>(
     Ok(Json(shape::pipeline(&of, &view)))
 }
 
-/// `GET /v1/pipelines/{namespace}/{name}/manifest`
+/// The manifest as it was applied.
+#[utoipa::path(
+    get,
+    path = "/v1/pipelines/{namespace}/{name}/manifest",
+    tag = "pipelines",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -152,7 +173,13 @@ pub fn text(source: String) -> Response {
     ([(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, tag)], source).into_response()
 }
 
-/// `DELETE /v1/pipelines/{namespace}/{name}`
+/// Deletes a pipeline, and closes the pull requests that it opened.
+#[utoipa::path(
+    delete,
+    path = "/v1/pipelines/{namespace}/{name}",
+    tag = "pipelines",
+    responses((status = 204))
+)]
 pub async fn delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -166,7 +193,14 @@ pub async fn delete<P: Ports + 'static>(
     Err(unknown(&api, &namespace, &name).await?)
 }
 
-/// `GET /v1/pipelines/{namespace}/{name}/history`
+/// Lists what happened to a pipeline, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/pipelines/{namespace}/{name}/history",
+    tag = "pipelines",
+    params(Paging),
+    responses((status = 200, body = HistoryPage))
+)]
 pub async fn history<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -186,7 +220,13 @@ pub async fn history<P: Ports + 'static>(
     }))
 }
 
-/// `GET /v1/pipelines/{namespace}/{name}/explain`
+/// What each environment waits for.
+#[utoipa::path(
+    get,
+    path = "/v1/pipelines/{namespace}/{name}/explain",
+    tag = "pipelines",
+    responses((status = 200, body = Explanation))
+)]
 pub async fn explain<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -196,7 +236,13 @@ pub async fn explain<P: Ports + 'static>(
     Ok(Json(explain::explain(&of, &view)))
 }
 
-/// `GET /v1/pipelines/{namespace}/{name}/pull-requests`
+/// Lists the open pull requests of a pipeline.
+#[utoipa::path(
+    get,
+    path = "/v1/pipelines/{namespace}/{name}/pull-requests",
+    tag = "pipelines",
+    responses((status = 200, body = OpenPullRequests))
+)]
 pub async fn pull_requests<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,

@@ -8,6 +8,7 @@ use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::cloudevent::CloudEventError;
 use keelway_wire::http::Problem;
 use keelway_wire::http::deployments::FieldError;
+use serde::Serialize;
 
 /// A refusal. The fence writes it, because only the fence knows the path.
 #[derive(Debug, Clone)]
@@ -16,6 +17,18 @@ pub struct Refused {
     pub problem: Box<Problem>,
     /// After how many seconds the client may try again.
     retry_after: Option<i64>,
+}
+
+/// A problem as it is sent.
+#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
+pub struct Body {
+    #[serde(flatten)]
+    problem: Problem,
+    /// The status again: Keptn's clients read this and `message`, and nothing else.
+    code: u16,
+    /// The detail with all findings.
+    message: String,
 }
 
 /// The result of a handler.
@@ -61,11 +74,8 @@ impl Refused {
     pub fn render(mut self, path: &str) -> Response {
         self.problem.instance = Some(path.chars().take(300).collect());
         let status = StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut body = serde_json::to_value(&*self.problem).unwrap_or_default();
-        // Keptn's clients read these two, and nothing else of it.
-        body["code"] = status.as_u16().into();
-        body["message"] = self.problem.to_string().into();
-        let body = body.to_string();
+        let body = Body { code: status.as_u16(), message: self.problem.to_string(), problem: *self.problem };
+        let body = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, Problem::CONTENT_TYPE)], body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

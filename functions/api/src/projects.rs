@@ -19,7 +19,8 @@ use serde::Deserialize;
 const SHOWN: u32 = 100;
 
 /// Paging. Other parameters that Keptn's clients send are accepted and ignored.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Paging {
     page_size: Option<String>,
@@ -41,7 +42,14 @@ impl Paging {
     }
 }
 
-/// `GET /v1/project`
+/// Lists the projects by name, with stages and services.
+#[utoipa::path(
+    get,
+    path = "/v1/project",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectPage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -57,7 +65,14 @@ pub async fn list<P: Ports + 'static>(
     Ok(Json(ProjectPage { projects, next_page_key: next, page_size: size, total_count: n }))
 }
 
-/// `GET /v1/project/{project}`
+/// A project, with the text of its shipyard.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -69,7 +84,14 @@ pub async fn one<P: Ports + 'static>(
     Ok(Json(state(&api, &project, source).await?))
 }
 
-/// `GET /v1/project/{project}/shipyard`
+/// The text of the shipyard in force.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard",
+    tag = "definitions",
+    params(Paging),
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn shipyard<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -90,7 +112,14 @@ pub async fn shipyard<P: Ports + 'static>(
     }
 }
 
-/// `GET /v1/project/{project}/stage`
+/// Lists the stages in the shipyard's order, with services.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = StagePage))
+)]
 pub async fn stages<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -103,7 +132,14 @@ pub async fn stages<P: Ports + 'static>(
     Ok(Json(StagePage { stages, next_page_key: "0".into(), page_size: n, total_count: n }))
 }
 
-/// `GET /v1/project/{project}/stage/{stage}`
+/// A stage, with services.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage/{stage}",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectStage))
+)]
 pub async fn stage<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, stage)): Path<(String, String)>,
@@ -115,7 +151,14 @@ pub async fn stage<P: Ports + 'static>(
     Ok(Json(ProjectStage { stage_name: stage, services: shown_services(&api, &project).await? }))
 }
 
-/// `GET /v1/project/{project}/service`
+/// Lists the services by name.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/service",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ServicePage))
+)]
 pub async fn services<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -125,7 +168,14 @@ pub async fn services<P: Ports + 'static>(
     service_page(&api, &project, &paging).await
 }
 
-/// `GET /v1/project/{project}/stage/{stage}/service`: a project's services are in all of its stages.
+/// Lists the services by name: those of a project are in all of its stages.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage/{stage}/service",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ServicePage))
+)]
 pub async fn stage_services<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, stage)): Path<(String, String)>,
@@ -136,7 +186,14 @@ pub async fn stage_services<P: Ports + 'static>(
     service_page(&api, &project, &paging).await
 }
 
-/// `GET /v1/project/{project}/stage/{stage}/service/{service}`
+/// A service.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage/{stage}/service/{service}",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectService))
+)]
 pub async fn service<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, stage, service)): Path<(String, String, String)>,

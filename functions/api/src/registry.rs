@@ -62,7 +62,14 @@ fn cluster_name(namespace: &str, name: &str) -> Option<String> {
     (ProjectName::new(namespace).is_ok() && is_name(name)).then(|| cluster(namespace, name))
 }
 
-/// `GET /v1/clusters`
+/// Lists the registered clusters.
+#[utoipa::path(
+    get,
+    path = "/v1/clusters",
+    tag = "pipelines",
+    params(Wanted),
+    responses((status = 200, body = RegisteredPage))
+)]
 pub async fn clusters<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -78,7 +85,13 @@ pub async fn clusters<P: Ports + 'static>(
     page::<P, Cluster>(&api, &caller, ("Cluster", &prefix), (wanted.page_size.as_ref(), wanted.next_page_key.as_ref())).await
 }
 
-/// `GET /v1/clusters/{namespace}/{name}`
+/// A registered cluster.
+#[utoipa::path(
+    get,
+    path = "/v1/clusters/{namespace}/{name}",
+    tag = "pipelines",
+    responses((status = 200, body = Registered))
+)]
 pub async fn cluster_one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -89,7 +102,13 @@ pub async fn cluster_one<P: Ports + 'static>(
     Ok(Json(shown("Cluster", &asked, &entry)))
 }
 
-/// `GET /v1/clusters/{namespace}/{name}/manifest`
+/// The manifest as it was applied.
+#[utoipa::path(
+    get,
+    path = "/v1/clusters/{namespace}/{name}/manifest",
+    tag = "pipelines",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn cluster_manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -100,8 +119,15 @@ pub async fn cluster_manifest<P: Ports + 'static>(
     Ok(text(entry.source))
 }
 
-/// `POST /v1/clusters/{namespace}/{name}/observe`: what pipelines name there is read now. Reading it takes its time, so nothing is said yet
-/// about how that went: the pipelines show it.
+/// Has everything that pipelines name in the cluster be read now.
+///
+/// Reading it takes its time, so nothing is said yet about how that went: the pipelines show it.
+#[utoipa::path(
+    post,
+    path = "/v1/clusters/{namespace}/{name}/observe",
+    tag = "pipelines",
+    responses((status = 202))
+)]
 pub async fn cluster_observe<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -116,7 +142,13 @@ pub async fn cluster_observe<P: Ports + 'static>(
     Err(unknown::<P, Cluster>(&api, "cluster", &asked).await?)
 }
 
-/// `DELETE /v1/clusters/{namespace}/{name}`
+/// Deregisters a cluster.
+#[utoipa::path(
+    delete,
+    path = "/v1/clusters/{namespace}/{name}",
+    tag = "pipelines",
+    responses((status = 204))
+)]
 pub async fn cluster_delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -131,7 +163,14 @@ pub async fn cluster_delete<P: Ports + 'static>(
     Err(unknown::<P, Cluster>(&api, "cluster", &asked).await?)
 }
 
-/// `GET /v1/githosts`
+/// Lists the registered git hosts.
+#[utoipa::path(
+    get,
+    path = "/v1/githosts",
+    tag = "pipelines",
+    params(Paging),
+    responses((status = 200, body = RegisteredPage))
+)]
 pub async fn git_hosts<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -140,7 +179,13 @@ pub async fn git_hosts<P: Ports + 'static>(
     page::<P, GitHost>(&api, &caller, ("GitHost", ""), (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
 }
 
-/// `GET /v1/githosts/{name}`
+/// A registered git host.
+#[utoipa::path(
+    get,
+    path = "/v1/githosts/{name}",
+    tag = "pipelines",
+    responses((status = 200, body = Registered))
+)]
 pub async fn git_host_one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -150,7 +195,13 @@ pub async fn git_host_one<P: Ports + 'static>(
     Ok(Json(shown("GitHost", &name, &entry)))
 }
 
-/// `GET /v1/githosts/{name}/manifest`
+/// The manifest as it was applied.
+#[utoipa::path(
+    get,
+    path = "/v1/githosts/{name}/manifest",
+    tag = "pipelines",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn git_host_manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -160,7 +211,13 @@ pub async fn git_host_manifest<P: Ports + 'static>(
     Ok(text(entry.source))
 }
 
-/// `DELETE /v1/githosts/{name}`
+/// Deregisters a git host.
+#[utoipa::path(
+    delete,
+    path = "/v1/githosts/{name}",
+    tag = "pipelines",
+    responses((status = 204))
+)]
 pub async fn git_host_delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,

@@ -39,7 +39,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Uri {
 }
 
 /// Which version is asked for. Other parameters that Keptn's clients send are accepted and ignored.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     #[serde(rename = "gitCommitID")]
@@ -70,7 +71,14 @@ async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
     })
 }
 
-/// `GET …/resource`
+/// Lists the files by URI, without their contents.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/resource",
+    tag = "resources",
+    params(Wanted),
+    responses((status = 200, body = ResourcePage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
@@ -100,7 +108,14 @@ pub async fn list<P: Ports + 'static>(
     Ok(axum::Json(ResourcePage { resources, next_page_key, page_size: size as u64, total_count }))
 }
 
-/// `GET …/resource/{uri}`
+/// A file, as it is now or as it was at a commit.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/resource/{uri}",
+    tag = "resources",
+    params(Wanted),
+    responses((status = 200, body = Resource))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
@@ -123,7 +138,14 @@ pub async fn one<P: Ports + 'static>(
     }
 }
 
-/// `POST …/resource`
+/// Writes up to 30 files, all of them or none.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/resource",
+    tag = "resources",
+    request_body(content = Resources, example = json!({"resources": [{"resourceURI": "slo.yaml", "resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="}]})),
+    responses((status = 201, body = Committed), (status = 409))
+)]
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
@@ -133,7 +155,14 @@ pub async fn create<P: Ports + 'static>(
     Ok((StatusCode::CREATED, write(&api, &scope, sent.resources).await?))
 }
 
-/// `PUT …/resource`
+/// Writes up to 30 files, all of them or none.
+#[utoipa::path(
+    put,
+    path = "/v1/project/{project}/resource",
+    tag = "resources",
+    request_body(content = Resources, example = json!({"resources": [{"resourceURI": "slo.yaml", "resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="}]})),
+    responses((status = 200, body = Committed), (status = 409))
+)]
 pub async fn replace<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
@@ -143,7 +172,14 @@ pub async fn replace<P: Ports + 'static>(
     write(&api, &scope, sent.resources).await
 }
 
-/// `PUT …/resource/{uri}`
+/// Writes a file.
+#[utoipa::path(
+    put,
+    path = "/v1/project/{project}/resource/{uri}",
+    tag = "resources",
+    request_body(content = ResourceContent, example = json!({"resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="})),
+    responses((status = 200, body = Committed), (status = 409))
+)]
 pub async fn replace_one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
@@ -155,7 +191,13 @@ pub async fn replace_one<P: Ports + 'static>(
     write(&api, &scope, vec![resource]).await
 }
 
-/// `DELETE …/resource/{uri}`
+/// Deletes a file.
+#[utoipa::path(
+    delete,
+    path = "/v1/project/{project}/resource/{uri}",
+    tag = "resources",
+    responses((status = 200, body = Committed), (status = 409))
+)]
 pub async fn delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,

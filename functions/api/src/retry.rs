@@ -3,6 +3,7 @@
 use crate::Api;
 use crate::hand_in;
 use crate::input::{Maybe, Path, given};
+use crate::openapi::RetryAnswer;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -11,9 +12,9 @@ use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::retry;
 use serde::Deserialize;
-use serde_json::json;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[schema(as = RetryRequest)]
 #[serde(deny_unknown_fields, default)]
 pub struct Command {
     execution: Option<String>,
@@ -21,7 +22,15 @@ pub struct Command {
     from: Option<String>,
 }
 
-/// Hands the retry in, and answers when it has become an execution.
+/// Repeats an ended sequence from the task on that failed.
+/// 202: it is handed in, and the state does not show it yet.
+#[utoipa::path(
+    post,
+    path = "/v1/sequence/{project}/{context}/retry",
+    tag = "sequences",
+    request_body(content = Option<Command>, example = json!({"stage": "dev"})),
+    responses((status = 200, body = crate::openapi::RetryAnswer), (status = 202, body = crate::openapi::RetryAnswer), (status = 409))
+)]
 pub async fn retry<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, of)): Path<(String, String)>,
@@ -39,14 +48,18 @@ pub async fn retry<P: Ports + 'static>(
     let look = || async { Ok::<_, Refused>(api.engine().has_begun(&retried.to).await?.then_some(())) };
     let begun = hand_in::outcome(api.settings().patience, look).await?.is_some();
     let (old, task) = (&retried.old, &retried.task);
-    let mut answer = json!({
-        "keptnContext": of.as_str(), "execution": retried.to.execution, "retryOf": old.id,
-        "stage": old.stage, "sequence": old.sequence, "from": task,
-        "detail": format!("sequence {} of service {} in stage {} is repeated from task {task} on", old.sequence, old.service, old.stage),
-    });
-    if begun {
-        return Ok(axum::Json(answer).into_response());
-    }
-    answer["look"] = json!(format!("/v1/sequence/{project}?keptnContext={of}"));
-    Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
+    let detail =
+        format!("sequence {} of service {} in stage {} is repeated from task {task} on", old.sequence, old.service, old.stage);
+    let answer = RetryAnswer {
+        keptn_context: of.to_string(),
+        execution: retried.to.execution.to_string(),
+        retry_of: old.id.to_string(),
+        stage: old.stage.to_string(),
+        sequence: old.sequence.to_string(),
+        from: task.to_string(),
+        detail,
+        look: (!begun).then(|| format!("/v1/sequence/{project}?keptnContext={of}")),
+    };
+    let status = if begun { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, axum::Json(answer)).into_response())
 }

@@ -22,7 +22,8 @@ use serde::Deserialize;
 const DIGITS: usize = 40;
 
 /// Paging.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Paging {
     page_size: Option<String>,
@@ -30,7 +31,8 @@ pub struct Paging {
 }
 
 /// Which two revisions.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compared {
     from: Option<String>,
@@ -42,7 +44,14 @@ pub fn is_revision(text: &str) -> bool {
     text.len() == DIGITS && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
 }
 
-/// `GET /v1/project/{project}/shipyard/revisions`
+/// Lists the revisions of the shipyard that were in force, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard/revisions",
+    tag = "definitions",
+    params(Paging),
+    responses((status = 200, body = RevisionPage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -68,7 +77,13 @@ pub async fn list<P: Ports + 'static>(
     Ok(axum::Json(RevisionPage { total_count: revisions.len() as u64, revisions, next_page_key, page_size: size as u64 }))
 }
 
-/// `GET /v1/project/{project}/shipyard/revisions/{revision}`
+/// The text of a revision.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard/revisions/{revision}",
+    tag = "definitions",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, revision)): Path<(String, String)>,
@@ -80,7 +95,14 @@ pub async fn one<P: Ports + 'static>(
     Ok((headers, text).into_response())
 }
 
-/// `GET /v1/project/{project}/shipyard/diff?from=…&to=…`
+/// What differs between two revisions.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard/diff",
+    tag = "definitions",
+    params(Compared),
+    responses((status = 200, body = ShipyardDiff))
+)]
 pub async fn compare<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -99,7 +121,15 @@ pub async fn compare<P: Ports + 'static>(
     Ok(axum::Json(ShipyardDiff { changes: changes(&old, &new), from, to }))
 }
 
-/// `POST /v1/project/{project}/shipyard/rollback`
+/// Puts a revision in force again.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/shipyard/rollback",
+    tag = "definitions",
+    params(("If-Match" = Option<String>, Header)),
+    request_body(content = ShipyardRollback, example = json!({"revision": "45b983be36b73c0788dc9cbcb76cbb80fc7bb057", "by": "ada", "dryRun": true})),
+    responses((status = 200, body = AppliedDocument), (status = 409), (status = 412))
+)]
 pub async fn roll_back<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,

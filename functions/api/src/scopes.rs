@@ -37,6 +37,7 @@ const WORKER: Needs = Handler(&[Execute]);
 /// Every route.
 pub const ROUTES: &[Route] = &[
     ("GET", "/v1/metadata", Token, ""),
+    ("GET", "/v1/openapi.json", Token, ""),
     ("POST", "/v1/auth", Token, ""),
     ("GET", "/v1/whoami", Token, ""),
     ("GET", "/v1/tokens", ADMINISTER, ""),
@@ -170,6 +171,17 @@ pub const ROUTES: &[Route] = &[
     ("GET", "/v1/artifactSources/{namespace}/{name}/manifest", READ, ""),
     ("POST", "/v1/artifacts/{namespace}/{name}", TRIGGER, ""),
 ];
+
+/// A scope as tokens have it.
+pub fn name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Read => "read",
+        Kind::Trigger => "trigger",
+        Kind::Execute => "execute:<task>",
+        Kind::Approve => "approve:<stage>",
+        Kind::Administer => "administer",
+    }
+}
 
 /// What a request needs, and what the audit calls it.
 pub fn of(method: &Method, path: &str) -> (Needs, &'static str) {

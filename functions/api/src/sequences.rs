@@ -3,6 +3,7 @@
 use crate::Api;
 use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size, position, window};
+use crate::openapi::ControlAnswer;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use keelway_domain::names::Context;
@@ -18,7 +19,8 @@ const STATES: [&str; 8] = ["triggered", "started", "waiting", "paused", "waiting
 /// The shortest beginning of a context's name that is looked for.
 const SHORTEST: usize = 8;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     name: Option<String>,
@@ -32,14 +34,22 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[schema(as = ControlRequest)]
 #[serde(deny_unknown_fields, default)]
 pub struct Command {
     state: Option<String>,
     stage: Option<String>,
 }
 
-/// `GET /v1/sequence/{project}`
+/// Lists what outside events caused, one entry per context, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/sequence/{project}",
+    tag = "sequences",
+    params(Wanted),
+    responses((status = 200, body = keelway_wire::http::SequencePage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(project): Path<String>,
@@ -92,13 +102,20 @@ fn prefix(text: Option<&String>) -> Answer<Option<String>> {
     Ok(Some(prefix.to_string()))
 }
 
-/// `POST /v1/sequence/{project}/{context}/control`
+/// Pauses, resumes or aborts the sequences of a context, or of a stage of it.
+#[utoipa::path(
+    post,
+    path = "/v1/sequence/{project}/{context}/control",
+    tag = "sequences",
+    request_body(content = Command, example = json!({"state": "pause", "stage": ""})),
+    responses((status = 200, body = crate::openapi::ControlAnswer))
+)]
 pub async fn control<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, of)): Path<(String, String)>,
     caller: Caller,
     Json(body): Json<Command>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<ControlAnswer>> {
     let Some(state) = given(body.state.as_ref()) else {
         return Err(Refused::field("state", "is missing: send \"pause\", \"resume\" or \"abort\""));
     };
@@ -114,7 +131,7 @@ pub async fn control<P: Ports + 'static>(
     let place = stage.map_or_else(|| format!("context {of}"), |stage| format!("stage {stage} of context {of}"));
     caller.tells(project.as_str(), format!("{state} {place}"));
     let detail = done(what, open, &place);
-    Ok(axum::Json(json!({"keptnContext": of.as_str(), "open": open, "detail": detail})))
+    Ok(axum::Json(ControlAnswer { keptn_context: of.to_string(), open, detail }))
 }
 
 /// What a control request did.

@@ -23,13 +23,26 @@ const NOTE: usize = 200;
 /// The most scopes, and the most projects.
 const MOST: usize = 50;
 
-/// `GET /v1/whoami`
+/// Whose token this is, and what it allows.
+#[utoipa::path(
+    get,
+    path = "/v1/whoami",
+    tag = "access",
+    responses((status = 200, body = WhoAmI))
+)]
 pub async fn whoami(caller: Caller) -> Json<WhoAmI> {
     let grants = caller.grants.iter().map(granted).collect();
     Json(WhoAmI { token: caller.token, subject: caller.subject, grants })
 }
 
-/// `GET /v1/tokens`
+/// Lists the tokens by name, without their secrets.
+#[utoipa::path(
+    get,
+    path = "/v1/tokens",
+    tag = "access",
+    params(Paging),
+    responses((status = 200, body = TokenPage))
+)]
 pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
     let after = given(paging.next_page_key.as_ref()).filter(|key| *key != "0");
@@ -44,7 +57,13 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging):
     }))
 }
 
-/// `GET /v1/tokens/{token}`
+/// A token, without its secret.
+#[utoipa::path(
+    get,
+    path = "/v1/tokens/{token}",
+    tag = "access",
+    responses((status = 200, body = TokenState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -58,7 +77,14 @@ pub async fn one<P: Ports + 'static>(
     Ok(Json(shown(&token, used, api.access().now())))
 }
 
-/// `POST /v1/tokens`
+/// Makes a token. The answer is the only one that has its secret.
+#[utoipa::path(
+    post,
+    path = "/v1/tokens",
+    tag = "access",
+    request_body(content = NewTokenRequest, example = json!({"name": "ci", "scopes": ["read", "execute:test"], "projects": ["shop"], "expires": "90d", "note": "runs the tests"})),
+    responses((status = 201, body = TokenAnswer), (status = 409))
+)]
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
@@ -79,7 +105,14 @@ pub async fn create<P: Ports + 'static>(
     }
 }
 
-/// `POST /v1/tokens/{token}/rotate`
+/// Gives a token another secret; the one before stays valid for a while.
+#[utoipa::path(
+    post,
+    path = "/v1/tokens/{token}/rotate",
+    tag = "access",
+    request_body(content = Option<RotateRequest>, example = json!({"overlap": "1h"})),
+    responses((status = 200, body = TokenAnswer))
+)]
 pub async fn rotate<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -106,7 +139,13 @@ pub async fn rotate<P: Ports + 'static>(
     }
 }
 
-/// `DELETE /v1/tokens/{token}`
+/// Ends a token, in other instances of the function within a minute.
+#[utoipa::path(
+    delete,
+    path = "/v1/tokens/{token}",
+    tag = "access",
+    responses((status = 204))
+)]
 pub async fn revoke<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,

@@ -22,7 +22,16 @@ fn refusal() -> Refused {
     Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
 }
 
-/// `POST /v1/webhooks/{githost}`: 202 when a repository is looked at now, 204 when there is nothing to look at.
+/// Tells that something happened to a pull request; signed by the git host.
+///
+/// 202: a repository is looked at now. 204: there is nothing to look at.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{githost}",
+    tag = "pipelines",
+    request_body(content = Value, example = json!({"action": "closed"})),
+    responses((status = 202), (status = 204))
+)]
 pub async fn wake<P: Ports + Secrets + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,

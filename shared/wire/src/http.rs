@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// A refusal as problem details (RFC 9457): what is wrong, where, and the way out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ProblemDetails))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// A URI that names the kind of problem; `about:blank` when the status says it all.
@@ -62,14 +63,37 @@ impl std::fmt::Display for Problem {
 
 /// The answer to `POST /v1/event`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Accepted {
     /// The context the event belongs to: what to watch.
     #[serde(rename = "keptnContext")]
     pub context: String,
 }
 
+/// The answer to a batch of events at `POST /v1/event`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct BatchAccepted {
+    /// One for each event, in the order of the batch.
+    pub events: Vec<AcceptedEvent>,
+}
+
+/// An event of a batch that was accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct AcceptedEvent {
+    /// Its id, which the API gives it if its sender did not.
+    pub id: String,
+    /// The context it belongs to.
+    #[serde(rename = "keptnContext")]
+    pub context: String,
+}
+
 /// A page of events: `GET /v1/event` and `GET /v1/event/triggered/{type}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventPage {
     /// CloudEvents in structured JSON. Next to the attributes, `received` says when the event was accepted, or committed by the
@@ -90,6 +114,7 @@ pub struct EventPage {
 
 /// A page of sequence states, newest first: `GET /v1/sequence/{project}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SequencePage {
     /// One per context.
@@ -106,6 +131,7 @@ pub struct SequencePage {
 
 /// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct SequenceState {
     /// The first sequence.
@@ -146,6 +172,7 @@ impl SequenceState {
 
 /// One stage of a [`SequenceState`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StageState {
     /// The stage.
@@ -168,6 +195,7 @@ pub struct StageState {
 
 /// How an evaluation ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct EvaluationState {
     /// `pass`, `warning` or `fail`.
@@ -178,6 +206,7 @@ pub struct EvaluationState {
 
 /// An event by reference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct EventState {
     /// Its type.
@@ -191,6 +220,7 @@ pub struct EventState {
 
 /// A page of projects: `GET /v1/project`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectPage {
     /// By name.
@@ -205,6 +235,7 @@ pub struct ProjectPage {
 
 /// One project: an entry of [`ProjectPage`], and `GET /v1/project/{project}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectState {
     /// Its name.
@@ -224,6 +255,7 @@ pub struct ProjectState {
 
 /// A stage of a [`ProjectState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectStage {
     /// Its name.
@@ -234,6 +266,7 @@ pub struct ProjectStage {
 
 /// A service of a [`ProjectStage`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectService {
     /// Its name.
@@ -244,6 +277,7 @@ pub struct ProjectService {
 
 /// A project's stages: `GET /v1/project/{project}/stage`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StagePage {
     /// In the shipyard's order.
@@ -258,6 +292,7 @@ pub struct StagePage {
 
 /// A page of services: `GET /v1/project/{project}/service`, and of a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServicePage {
     /// By name.
@@ -272,6 +307,7 @@ pub struct ServicePage {
 
 /// A person's answer to an open approval: `POST /v1/project/{project}/approval/{context}/{triggerId}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Decision {
     /// What was decided.
     pub decision: Verdict,
@@ -285,6 +321,7 @@ pub struct Decision {
 
 /// The two ways to answer an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The sequence goes on.
@@ -295,6 +332,7 @@ pub enum Verdict {
 
 /// The answer to a [`Decision`]: the result when it is in the state (200), where to look when it is not there yet (202).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Decided {
     /// The context.
@@ -310,6 +348,7 @@ pub struct Decided {
 
 /// The body of `POST /v1/sequence/{project}/{context}/control`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Control {
     /// `pause`, `resume` or `abort`.
@@ -320,6 +359,7 @@ pub struct Control {
 
 /// The answer to `GET /v1/metadata`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Metadata {
     /// The version of Keptn whose API this is like.

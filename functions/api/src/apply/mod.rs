@@ -31,7 +31,8 @@ const FILE: &str = "-";
 /// Documents in one request.
 const MAX_DOCUMENTS: usize = 50;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     project: Option<String>,
@@ -51,7 +52,15 @@ enum Planned {
     Shipyard { project: ProjectName, revision: String, manifest: ShipyardManifest },
 }
 
-/// `POST /v1/apply`
+/// Applies manifests, all of them or none.
+#[utoipa::path(
+    post,
+    path = "/v1/apply",
+    tag = "definitions",
+    params(Wanted, ("If-Match" = Option<String>, Header)),
+    request_body(description = "Up to 50 documents in YAML or JSON.", content((String = "application/yaml", example = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata:\n  name: shop\n"))),
+    responses((status = 200, body = Applied), (status = 404), (status = 409), (status = 412))
+)]
 pub async fn apply<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,

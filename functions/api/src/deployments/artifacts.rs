@@ -23,7 +23,8 @@ use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, ArtifactS
 use keelway_wire::manifest::ArtifactSourceManifest;
 use serde::Deserialize;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: Option<String>,
@@ -34,7 +35,14 @@ pub struct Wanted {
 /// How far ahead of this clock another one may be.
 const AHEAD: Span = Span::minutes(5);
 
-/// `POST /v1/artifacts/{namespace}/{name}`: with an API token, or signed with a key of the source's secret.
+/// Tells that a tag points to an image, or that an image is gone. The request may be signed instead of bearing a token.
+#[utoipa::path(
+    post,
+    path = "/v1/artifacts/{namespace}/{name}",
+    tag = "deployments",
+    request_body(content = ArtifactRequest, example = json!({"tag": "v1", "digest": "sha256:0000000000000000000000000000000000000000000000000000000000000001", "image": "registry.example.com/shop/cart"})),
+    responses((status = 202), (status = 422))
+)]
 pub async fn told<P: Ports + Secrets + 'static>(
     State(api): State<Api<P>>,
     path: Result<Path<(String, String)>, Refused>,
@@ -138,7 +146,14 @@ fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSource
     ArtifactSourceState { namespace: namespace.to_owned(), name: name.to_owned(), spec }
 }
 
-/// `GET /v1/artifactSources`
+/// Lists the artifact sources of a namespace.
+#[utoipa::path(
+    get,
+    path = "/v1/artifactSources",
+    tag = "deployments",
+    params(Wanted),
+    responses((status = 200, body = ArtifactSourcePage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -159,7 +174,13 @@ pub async fn list<P: Ports + 'static>(
     }))
 }
 
-/// `GET /v1/artifactSources/{namespace}/{name}`
+/// An artifact source.
+#[utoipa::path(
+    get,
+    path = "/v1/artifactSources/{namespace}/{name}",
+    tag = "deployments",
+    responses((status = 200, body = ArtifactSourceState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -169,7 +190,13 @@ pub async fn one<P: Ports + 'static>(
     Ok(Json(shown(&namespace, &name, &source)))
 }
 
-/// `GET /v1/artifactSources/{namespace}/{name}/manifest`
+/// The manifest as it was applied.
+#[utoipa::path(
+    get,
+    path = "/v1/artifactSources/{namespace}/{name}/manifest",
+    tag = "deployments",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -179,7 +206,13 @@ pub async fn manifest<P: Ports + 'static>(
     found.map(|(_, source)| text(source)).ok_or_else(|| unknown(&namespace, &name))
 }
 
-/// `DELETE /v1/artifactSources/{namespace}/{name}`
+/// Deletes an artifact source.
+#[utoipa::path(
+    delete,
+    path = "/v1/artifactSources/{namespace}/{name}",
+    tag = "deployments",
+    responses((status = 204))
+)]
 pub async fn delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,

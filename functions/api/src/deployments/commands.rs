@@ -20,7 +20,16 @@ use keelway_wire::http::deployments::{InstantiateRequest, SteerAnswer, SteerRequ
 
 const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, proceed, triggers/suspend and triggers/resume";
 
-/// `POST /v1/deploymentConfigs/{id}/{command}`
+/// Pauses, resumes, cancels, retries or lets proceed.
+/// 202: it is handed in, and the state does not show it yet.
+#[utoipa::path(
+    post,
+    path = "/v1/deploymentConfigs/{id}/{command}",
+    tag = "deployments",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Option<SteerRequest>, example = json!({"by": "ada", "message": "the fair"})),
+    responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 409), (status = 422))
+)]
 pub async fn steer<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((of, command)): Path<(String, String)>,
@@ -40,7 +49,16 @@ pub async fn steer<P: Ports + 'static>(
     ask(&api, &of, command, (&caller, request), &asked).await
 }
 
-/// `POST /v1/deploymentConfigs/{id}/triggers/{command}`
+/// Suspends or resumes the triggers of a config.
+/// 202: it is handed in, and the state does not show it yet.
+#[utoipa::path(
+    post,
+    path = "/v1/deploymentConfigs/{id}/triggers/{command}",
+    tag = "deployments",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Option<SteerRequest>, example = json!({"by": "ada", "message": "the fair"})),
+    responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 409), (status = 422))
+)]
 pub async fn triggers<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((of, command)): Path<(String, String)>,
@@ -103,7 +121,16 @@ fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
     }
 }
 
-/// `POST /v1/deploymentConfigs/{id}/instantiate`: 204 when nothing has changed.
+/// Asks for a version.
+/// 202: it is handed in, and the state does not show it yet. 204: nothing has changed.
+#[utoipa::path(
+    post,
+    path = "/v1/deploymentConfigs/{id}/instantiate",
+    tag = "deployments",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Option<InstantiateRequest>, example = json!({"latest": true, "force": true, "by": "ada"})),
+    responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 204), (status = 409), (status = 422))
+)]
 pub async fn instantiate<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(of): Path<String>,

@@ -19,7 +19,8 @@ use keelway_wire::http::deployments::{ConfigPage, ConfigState};
 use keelway_wire::manifest::{render, yaml_of};
 use serde::Deserialize;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: Option<String>,
@@ -27,7 +28,14 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/deploymentConfigs`
+/// Lists the state of deployment configs.
+#[utoipa::path(
+    get,
+    path = "/v1/deploymentConfigs",
+    tag = "deployments",
+    params(Wanted),
+    responses((status = 200, body = ConfigPage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -59,7 +67,13 @@ pub async fn list<P: Ports + 'static>(
     }))
 }
 
-/// `GET /v1/deploymentConfigs/{id}`
+/// A config as a `DeploymentConfig`, with `metadata.resourceVersion` and `status`.
+#[utoipa::path(
+    get,
+    path = "/v1/deploymentConfigs/{id}",
+    tag = "deployments",
+    responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
@@ -69,7 +83,13 @@ pub async fn one<P: Ports + 'static>(
     Ok(shape::object(&of, &view, &view.applied.definition, None))
 }
 
-/// `GET /v1/deploymentConfigs/{id}/manifest`: what was applied; after a rollback, what the rollback made of it.
+/// The manifest as it was applied; after a rollback, what the rollback made of it.
+#[utoipa::path(
+    get,
+    path = "/v1/deploymentConfigs/{id}/manifest",
+    tag = "deployments",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
@@ -97,7 +117,13 @@ pub async fn text_in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) 
     Ok(api.deployments().view(&of).await?.map(|view| in_force(&of, &view)))
 }
 
-/// `GET /v1/deploymentConfigs/{id}/status`
+/// The state of a config.
+#[utoipa::path(
+    get,
+    path = "/v1/deploymentConfigs/{id}/status",
+    tag = "deployments",
+    responses((status = 200, body = ConfigState))
+)]
 pub async fn status<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
@@ -107,7 +133,13 @@ pub async fn status<P: Ports + 'static>(
     Ok(Json(shape::config(&of, &view)))
 }
 
-/// `DELETE /v1/deploymentConfigs/{id}`
+/// Deletes a config. What is on its way is cancelled; what is deployed stays.
+#[utoipa::path(
+    delete,
+    path = "/v1/deploymentConfigs/{id}",
+    tag = "deployments",
+    responses((status = 204))
+)]
 pub async fn delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,

@@ -23,7 +23,15 @@ use std::collections::BTreeMap;
 /// The longest id of a claim.
 const CLAIM: usize = 255;
 
-/// `POST /v1/deployments/{id}-{n}/claim`
+/// Takes a version to deploy it. The answer has the token of this attempt.
+#[utoipa::path(
+    post,
+    path = "/v1/deployments/{name}/claim",
+    tag = "deployments",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Option<ClaimRequest>, example = json!({"by": "ci", "claim": "run-7", "lease": "90s"})),
+    responses((status = 200, body = ClaimAnswer), (status = 409))
+)]
 pub async fn claim<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -59,7 +67,14 @@ pub async fn claim<P: Ports + 'static>(
     Ok(Json(ClaimAnswer { token, deployment, from, desired: desired.into(), lease_until }))
 }
 
-/// `POST /v1/deployments/{id}-{n}/heartbeat`
+/// Tells how a deployment goes, and what is wanted of the deployer.
+#[utoipa::path(
+    post,
+    path = "/v1/deployments/{name}/heartbeat",
+    tag = "deployments",
+    request_body(content = Option<HeartbeatRequest>, example = json!({"running": true, "message": "1 of 3", "targets": {"eu": {"status": "Running"}}})),
+    responses((status = 200, body = ReportAnswer), (status = 409))
+)]
 pub async fn heartbeat<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -75,7 +90,14 @@ pub async fn heartbeat<P: Ports + 'static>(
     report(api.deployments().say(&of, n, &call).await?)
 }
 
-/// `POST /v1/deployments/{id}-{n}/finish`
+/// Tells how a deployment ended.
+#[utoipa::path(
+    post,
+    path = "/v1/deployments/{name}/finish",
+    tag = "deployments",
+    request_body(content = Option<FinishRequest>, example = json!({"exitCode": 0})),
+    responses((status = 200, body = ReportAnswer), (status = 409))
+)]
 pub async fn finish<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,

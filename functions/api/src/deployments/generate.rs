@@ -13,7 +13,13 @@ use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::FieldError;
 
-/// `GET /v1/generateDeploymentConfigs/{id}`
+/// The config with its newest images, as its next version. Nothing is stored.
+#[utoipa::path(
+    get,
+    path = "/v1/generateDeploymentConfigs/{id}",
+    tag = "deployments",
+    responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
+)]
 pub async fn generate<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,

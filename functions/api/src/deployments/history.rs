@@ -32,7 +32,13 @@ fn page(deployments: Vec<VersionState>, next: Option<String>, limit: u32, now: T
     })
 }
 
-/// `GET /v1/deployments/{id}-{n}`
+/// A version with its snapshot.
+#[utoipa::path(
+    get,
+    path = "/v1/deployments/{name}",
+    tag = "deployments",
+    responses((status = 200, body = VersionState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(name): Path<String>,
@@ -70,7 +76,14 @@ pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Optio
     Ok(Some(VersionState { snapshot, now, ..shape::version(of, &deployment, Some(&state)) }))
 }
 
-/// `GET /v1/deploymentConfigs/{id}/history`: newest first, with what is on its way.
+/// Lists the versions of a config, newest first, with what is on its way.
+#[utoipa::path(
+    get,
+    path = "/v1/deploymentConfigs/{id}/history",
+    tag = "deployments",
+    params(Paging),
+    responses((status = 200, body = VersionPage))
+)]
 pub async fn of_config<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
@@ -89,7 +102,14 @@ pub async fn of_config<P: Ports + 'static>(
     Ok(page(all, next, limit, view.now))
 }
 
-/// `GET /v1/deploymentConfigs/{id}/audit`
+/// Lists what anybody did with a config, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/deploymentConfigs/{id}/audit",
+    tag = "deployments",
+    params(Paging),
+    responses((status = 200, body = AuditPage))
+)]
 pub async fn audit<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
@@ -109,7 +129,8 @@ pub async fn audit<P: Ports + 'static>(
     }))
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     since: Option<String>,
@@ -118,7 +139,14 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-/// `GET /v1/deployments`: what ended in the whole installation since a time, oldest first. With `status=New`: what nobody has claimed.
+/// Lists what ended in the whole installation since a time, oldest first; with `status=New` what nobody has claimed.
+#[utoipa::path(
+    get,
+    path = "/v1/deployments",
+    tag = "deployments",
+    params(Wanted),
+    responses((status = 200, body = VersionPage))
+)]
 pub async fn everywhere<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,

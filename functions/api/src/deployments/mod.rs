@@ -1,17 +1,17 @@
 //! Deployment configs and their versions. `{id}` is `<name>` in namespace `default`, or `<namespace>:<name>`; a version is `{id}-{n}`.
 
-mod artifacts;
+pub mod artifacts;
 mod carry;
-mod commands;
-mod configs;
-mod deployers;
-mod generate;
-mod history;
+pub mod commands;
+pub mod configs;
+pub mod deployers;
+pub mod generate;
+pub mod history;
 mod prepare;
-mod rollbacks;
+pub mod rollbacks;
 mod shape;
 mod together;
-mod write;
+pub mod write;
 
 pub use artifacts::store as store_source;
 pub use configs::text_in_force;

@@ -41,7 +41,16 @@ fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> 
     Back { release: None, config, application, parts: None, allow_failed, group: String::new(), task: None }
 }
 
-/// `POST /v1/deploymentConfigs/{id}/rollback`
+/// Rolls a config back.
+/// 202: it is handed in, and the state does not show it yet.
+#[utoipa::path(
+    post,
+    path = "/v1/deploymentConfigs/{id}/rollback",
+    tag = "deployments",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = Option<crate::openapi::AnyRollback>, example = json!({"notes": "broken", "by": "ada"})),
+    responses((status = 200, body = RollbackAnswer), (status = 202, body = RollbackAnswer), (status = 409), (status = 422))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(of): Path<String>,
@@ -169,7 +178,15 @@ async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(Rollba
     })
 }
 
-/// `POST /v1/rollbacks`: all are checked before any is carried out; then each has its own outcome.
+/// Rolls several configs back: all are checked before any is carried out, then each has its own outcome.
+#[utoipa::path(
+    post,
+    path = "/v1/rollbacks",
+    tag = "deployments",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    request_body(content = RollbacksRequest, example = json!({"rollbacks": [{"id": "shop:cart"}], "notes": "back to Monday", "by": "ada", "dryRun": true})),
+    responses((status = 200, body = RollbacksAnswer), (status = 422))
+)]
 pub async fn several<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,

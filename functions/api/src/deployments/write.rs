@@ -23,13 +23,23 @@ use keelway_wire::manifest::{self, DeploymentConfigManifest, Document};
 use serde::Deserialize;
 use serde_json::Value;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct Query {
     by: Option<String>,
 }
 
-/// `PUT /v1/deploymentConfigs/{id}`: the whole config, or a `rollback` stanza.
+/// Replaces a config, or rolls it back with a `rollback` stanza.
+/// 202: a rollback is handed in, and the state does not show it yet.
+#[utoipa::path(
+    put,
+    path = "/v1/deploymentConfigs/{id}",
+    tag = "deployments",
+    params(Query, ("Idempotency-Key" = Option<String>, Header), ("If-Match" = Option<String>, Header)),
+    request_body(content((crate::openapi::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
+    responses((status = 200, body = crate::openapi::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
+)]
 pub async fn put<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
@@ -61,7 +71,15 @@ pub async fn put<P: Ports + 'static>(
     written(&api, &of, outcome, StatusCode::OK).await
 }
 
-/// `POST /v1/deploymentConfigs`: a config that does not exist yet.
+/// Creates a config.
+#[utoipa::path(
+    post,
+    path = "/v1/deploymentConfigs",
+    tag = "deployments",
+    params(Query, ("Idempotency-Key" = Option<String>, Header)),
+    request_body(content((crate::openapi::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
+    responses((status = 201, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
+)]
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(query): Params<Query>,

@@ -166,6 +166,11 @@ impl Stand {
         self
     }
 
+    /// The secret of a token that was made here.
+    pub fn secret_of(&self, name: &str) -> String {
+        self.tokens[name].clone()
+    }
+
     fn secret(&self) -> &str {
         self.tokens.get(&self.like).map_or(TOKEN, String::as_str)
     }

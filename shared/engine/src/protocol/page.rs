@@ -1,9 +1,10 @@
 //! Lists by time, in pages. A position in such a list is a number, as Keptn's clients expect.
 
+use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
-/// A position in a list by time: milliseconds × 1000 + how many entries of that millisecond precede it. 0 = the beginning; as the
+/// A position in a list by time: milliseconds × 1000 + a number that orders the entries of that millisecond. 0 = the beginning; as the
 /// next position, the end.
 pub type Position = i64;
 
@@ -39,12 +40,18 @@ impl Window {
     }
 }
 
-/// The time of a position, and how many entries of that millisecond precede it.
+/// The time of a position, and the number of the last entry of that millisecond that precedes it.
 pub fn split(position: Position) -> (Timestamp, i64) {
     (Timestamp(position.div_euclid(1000)), position.rem_euclid(1000))
 }
 
-/// The position right after the n-th entry of a millisecond.
+/// Where an entry stands among those of its millisecond, from 1: it follows from what identifies the entry. So it stays the same when others come
+/// or go, which the number of those before it would not.
+pub fn slot(entry: &str) -> i64 {
+    (hash64(&[b"slot", entry.as_bytes()]) % IN_ONE_MS.unsigned_abs()) as i64 + 1
+}
+
+/// The position right after the n-th entry of a millisecond, or after those with the slot n.
 pub fn place(at: Timestamp, n: i64) -> Position {
     at.0.saturating_mul(1000).saturating_add(n.min(IN_ONE_MS))
 }
@@ -52,6 +59,13 @@ pub fn place(at: Timestamp, n: i64) -> Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slot_is_the_entrys_own() {
+        let slots: std::collections::BTreeSet<i64> = (0..20_000).map(|n| slot(&format!("entry-{n}"))).collect();
+        assert_eq!((slots.first(), slots.last(), slots.len()), (Some(&1), Some(&999), 999));
+        assert_eq!(slot("entry-1"), slot("entry-1"));
+    }
 
     #[test]
     fn a_place_names_the_entries_of_a_millisecond_behind_it() {

@@ -5,7 +5,7 @@ use super::definitions::Refusal;
 use crate::item::{Item, Key};
 use crate::keys;
 use crate::ports::{PortError, Ports, Query};
-use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, split};
+use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, slot, split};
 use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
@@ -62,29 +62,45 @@ impl<P: Ports> Sequences<P> {
         let mut query = Query::table(PARTITION, LOOKED_AT).newest_first();
         query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
         query.to = newest.map(behind);
-        let found = self.ports.query(&query).await?;
-        let (mut page, mut last, mut n, mut bytes) = (Page { items: vec![], next: 0 }, Timestamp(-1), 0, 0);
-        for item in &found.items {
-            let time = item.key.sk.split('#').next().and_then(|ms| ms.parse().ok()).map_or(Timestamp(0), Timestamp);
-            n = if time == last { n + 1 } else { 1 };
-            last = time;
-            if from != 0 && time == at && n <= skipped {
-                continue;
-            }
-            if page.items.len() == size || bytes > PAGE_BYTES {
+        let (mut entries, more) = self.whole_milliseconds(query).await?;
+        entries.retain(|(time, n, _)| from == 0 || *time != at || *n > skipped);
+        let (mut page, mut bytes) = (Page { items: vec![], next: 0 }, 0);
+        for (time, n, item) in &entries {
+            let full = page.items.len() >= size || bytes > PAGE_BYTES;
+            if full && place(*time, *n) != page.next {
                 return Ok(page);
             }
-            page.next = place(time, n);
+            page.next = place(*time, *n);
             if integration.is_none_or(|wanted| item.text("i") == Some(wanted)) {
                 let text = item.text("j").unwrap_or_default();
                 bytes += text.len();
                 page.items.extend(serde_json::from_str::<Value>(text).ok());
             }
         }
-        if found.next.is_none() {
+        if !more {
             page.next = 0;
         }
         Ok(page)
+    }
+
+    /// Entries in the order of their positions: at least as many as one look finds, and all of each millisecond. And whether there are more.
+    async fn whole_milliseconds(&self, mut query: Query) -> Result<(Vec<(Timestamp, i64, Item)>, bool), PortError> {
+        let time = |item: &Item| item.key.sk.split('#').next().and_then(|ms| ms.parse().ok()).map_or(Timestamp(0), Timestamp);
+        let mut entries: Vec<(Timestamp, i64, Item)> = vec![];
+        let more = loop {
+            let found = self.ports.query(&query).await?;
+            entries.extend(found.items.into_iter().map(|item| (time(&item), slot(&item.key.sk), item)));
+            let Some(next) = found.next else { break false };
+            // The last millisecond may go on behind what was read.
+            let whole = entries.last().map_or(0, |last| entries.partition_point(|one| one.0 > last.0));
+            if whole > 0 {
+                entries.truncate(whole);
+                break true;
+            }
+            query.after = Some(next);
+        };
+        entries.sort_by_key(|(time, n, _)| (std::cmp::Reverse(*time), *n));
+        Ok((entries, more))
     }
 
     /// Deletes entries, those of an integration if one is named; how many.

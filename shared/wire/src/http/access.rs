@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What somebody may do, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantState {
     /// `read`, `trigger`, `execute:<task>`, `approve:<stage>`, `administer`.
@@ -15,6 +16,7 @@ pub struct GrantState {
 
 /// A token to be made: `POST /v1/tokens`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NewTokenRequest {
     /// Its name: lower-case letters, digits and `-`, at most 50.
@@ -34,6 +36,7 @@ pub struct NewTokenRequest {
 
 /// `POST /v1/tokens/{token}/rotate`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RotateRequest {
     /// How long the secret before stays valid: `1h` unless told otherwise, `7d` at most, `0` for not at all.
@@ -43,6 +46,7 @@ pub struct RotateRequest {
 
 /// A token, without its secret. Times are in RFC 3339.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenState {
     /// Its name.
@@ -75,6 +79,7 @@ pub struct TokenState {
 
 /// A token with its secret: the only answer that has it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenAnswer {
     /// What clients send as `x-token`.
@@ -91,6 +96,7 @@ impl std::fmt::Debug for TokenAnswer {
 
 /// A page of tokens, by name: `GET /v1/tokens`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenPage {
     /// In the order of their names.
@@ -105,6 +111,7 @@ pub struct TokenPage {
 
 /// Who sends the request: `GET /v1/whoami`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WhoAmI {
     /// The name of the token, or the identity provider.
@@ -118,6 +125,7 @@ pub struct WhoAmI {
 
 /// A page of the audit, newest first: `GET /v1/audit`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditPage {
     /// What was done.
@@ -132,6 +140,7 @@ pub struct AuditPage {
 
 /// What somebody did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditEntry {
     /// When, in RFC 3339.

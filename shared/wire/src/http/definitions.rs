@@ -3,8 +3,22 @@
 use keelway_domain::diff::FieldChange;
 use serde::{Deserialize, Serialize};
 
+/// [`FieldChange`] for the OpenAPI document: the domain knows nothing of it.
+#[cfg(feature = "openapi")]
+#[derive(utoipa::ToSchema)]
+#[schema(as = FieldChange)]
+pub struct FieldChangeSchema {
+    /// Where it is: `spec.template.spec.containers[web].image`.
+    pub field: String,
+    /// What it was; absent: it was not there.
+    pub was: Option<serde_json::Value>,
+    /// What it is then; absent: it is gone.
+    pub becomes: Option<serde_json::Value>,
+}
+
 /// The answer to `POST /v1/apply`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Applied {
     /// One per document, in the order of the text.
@@ -18,6 +32,7 @@ pub struct Applied {
 
 /// What became of one document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct AppliedDocument {
     /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` or `ArtifactSource`.
@@ -36,11 +51,13 @@ pub struct AppliedDocument {
     pub replaces: Option<String>,
     /// What differs from what was in force before, field by field; empty if nothing was, or if only comments differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<FieldChangeSchema>))]
     pub changes: Vec<FieldChange>,
 }
 
 /// A page of the history of a project's shipyards: `GET /v1/project/{project}/shipyard/revisions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RevisionPage {
     /// The times that a revision was put in force, newest first.
@@ -55,6 +72,7 @@ pub struct RevisionPage {
 
 /// One time that a revision was put in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RevisionState {
     /// Counts the times, from 1.
@@ -71,6 +89,7 @@ pub struct RevisionState {
 
 /// What differs between two revisions: `GET /v1/project/{project}/shipyard/diff`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct ShipyardDiff {
     /// The one revision.
@@ -78,11 +97,13 @@ pub struct ShipyardDiff {
     /// The other.
     pub to: String,
     /// Field by field; empty if they are the same, or if only comments and spelling differ.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<FieldChangeSchema>))]
     pub changes: Vec<FieldChange>,
 }
 
 /// The body of `POST /v1/project/{project}/shipyard/rollback`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ShipyardRollback {
     /// The revision to put in force again: 40 hexadecimal digits.

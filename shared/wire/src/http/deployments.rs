@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 /// A page of deployment configs: `GET /v1/deploymentConfigs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigPage {
     /// By name.
@@ -31,6 +32,7 @@ pub struct ConfigPage {
 
 /// How a deployment config is: `GET /v1/deploymentConfigs/{id}/status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigState {
     /// Its project.
@@ -72,6 +74,7 @@ pub struct ConfigState {
 
 /// A trigger of a [`ConfigState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TriggerState {
     /// `ConfigChange`, `ImageChange` or `Manual`.
@@ -100,6 +103,7 @@ pub struct TriggerState {
 
 /// A page of versions: a config's history (newest first), `GET /v1/deployments` (oldest first).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct VersionPage {
     /// One per attempt.
@@ -116,6 +120,7 @@ pub struct VersionPage {
 
 /// A numbered version of a config, and how its deployment goes: `GET /v1/deployments/{id}-{n}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct VersionState {
     /// The config's project.
@@ -192,6 +197,7 @@ impl VersionState {
 
 /// Why a version was cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Details {
     /// The causes in a few words.
@@ -202,6 +208,7 @@ pub struct Details {
 
 /// A cause of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cause {
     /// `ConfigChange`, `ImageChange`, `Manual`, `Rollback` or `AutoRollback`.
@@ -232,6 +239,7 @@ pub struct Cause {
 
 /// How far a deployment is, as the deployer says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct ProgressState {
     /// A sentence for people.
@@ -253,6 +261,7 @@ pub struct ProgressState {
 
 /// How far a deployment is at one of its targets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DeployedTarget))]
 #[serde(deny_unknown_fields, default)]
 pub struct TargetState {
     /// `New`, `Pending`, `Running`, `Complete` or `Failed`.
@@ -264,6 +273,7 @@ pub struct TargetState {
 
 /// A page of what anybody did with a config, newest first: `GET /v1/deploymentConfigs/{id}/audit`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ConfigAuditPage))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditPage {
     /// The entries.
@@ -280,6 +290,7 @@ pub struct AuditPage {
 
 /// An entry of a config's audit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ConfigAuditEntry))]
 #[serde(default)]
 pub struct AuditEntry {
     /// When.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One execution of a sequence in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExecutionState {
     /// 13 characters.
@@ -64,6 +65,7 @@ pub struct ExecutionState {
 
 /// One task of an [`ExecutionState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct TaskState {
     /// The task.
@@ -89,6 +91,7 @@ pub struct TaskState {
 
 /// What an open execution waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Waits {
     /// `lane`: for another execution of the service in the stage; `executor`: for a `.started`; `answer`: for a `.finished`;
@@ -115,6 +118,7 @@ pub struct Waits {
 
 /// The execution that another one waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Behind {
     /// Its context.
@@ -130,6 +134,7 @@ pub struct Behind {
 
 /// A sequence that an end did not start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct NotReached {
     /// Its stage.
@@ -142,6 +147,7 @@ pub struct NotReached {
 
 /// How a sequence ended in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Ended {
     /// The stage.
@@ -154,6 +160,7 @@ pub struct Ended {
 
 /// A page of environments: `GET /v1/project/{project}/environment`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentPage {
     /// By service, each in the shipyard's order.
@@ -170,6 +177,7 @@ pub struct EnvironmentPage {
 
 /// `GET /v1/project/{project}/queue`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct QueueList {
     /// By service and stage; those without anybody in them are left out.
@@ -180,6 +188,7 @@ pub struct QueueList {
 
 /// Who waits for one service in one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Queue {
     /// The service.
@@ -195,6 +204,7 @@ pub struct Queue {
 
 /// One service in one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentState {
     /// The stage.
@@ -222,6 +232,7 @@ pub struct EnvironmentState {
 
 /// The last sequence that ended in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastSequence {
     /// Its name.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file of a project, a stage or a service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Resource {
     /// Its path in its scope.
@@ -19,6 +20,7 @@ pub struct Resource {
 
 /// Which version a resource has, or a write made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ResourceVersion))]
 #[serde(default)]
 pub struct Version {
     /// The commit: 40 hexadecimal digits. Of `shipyard.yaml`, the shipyard's revision.
@@ -27,6 +29,7 @@ pub struct Version {
 
 /// The body of `POST` and `PUT …/resource`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Resources {
     /// At most 30.
@@ -35,6 +38,7 @@ pub struct Resources {
 
 /// A page of resources: `GET …/resource`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourcePage {
     /// By URI, without contents.
@@ -49,6 +53,7 @@ pub struct ResourcePage {
 
 /// The body of `PUT …/resource/{uri}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceContent {
     /// In base64.
@@ -57,6 +62,7 @@ pub struct ResourceContent {
 
 /// The answer to a write of resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Committed {
     /// The commit that holds what was written.
@@ -70,6 +76,7 @@ pub struct Committed {
 
 /// The body of `POST` and `PUT /v1/project`. Credentials of a repository are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct NewProject {
     /// Its name.
@@ -80,6 +87,7 @@ pub struct NewProject {
 
 /// The body of `POST …/service`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NewService {
     /// Its name.
@@ -88,6 +96,7 @@ pub struct NewService {
 
 /// What was done, for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Message {
     /// In a sentence.
@@ -96,6 +105,7 @@ pub struct Message {
 
 /// The id of what was registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Identified {
     /// The id.
@@ -104,6 +114,7 @@ pub struct Identified {
 
 /// An executor that registers itself: the body of `POST /v1/uniform/registration`, and how it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct IntegrationState {
     /// Its id; ignored in requests.
@@ -118,6 +129,7 @@ pub struct IntegrationState {
 
 /// What an executor tells about itself. The names are Keptn's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = IntegrationMetadata))]
 #[serde(default)]
 pub struct Metadata {
     /// The host it runs on.
@@ -136,6 +148,7 @@ pub struct Metadata {
 
 /// Where an executor runs in Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct KubernetesMetadata {
     /// The namespace.
@@ -148,6 +161,7 @@ pub struct KubernetesMetadata {
 
 /// What an executor subscribes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct SubscriptionState {
     /// Its id; ignored in requests.
@@ -160,6 +174,7 @@ pub struct SubscriptionState {
 
 /// An empty list, or none, means all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct SubscriptionFilter {
     /// Of these projects.
@@ -172,6 +187,7 @@ pub struct SubscriptionFilter {
 
 /// The body of `POST /v1/log`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Logs {
     /// At most 100.
@@ -180,6 +196,7 @@ pub struct Logs {
 
 /// What an executor logs. The names are Keptn's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct LogEntry {
     /// Of which integration.
@@ -200,6 +217,7 @@ pub struct LogEntry {
 
 /// A page of logs, newest first: `GET /v1/log`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LogPage {
     /// The entries.

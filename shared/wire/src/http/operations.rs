@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A dead letter: `GET /v1/dead-letters/{id}`; without its body in lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetter {
     /// Names it.
@@ -32,6 +33,7 @@ pub struct DeadLetter {
 
 /// A page of dead letters, newest first: `GET /v1/dead-letters`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetterPage {
     /// The letters.
@@ -98,6 +100,7 @@ pub struct RoundTrip {
 
 /// Input that could not be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InvalidInput {
     /// When it was accepted, RFC 3339.
@@ -113,6 +116,7 @@ pub struct InvalidInput {
 
 /// A page of a day's invalid input, newest first: `GET /v1/invalid`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InvalidPage {
     /// The day, UTC: `2026-11-22`.

@@ -1,13 +1,16 @@
 //! Pipelines, their commands and what they refer to. All times are RFC 3339, all lists end with `nextPageKey` `"0"`.
 
+mod past;
 mod requests;
 
+pub use past::*;
 pub use requests::*;
 
 use serde::{Deserialize, Serialize};
 
 /// A page of pipelines: `GET /v1/pipelines`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PipelinePage {
     /// By name.
@@ -24,6 +27,7 @@ pub struct PipelinePage {
 
 /// A pipeline in one line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PipelineEntry {
     /// Its project.
@@ -50,6 +54,7 @@ pub struct PipelineEntry {
 
 /// A pipeline: `GET /v1/pipelines/{namespace}/{name}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PipelineState {
     /// Its project.
@@ -86,6 +91,7 @@ pub struct PipelineState {
 
 /// The object that all targets of a pipeline run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AppState {
     /// For example `helm.toolkit.fluxcd.io/v2`.
@@ -98,6 +104,7 @@ pub struct AppState {
 
 /// A run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct RunState {
     /// From 1.
@@ -110,6 +117,7 @@ pub struct RunState {
 
 /// Who did something, when and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Actor {
     /// Who, as they said; empty: they did not.
@@ -123,6 +131,7 @@ pub struct Actor {
 
 /// An environment of a [`PipelineState`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineEnvironment))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentState {
     /// Its name.
@@ -156,6 +165,7 @@ pub struct EnvironmentState {
 
 /// A target and the newest fact about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetState {
     /// `<namespace>/<name>` of its cluster; absent: the one that reports without a name.
@@ -178,6 +188,7 @@ pub struct TargetState {
 
 /// The revision an environment is held on, by whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineHold))]
 #[serde(default)]
 pub struct Hold {
     /// The revision.
@@ -189,6 +200,7 @@ pub struct Hold {
 
 /// On what an environment is healthy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Healthy {
     /// The revision.
@@ -199,6 +211,7 @@ pub struct Healthy {
 
 /// What an environment waits to have approved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct WaitingApproval {
     /// The revision: an approval of any other is refused.
@@ -214,6 +227,7 @@ pub struct WaitingApproval {
 
 /// A promotion of a revision into an environment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PromotionState {
     /// The run it belongs to.
@@ -263,6 +277,7 @@ fn is_zero(n: &u64) -> bool {
 
 /// A pull request of a promotion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct PullRequestState {
     /// Its number at the host.
@@ -274,119 +289,4 @@ pub struct PullRequestState {
     /// Whether the host could merge it, as far as it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mergeable: Option<bool>,
-}
-
-/// A page of what happened, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct HistoryPage {
-    /// Promotions that are over, newest first.
-    pub promotions: Vec<PastPromotion>,
-    /// Commands that were obeyed, newest first.
-    pub commands: Vec<PastCommand>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many promotions and commands a page has at most.
-    pub page_size: u64,
-    /// How many promotions and commands this page has.
-    pub total_count: u64,
-    /// The server's clock.
-    pub now: String,
-}
-
-/// A promotion that is over.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PastPromotion {
-    /// Into which environment.
-    pub environment: String,
-    /// When it made room for another one.
-    pub at: String,
-    /// As it was last.
-    #[serde(flatten)]
-    pub promotion: PromotionState,
-}
-
-/// A command that was obeyed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PastCommand {
-    /// When it was obeyed.
-    pub at: String,
-    /// `approve`, `reject`, `abandon`, `suspend`, `resume`, `hold`, `release`, `retry` or `abort`.
-    pub command: String,
-    /// For which environment; absent: for the whole pipeline.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment: Option<String>,
-    /// About which revision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub revision: Option<String>,
-    /// Who asked, as they said; empty: they did not.
-    pub by: String,
-    /// Why; empty: they did not say.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub message: String,
-}
-
-/// What each environment waits for: `GET /v1/pipelines/{namespace}/{name}/explain`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Explanation {
-    /// Its project.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The revision that is carried through; absent before the first run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub revision: Option<String>,
-    /// In their order.
-    pub environments: Vec<Explained>,
-    /// The server's clock.
-    pub now: String,
-}
-
-/// What an environment waits for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Explained {
-    /// The environment.
-    pub environment: String,
-    /// Whether it runs the revision and is healthy: then there is nothing to wait for.
-    pub done: bool,
-    /// The first closed gate, or what else it waits for: a word for machines; empty: nothing.
-    pub reason: String,
-    /// The same as a sentence.
-    pub message: String,
-    /// What would have to happen.
-    pub remedy: String,
-    /// When it opens by itself, as far as is known now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub opens: Option<String>,
-}
-
-/// The open pull requests of a pipeline: `GET /v1/pipelines/{namespace}/{name}/pull-requests`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct OpenPullRequests {
-    /// In the order of the environments.
-    pub pull_requests: Vec<OpenPullRequest>,
-    /// The server's clock.
-    pub now: String,
-}
-
-/// An open pull request.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct OpenPullRequest {
-    /// Into which environment it promotes.
-    pub environment: String,
-    /// Which revision.
-    pub revision: String,
-    /// The repository's URL.
-    pub repository: String,
-    /// It is being closed, because its promotion is over.
-    pub closing: bool,
-    /// Number, URL, branch.
-    #[serde(flatten)]
-    pub request: PullRequestState,
 }

@@ -12,6 +12,7 @@ const WIDEST: usize = 120;
 
 /// Whether a finding stops the manifest from being applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The manifest is refused.
@@ -22,6 +23,7 @@ pub enum Severity {
 
 /// One thing wrong with a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// Error or warning.

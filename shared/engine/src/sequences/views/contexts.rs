@@ -87,7 +87,9 @@ impl<P: Ports> Sequences<P> {
                 from = entry.position;
                 let state = states.get(&json!(entry.context.as_str()));
                 page.items.extend(state.filter(|state| filter.takes(state)).cloned());
-                if page.items.len() == size && (more || i + 1 < listed.len()) {
+                let next = listed.get(i + 1).map(|next| next.position);
+                let left = next.map_or(more, |next| next != from);
+                if page.items.len() >= size && left {
                     page.next = from;
                     return Ok(page);
                 }

@@ -127,13 +127,16 @@ impl<P: Ports> Sequences<P> {
                     all.items.push(event);
                 }
                 read += 1;
-                let left = more || read < listed.len();
+                let left = listed.get(read).map_or(more, |next| next.position != entry.position);
                 if left && (all.items.len() >= size || bytes > PAGE_BYTES || read == listed.len()) {
                     all.next = entry.position;
                     return Ok(all);
                 }
             }
-            if let Some(last) = together.last().filter(|_| read < listed.len() && self.ports.now() - began > READING) {
+            let next = listed.get(read).map(|next| next.position);
+            if let Some(last) =
+                together.last().filter(|last| next.is_some_and(|next| next != last.position) && self.ports.now() - began > READING)
+            {
                 all.next = last.position;
                 return Ok(all);
             }

@@ -22,7 +22,7 @@ use super::{Sequences, keys};
 use crate::item::Item;
 use crate::ports::{Index, PortError, Ports, Query};
 pub use crate::protocol::page::{MAX_PAGE, Page, Position, Window};
-use crate::protocol::page::{place, split};
+use crate::protocol::page::{place, slot, split};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
 
@@ -34,7 +34,7 @@ struct Listed {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Contexts of a project, newest first, at most `most`; and whether there may be more.
+    /// Contexts of a project, newest first, `most` and those at the same position as the last one; and whether there may be more.
     async fn contexts(
         &self,
         project: &ProjectName,
@@ -52,24 +52,30 @@ impl<P: Ports> Sequences<P> {
         query.from = window.after.map(|after| keys::age_bound(Timestamp(after.0 + 1))).unwrap_or_default();
         query.to = newest.map(|newest| format!("{}#\u{10ffff}", keys::age_bound(newest)));
         let mut listed: Vec<Listed> = vec![];
-        let (mut last, mut n) = (Timestamp(-1), 0);
+        // Those of one millisecond are put in the order of their positions, so all of them are read first.
+        let (mut together, mut of) = (vec![], Timestamp(-1));
         loop {
             let page = self.ports.query(&query).await?;
-            for item in &page.items {
-                let Some((accepted, context)) = age_entry(item) else { continue };
-                n = if accepted == last { n + 1 } else { 1 };
-                last = accepted;
-                if from != 0 && accepted == at && n <= behind {
-                    continue;
+            for (accepted, context) in page.items.iter().filter_map(age_entry) {
+                if accepted != of {
+                    listed.append(&mut together);
+                    of = accepted;
+                    if listed.len() > most {
+                        return Ok((up_to(listed, most).0, true));
+                    }
                 }
-                if listed.len() == most {
-                    return Ok((listed, true));
+                let n = slot(context.as_str());
+                if from == 0 || accepted != at || n > behind {
+                    let entry = Listed { position: place(accepted, n), context };
+                    together.insert(together.partition_point(|one: &Listed| one.position <= entry.position), entry);
                 }
-                listed.push(Listed { context, position: place(accepted, n) });
             }
             match page.next {
                 Some(next) => query.after = Some(next),
-                None => return Ok((listed, false)),
+                None => {
+                    listed.append(&mut together);
+                    return Ok(up_to(listed, most));
+                }
             }
         }
     }
@@ -98,6 +104,15 @@ impl<P: Ports> Sequences<P> {
     async fn known(&self, project: &ProjectName) -> Result<(), Refusal> {
         self.project_item(project).await.map(drop)
     }
+}
+
+/// The first `most`, with those that stand at the same position as the last of them: no page ends between these. And whether there are more.
+fn up_to(mut listed: Vec<Listed>, most: usize) -> (Vec<Listed>, bool) {
+    let last = most.checked_sub(1).and_then(|last| listed.get(last)).map(|last| last.position);
+    let same = listed.iter().skip(most).take_while(|one| Some(one.position) == last).count();
+    let more = listed.len() > most + same;
+    listed.truncate(most + same);
+    (listed, more)
 }
 
 /// Time and context of an entry in an index by age.

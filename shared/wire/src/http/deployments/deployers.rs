@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// The body of `POST /v1/deployments/{id}-{n}/claim`. It may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ClaimRequest {
     /// Who claims it.
@@ -21,6 +22,7 @@ pub struct ClaimRequest {
 
 /// The answer to a claim: what the deployer needs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClaimAnswer {
     /// The token of this attempt: the bearer of heartbeats and of the end. It is told only here.
@@ -38,6 +40,7 @@ pub struct ClaimAnswer {
 
 /// The body of `POST /v1/deployments/{id}-{n}/heartbeat`. It may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HeartbeatRequest {
     /// Whether the deployer is at work, and not only about to be.
@@ -64,6 +67,7 @@ pub struct HeartbeatRequest {
 
 /// The body of `POST /v1/deployments/{id}-{n}/finish`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FinishRequest {
     /// 0: it succeeded. Absent: it never ran.
@@ -88,6 +92,7 @@ pub struct FinishRequest {
 
 /// The answer to a heartbeat, and to an end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReportAnswer {
     /// `run`: go on; `pause`: stop where you can go on later; `cancel`: stop, and end.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// One thing wrong with a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct FieldError {
     /// The field: of the request, or of what it is about.
@@ -20,6 +21,7 @@ pub struct FieldError {
 
 /// The body of `POST /v1/deploymentConfigs/{id}/instantiate`: OpenShift's `DeploymentRequest`, and more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct InstantiateRequest {
     /// `DeploymentRequest`, if given.
@@ -61,6 +63,7 @@ pub struct InstantiateRequest {
 /// The body of `POST /v1/deploymentConfigs/{id}/pause`, `/resume`, `/cancel`, `/retry`, `/proceed`, `/triggers/suspend` and
 /// `/triggers/resume`. It may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SteerRequest {
     /// Who asks.
@@ -73,6 +76,7 @@ pub struct SteerRequest {
 
 /// The answer to what is asked of a config: 200 when the state shows it, 202 when it does not yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SteerAnswer {
     /// Its project.
@@ -94,6 +98,7 @@ pub struct SteerAnswer {
 
 /// The body of `POST /v1/deploymentConfigs/{id}/rollback`, and the `rollback` stanza of `PUT /v1/deploymentConfigs/{id}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RollbackRequest {
     /// `<config>-<version>`, or the number. Absent: the newest complete version below the latest.
@@ -124,6 +129,7 @@ pub struct RollbackRequest {
 
 /// OpenShift's request: also a body of `POST /v1/deploymentConfigs/{id}/rollback`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DeploymentConfigRollback {
     /// `DeploymentConfigRollback`
@@ -142,6 +148,7 @@ pub struct DeploymentConfigRollback {
 
 /// The `spec` of a [`DeploymentConfigRollback`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DeploymentConfigRollbackSpec {
     /// The version, by the name of its deployment; counts if `revision` is 0.
@@ -160,6 +167,7 @@ pub struct DeploymentConfigRollbackSpec {
 
 /// A Kubernetes object by its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Reference {
     /// Its kind.
@@ -172,6 +180,7 @@ pub struct Reference {
 
 /// The body of `POST /v1/rollbacks`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RollbacksRequest {
     /// One per config. `notes`, `dryRun` and `by` are said once for all.
@@ -189,6 +198,7 @@ pub struct RollbacksRequest {
 
 /// One of several rollbacks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OneRollback {
     /// The config: `<name>` in `default`, or `<namespace>:<name>`.
@@ -209,6 +219,7 @@ pub struct OneRollback {
 
 /// What a rollback did to a config, or would do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollbackAnswer {
     /// Its project.
@@ -232,6 +243,7 @@ pub struct RollbackAnswer {
     #[serde(skip_serializing_if = "Value::is_null")]
     pub candidate: Value,
     /// What changes, compared with what is in force.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<crate::http::FieldChangeSchema>))]
     pub changes: Vec<FieldChange>,
     /// What could not be checked, and what people should look at.
     pub warnings: Vec<String>,
@@ -245,6 +257,7 @@ pub struct RollbackAnswer {
 
 /// The answer to `POST /v1/rollbacks`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollbacksAnswer {
     /// What the new versions have in common.
@@ -255,6 +268,7 @@ pub struct RollbacksAnswer {
 
 /// The body of `POST /v1/artifacts/{namespace}/{name}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ArtifactRequest {
     /// The tag that was pushed.
@@ -272,6 +286,7 @@ pub struct ArtifactRequest {
 
 /// What happened to an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ArtifactAction {
     /// It was pushed, or its tag was.
@@ -283,6 +298,7 @@ pub enum ArtifactAction {
 
 /// A page of artifact sources: `GET /v1/artifactSources`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ArtifactSourcePage {
     /// By name.
@@ -297,6 +313,7 @@ pub struct ArtifactSourcePage {
 
 /// An artifact source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct ArtifactSourceState {
     /// Its project.

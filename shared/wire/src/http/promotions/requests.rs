@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// The body of `POST /v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalRequest {
     /// What was decided.
@@ -20,6 +21,7 @@ pub struct ApprovalRequest {
 
 /// What a person decides about a revision in an environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalDecision {
     /// It may be promoted.
@@ -34,6 +36,7 @@ pub enum ApprovalDecision {
 /// The answer to an approval or a command: 201 with `Location` when a pull request is open by then, 200 when the state shows it, 202 when
 /// it does not yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CommandAnswer {
     /// Its project.
@@ -55,6 +58,7 @@ pub struct CommandAnswer {
 
 /// The body of `POST /v1/pipelines/{namespace}/{name}/commands`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CommandRequest {
     /// `suspend`, `resume`, `hold`, `release`, `abandon`, `retry` or `abort`.
@@ -75,6 +79,7 @@ pub struct CommandRequest {
 
 /// The answer to `POST /v1/observations`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct ObservationAnswer {
     /// One per fact, in the order of the body.
@@ -83,6 +88,7 @@ pub struct ObservationAnswer {
 
 /// What became of a fact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct ObservedFact {
     /// The object's kind.
@@ -104,6 +110,7 @@ pub struct ObservedFact {
 
 /// A page of clusters (`GET /v1/clusters`) or git hosts (`GET /v1/githosts`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RegisteredPage {
     /// By namespace and name.
@@ -118,6 +125,7 @@ pub struct RegisteredPage {
 
 /// A registered cluster or git host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Registered {
     /// `Cluster` or `GitHost`.

@@ -1,0 +1,137 @@
+//! Which members the objects in answers always have. Clients read them leniently, and so the types do not say it: their values do.
+
+use super::bodies::{ControlAnswer, LogsDeleted, RetryAnswer};
+use keelway_wire::http::access::{AuditEntry, AuditPage, GrantState, TokenAnswer, TokenPage, TokenState, WhoAmI};
+use keelway_wire::http::deployments::{
+    ArtifactSourcePage, ArtifactSourceState, AuditEntry as ConfigAuditEntry, AuditPage as ConfigAuditPage, Cause, ClaimAnswer,
+    ConfigPage, ConfigState, Details, FieldError, ProgressState, ReportAnswer, RollbackAnswer, RollbacksAnswer, SteerAnswer,
+    TriggerState, VersionPage, VersionState,
+};
+use keelway_wire::http::keptn::{Committed, Identified, LogPage, Message, ResourcePage};
+use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
+use keelway_wire::http::promotions::{
+    Actor, AppState, CommandAnswer, EnvironmentState as PipelineEnvironment, Explained, Explanation, Healthy, HistoryPage, Hold,
+    ObservationAnswer, ObservedFact, OpenPullRequest, OpenPullRequests, PastCommand, PastPromotion, PipelineEntry, PipelinePage,
+    PipelineState, PromotionState, PullRequestState, Registered, RegisteredPage, RunState, TargetState, WaitingApproval,
+};
+use keelway_wire::http::{
+    Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, Decided, Ended, EnvironmentPage, EnvironmentState,
+    EvaluationState, EventPage, EventState, ExecutionState, LastSequence, Metadata, NotReached, Problem, ProjectPage,
+    ProjectService, ProjectStage, ProjectState, Queue, QueueList, RevisionPage, RevisionState, SequencePage, SequenceState,
+    ServicePage, ShipyardDiff, StagePage, StageState, TaskState, Waits,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+fn members<T: ToSchema + Serialize + Default>() -> (String, Vec<String>) {
+    let value = serde_json::to_value(T::default()).unwrap_or_default();
+    (T::name().into_owned(), value.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect())
+}
+
+macro_rules! always {
+    ($($answer:ty),* $(,)?) => {
+        /// By the name of the schema. What is also read, in requests, is left out.
+        pub fn always() -> impl Iterator<Item = (String, Vec<String>)> {
+            [$(members::<$answer> as fn() -> (String, Vec<String>)),*].into_iter().map(|of| of())
+        }
+    };
+}
+
+always![
+    Accepted,
+    AcceptedEvent,
+    Actor,
+    AppState,
+    Applied,
+    AppliedDocument,
+    ArtifactSourcePage,
+    ArtifactSourceState,
+    AuditEntry,
+    AuditPage,
+    BatchAccepted,
+    Behind,
+    Cause,
+    ClaimAnswer,
+    CommandAnswer,
+    Committed,
+    ConfigAuditEntry,
+    ConfigAuditPage,
+    ConfigPage,
+    ConfigState,
+    ControlAnswer,
+    DeadLetter,
+    DeadLetterPage,
+    Decided,
+    Details,
+    Ended,
+    EnvironmentPage,
+    EnvironmentState,
+    EvaluationState,
+    EventPage,
+    EventState,
+    ExecutionState,
+    Explained,
+    Explanation,
+    FieldError,
+    GrantState,
+    Healthy,
+    HistoryPage,
+    Hold,
+    Identified,
+    InvalidInput,
+    InvalidPage,
+    LastSequence,
+    LogPage,
+    LogsDeleted,
+    Message,
+    Metadata,
+    NotReached,
+    ObservationAnswer,
+    ObservedFact,
+    OpenPullRequest,
+    OpenPullRequests,
+    PastCommand,
+    PastPromotion,
+    PipelineEntry,
+    PipelineEnvironment,
+    PipelinePage,
+    PipelineState,
+    Problem,
+    ProgressState,
+    ProjectPage,
+    ProjectService,
+    ProjectStage,
+    ProjectState,
+    PromotionState,
+    PullRequestState,
+    Queue,
+    QueueList,
+    Registered,
+    RegisteredPage,
+    ReportAnswer,
+    ResourcePage,
+    RetryAnswer,
+    RevisionPage,
+    RevisionState,
+    RollbackAnswer,
+    RollbacksAnswer,
+    RunState,
+    SequencePage,
+    SequenceState,
+    ServicePage,
+    ShipyardDiff,
+    StagePage,
+    StageState,
+    SteerAnswer,
+    TargetState,
+    TaskState,
+    TokenAnswer,
+    TokenPage,
+    TokenState,
+    TriggerState,
+    VersionPage,
+    VersionState,
+    WaitingApproval,
+    Waits,
+    WhoAmI,
+];

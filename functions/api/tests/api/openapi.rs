@@ -1,0 +1,131 @@
+//! The OpenAPI document: whole, valid, and about the routes that there are.
+
+use crate::stand::Stand;
+use boon::{Compiler, Schemas};
+use keelway_api::{Needs, ROUTES};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
+
+async fn document() -> Value {
+    let stand = Stand::new();
+    let answer = stand.get("/v1/openapi.json").await;
+    assert_eq!((answer.status, answer.content_type.as_str()), (200, "application/json"));
+    assert_eq!(stand.get("/v1/openapi.json").await.text, answer.text);
+    answer.json()
+}
+
+/// Method, path, operation.
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let all =
+        paths.flat_map(|(path, item)| item.as_object().unwrap().iter().map(move |(method, operation)| (path, method, operation)));
+    all.map(|(path, method, operation)| (method.to_uppercase(), path.clone(), operation.clone())).collect()
+}
+
+#[tokio::test]
+async fn every_route_is_an_operation_and_nothing_else_is() {
+    let document = document().await;
+    let documented: BTreeSet<String> = operations(&document).iter().map(|(method, path, _)| format!("{method} {path}")).collect();
+    let routes = ROUTES.iter().flat_map(|(method, path, ..)| {
+        let methods = if *method == "ANY" { METHODS.to_vec() } else { vec![*method] };
+        methods.into_iter().map(move |method| format!("{method} {}", path.replace("{*", "{")))
+    });
+    let routes: BTreeSet<String> = routes.collect();
+    for route in routes.difference(&documented) {
+        panic!(
+            "operation {route} is missing in the OpenAPI document: annotate its handler with #[utoipa::path], and list the handler in \
+             functions/api/src/openapi/mod.rs"
+        );
+    }
+    for operation in documented.difference(&routes) {
+        panic!("operation {operation} of the OpenAPI document is no route: correct the path in its handler's #[utoipa::path]");
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_valid_by_the_meta_schema_of_openapi_3_1() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oas-3.1");
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let mut root = String::new();
+    for name in ["schema.json", "dialect-base.schema.json", "meta-base.schema.json", "schema-base.json"] {
+        let schema: Value = serde_json::from_str(&std::fs::read_to_string(folder.join(name)).unwrap()).unwrap();
+        root = schema["$id"].as_str().unwrap().to_owned();
+        compiler.add_resource(&root, schema).unwrap();
+    }
+    let meta = compiler.compile(&root, &mut schemas).unwrap();
+    let mut document = document().await;
+    if let Err(error) = schemas.validate(&document, meta) {
+        panic!("{error:#}");
+    }
+    // And what is wrong is found, in operations and in schemas.
+    document["components"]["schemas"]["Actor"]["type"] = json!("nothing");
+    assert!(schemas.validate(&document, meta).is_err());
+}
+
+#[tokio::test]
+async fn every_operation_says_what_it_is_and_who_may_use_it() {
+    let document = document().await;
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in operations(&document) {
+        let place = format!("{method} {path}");
+        let text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+        assert!(text(&operation["summary"]) && text(&operation["tags"][0]), "{place}");
+        assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{place}: {}", operation["operationId"]);
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            assert!(
+                text(&parameter["description"]),
+                "{place}: describe parameter {} at its field, or in functions/api/src/openapi/words.rs",
+                parameter["name"]
+            );
+        }
+        for body in operation["requestBody"]["content"].as_object().into_iter().flat_map(|kinds| kinds.values().take(1)) {
+            assert!(!body["example"].is_null(), "{place}: give the body an example in #[utoipa::path]");
+        }
+        let route = |(of, to, ..): &&(&str, &str, Needs, &str)| (*of == method || *of == "ANY") && to.replace("{*", "{") == path;
+        let (_, _, needs, _) = ROUTES.iter().find(route).unwrap();
+        let scoped = matches!(needs, Needs::Scope(_) | Needs::Handler(_));
+        assert_eq!(scoped, !operation["x-keelway-scopes"].as_array().unwrap().is_empty(), "{place}");
+        assert_eq!(scoped, operation["responses"].get("403").is_some(), "{place}");
+        assert!(!operation["security"].as_array().unwrap().is_empty(), "{place}");
+    }
+    let scopes = &document["paths"]["/v1/event"]["get"]["x-keelway-scopes"];
+    assert_eq!(*scopes, json!(["read", "execute:<task>"]));
+}
+
+/// The names of the schemas that a value refers to, directly or indirectly.
+fn referred(document: &Value, value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(name) = members.get("$ref").and_then(Value::as_str).and_then(|to| to.strip_prefix("#/components/schemas/"))
+                && found.insert(name.to_owned())
+            {
+                referred(document, &document["components"]["schemas"][name], found);
+            }
+            members.values().for_each(|member| referred(document, member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| referred(document, item, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn objects_in_answers_say_which_members_they_always_have() {
+    let document = document().await;
+    let (mut asked, mut answered) = (BTreeSet::new(), BTreeSet::new());
+    for (_, _, operation) in operations(&document) {
+        referred(&document, &operation["requestBody"], &mut asked);
+        referred(&document, &operation["responses"], &mut answered);
+    }
+    for name in answered.difference(&asked) {
+        let schema = &document["components"]["schemas"][name];
+        let own = schema["allOf"].as_array().and_then(|parts| parts.last()).unwrap_or(schema);
+        let members = own["properties"].as_object().is_some_and(|members| !members.is_empty());
+        assert!(
+            !members || own.get("required").is_some(),
+            "nothing says which members {name} always has: list its type in functions/api/src/openapi/answers.rs"
+        );
+    }
+}
