@@ -21,8 +21,12 @@ pub fn routes<P: Ports + Rules + 'static>() -> Router<Api<P>> {
     Router::new().route("/checks", get(look::<P>).post(send::<P>)).route("/checks/{id}", get(arrived::<P>))
 }
 
-/// `GET /v1/checks`
-async fn look<P: Ports + Rules + 'static>(State(api): State<Api<P>>, Params(Nothing {}): Params<Nothing>) -> Answer<Json<Checks>> {
+/// How the installation is set up, and whether its rules are enabled.
+#[utoipa::path(get, path = "/v1/checks", tag = "operations", responses((status = 200, body = Checks), (status = 400)))]
+pub async fn look<P: Ports + Rules + 'static>(
+    State(api): State<Api<P>>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<Checks>> {
     let (ports, limits) = (api.engine().ports(), api.engine().limits());
     let state = async |name: &str, on_bus| {
         let state = match ports.enabled(name, on_bus).await? {
@@ -43,8 +47,9 @@ async fn look<P: Ports + Rules + 'static>(State(api): State<Api<P>>, Params(Noth
     Ok(Json(Checks { now: ports.now().rfc3339(), rules, limits }))
 }
 
-/// `POST /v1/checks`: sends an event around.
-async fn send<P: Ports + 'static>(
+/// Sends an event around: bus, rule, queue, function, table.
+#[utoipa::path(post, path = "/v1/checks", tag = "operations", responses((status = 202, body = RoundTrip), (status = 400)))]
+pub async fn send<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<(StatusCode, Json<RoundTrip>)> {
@@ -53,8 +58,9 @@ async fn send<P: Ports + 'static>(
     Ok((StatusCode::ACCEPTED, Json(RoundTrip { id: id.to_string(), sent_at: Some(sent.rfc3339()), arrived_at: None })))
 }
 
-/// `GET /v1/checks/{id}`: whether it arrived.
-async fn arrived<P: Ports + 'static>(
+/// Whether an event that was sent around has arrived.
+#[utoipa::path(get, path = "/v1/checks/{id}", tag = "operations", responses((status = 200, body = RoundTrip)))]
+pub async fn arrived<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -219,7 +219,7 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         .route("/audit", get(audit::list::<P>))
         .route(
             "/event",
-            post(accept::accept::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)).get(events::list::<P>),
+            get(events::list::<P>).merge(post(accept::accept::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>))),
         )
         .route("/event/triggered/{type}", get(events::triggered::<P>))
         .route("/sequence/{project}", get(sequences::list::<P>))

@@ -57,7 +57,7 @@ pub async fn steer<P: Ports + 'static>(
     tag = "deployments",
     params(("Idempotency-Key" = Option<String>, Header)),
     request_body(content = Option<SteerRequest>, example = json!({"by": "ada", "message": "the fair"})),
-    responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 409), (status = 422))
+    responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 422))
 )]
 pub async fn triggers<P: Ports + 'static>(
     State(api): State<Api<P>>,

@@ -8,7 +8,9 @@ use keelway_wire::http::deployments::{
     TriggerState, VersionPage, VersionState,
 };
 use keelway_wire::http::keptn::{Committed, Identified, LogPage, Message, ResourcePage};
-use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
+use keelway_wire::http::operations::{
+    Checks, DeadLetter, DeadLetterPage, InstalledLimits, InvalidInput, InvalidPage, RoundTrip, RuleState,
+};
 use keelway_wire::http::promotions::{
     Actor, AppState, CommandAnswer, EnvironmentState as PipelineEnvironment, Explained, Explanation, Healthy, HistoryPage, Hold,
     ObservationAnswer, ObservedFact, OpenPullRequest, OpenPullRequests, PastCommand, PastPromotion, PipelineEntry, PipelinePage,
@@ -38,6 +40,10 @@ macro_rules! always {
 }
 
 always![
+    Checks,
+    InstalledLimits,
+    RoundTrip,
+    RuleState,
     Accepted,
     AcceptedEvent,
     Actor,

@@ -14,6 +14,8 @@ const ALIASES: [(&str, &str); 4] = [
     ("/v1/event", crate::fence::DATASTORE),
 ];
 const PROBLEM: &str = "application/problem+json";
+/// What has a name in its path, and may not be there without that being an error.
+const NEVER_UNKNOWN: [&str; 1] = ["/v1/checks/{id}"];
 /// Types of contents that are not looked at: the text says what it is.
 const ANY_TEXT: &str = "application/yaml";
 
@@ -75,7 +77,7 @@ fn complete_operation(method: &str, path: &str, operation: &mut Value) {
         operation["requestBody"]["content"].as_object().into_iter().flatten().map(|(kind, _)| kind.clone()).collect();
     let mut refusals: Vec<&str> = vec!["401", "429", "500", "503"];
     refusals.extend((!parameters.is_empty() || !media.is_empty()).then_some("400"));
-    refusals.extend((needs != Needs::Itself && path.contains('{')).then_some("404"));
+    refusals.extend((needs != Needs::Itself && path.contains('{') && !NEVER_UNKNOWN.contains(&path)).then_some("404"));
     refusals.extend(matches!(needs, Needs::Scope(_) | Needs::Handler(_)).then_some("403"));
     refusals.extend((!media.is_empty()).then_some("413"));
     refusals.extend((!media.is_empty() && !media.iter().any(|kind| kind == ANY_TEXT)).then_some("415"));

@@ -94,7 +94,7 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
             stand.trigger("shop", "dev", "delivery", &name).await;
         }
         "/v1/tokens" => drop(sent(stand, "/v1/tokens", json!({"name": name, "scopes": ["read"]})).await),
-        "/v1/audit" => drop(sent(stand, "/v1/sequence/shop/c/control", json!({"state": "pause"})).await),
+        "/v1/audit" => drop(sent(stand, "/v1/project/shop/service", json!({"serviceName": name})).await),
         "/v1/log" => {
             let entry = |k: u64| json!({"integrationid": (["a", "b"][(n + k) as usize % 2]), "message": format!("{name}-{k}")});
             let logs: Vec<Value> = (0..rng.bits() % 4 + 1).map(entry).collect();
@@ -144,7 +144,9 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
 
 /// Cuts a version and carries it out.
 async fn version(stand: &mut Stand, url: &str) {
-    stand.manifests(&config("cart", url, true)).await;
+    // None of them is deleted to make room for others.
+    let kept = config("cart", url, true).replace("  replicas: 2\n", "  replicas: 2\n  revisionHistoryLimit: 500\n");
+    stand.manifests(&kept).await;
     settle(stand).await;
     let open = stand.get("/v1/deployments?status=New").await.json();
     let Some(name) = open["deployments"][0]["name"].as_str().map(|name| format!("/v1/deployments/shop:{name}")) else { return };

@@ -95,7 +95,14 @@ async fn a_page_size_is_a_number_everywhere() {
 #[tokio::test]
 async fn a_path_is_utf_8() {
     let stand = stand().await;
-    for path in ["/v1/project/%ff", "/v1/project/shop/stage/%ff", "/v1/sequence/%ff", "/v1/event/triggered/%ff"] {
+    for path in [
+        "/v1/project/%ff",
+        "/v1/project/%ff/environment",
+        "/v1/project/%ff/queue",
+        "/v1/project/shop/stage/%ff",
+        "/v1/sequence/%ff",
+        "/v1/event/triggered/%ff",
+    ] {
         let answer = stand.get(path).await;
         assert_eq!(answer.status, 400, "{path}");
         assert!(answer.problem().contains("percent-encode its names as UTF-8"), "{path}: {answer:?}");

@@ -48,6 +48,7 @@ pub struct DeadLetterPage {
 
 /// How the installation is set up, and whether its rules are enabled: `GET /v1/checks`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Checks {
     /// The API's clock, RFC 3339.
@@ -60,6 +61,7 @@ pub struct Checks {
 
 /// A rule of the stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleState {
     /// Its name without the stack's: `sequences`.
@@ -70,6 +72,7 @@ pub struct RuleState {
 
 /// What the deployment's parameters allow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstalledLimits {
     /// The largest event, in bytes.
@@ -86,6 +89,7 @@ pub struct InstalledLimits {
 
 /// An event that was sent around: `POST /v1/checks`, `GET /v1/checks/{id}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoundTrip {
     /// Its id, a UUID.

@@ -1,7 +1,7 @@
 //! An installation in which there is something of everything, so that requests meet what exists.
 
 use crate::deployments::{SOURCE, manifest as config, push, say, settle};
-use crate::pipelines::{begin as begin_promotions, manual};
+use crate::pipelines::{BY_REQUEST, begin as begin_promotions, manual};
 use crate::stand::Stand;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::{dead_letter, invalid};
@@ -13,6 +13,8 @@ use std::time::Duration;
 /// The secrets that no answer may have.
 pub const SECRETS: [&str; 3] = ["hook-s3cret", "registry-s3cret", "approval-s3cret"];
 
+/// Services whose release waits for an approval.
+pub const WAITING: [&str; 3] = ["api", "jobs", "mail"];
 const DEV: &str = "
     - name: dev
       sequences:
@@ -35,9 +37,10 @@ pub struct Furnished {
     pub stand: Stand,
     /// Tokens that may do little.
     pub weak: Vec<String>,
-    /// One whose sequence failed, one whose task is open, one that waits for an approval.
+    /// One whose sequence failed, one whose task is open, and those that wait for an approval.
     pub contexts: Vec<String>,
-    pub approval: String,
+    pub approvals: Vec<String>,
+    check: String,
     /// The open trigger of a deployment.
     pub open: Value,
     /// The tokens of attempts, of one that is on its way and one that has ended.
@@ -82,8 +85,18 @@ pub async fn furnish() -> Furnished {
     let failed = stand.trigger("shop", "dev", "delivery", "cart").await;
     stand.execute("deployment", "fail").await;
     let waits = stand.trigger("shop", "dev", "delivery", "web").await;
-    let waiting = stand.trigger("shop", "prod", "release", "api").await;
-    let approval = stand.open("approval").await["id"].as_str().unwrap().to_owned();
+    let mut contexts = vec![failed, waits];
+    for service in WAITING {
+        contexts.push(stand.trigger("shop", "prod", "release", service).await);
+    }
+    let waiting = stand.get("/v1/event/triggered/approval").await.json();
+    let of = |context: &String| {
+        let mut events = waiting["events"].as_array().unwrap().iter();
+        events.find(|event| event["shkeptncontext"] == json!(context)).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let approvals = contexts[2..].iter().map(of).collect();
+    // One that is open, and one that is promoted without an approval.
+    stand.manifests(&crate::pipelines::manifest("orders", BY_REQUEST)).await;
     let open = stand.open("deployment").await;
     begin_promotions(&mut stand, &manual("")).await;
     let attempts = deployments(&mut stand).await;
@@ -102,14 +115,17 @@ pub async fn furnish() -> Furnished {
         weak.push(stand.token(&format!("weak-{}", scope.split(':').next().unwrap()), &[scope], &["elsewhere"]).await);
     }
     stand.token("ci", &["read"], &[]).await;
+    let check = stand.post("/v1/checks", &Value::Null).await.json()["id"].as_str().unwrap().to_owned();
+    stand.apply("blog", &stages(DEV)).await;
     let letters = letters(&stand).await;
     let page = stand.get("/v1/project/shop/shipyard/revisions").await.json();
     let revision = |one: &Value| one["revision"].as_str().unwrap().to_owned();
     Furnished {
         stand,
         weak,
-        contexts: vec![failed, waits, waiting],
-        approval,
+        contexts,
+        approvals,
+        check,
         open,
         attempts,
         integration: registered,
@@ -173,15 +189,17 @@ impl Furnished {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let begins = |start: &str| path.starts_with(start);
         match name {
+            "project" if path == "/v1/project/{project}" => texts(&["shop", "blog"]),
             "project" => texts(&["shop"]),
             "namespace" => texts(&["shop"]),
             "stage" => texts(&["dev", "prod"]),
             "service" => texts(&["cart", "web", "unused"]),
             "context" | "keptnContext" => self.contexts.clone(),
-            "trigger" => vec![self.approval.clone()],
+            "trigger" => self.approvals.clone(),
             "type" => texts(&["deployment", "approval,test", "sh.keptn.event.deployment.triggered"]),
             "token" => texts(&["ci", "weak-read"]),
             "id" if begins("/v1/uniform") => vec![self.integration.clone()],
+            "id" if begins("/v1/checks") => vec![self.check.clone()],
             "id" if begins("/v1/dead-letters") => self.letters.clone(),
             "id" => texts(&["shop:cart", "shop:idle", "shop:lost", "shop:halted"]),
             "subscription" => vec![self.subscription.clone()],
@@ -191,7 +209,7 @@ impl Furnished {
             "githost" => texts(&["forge"]),
             "command" if path.contains("triggers") => texts(&["suspend", "resume"]),
             "command" => texts(&["pause", "resume", "cancel", "retry", "proceed"]),
-            "name" if begins("/v1/pipelines") => texts(&["carts"]),
+            "name" if begins("/v1/pipelines") => texts(&["carts", "orders"]),
             "name" if begins("/v1/clusters") => texts(&["prod"]),
             "name" if begins("/v1/githosts") => texts(&["forge"]),
             "name" if begins("/v1/deployments") => texts(&["shop:cart-2", "shop:idle-2", "shop:fresh-1", "shop:cart-1"]),

@@ -29,7 +29,10 @@ const AT_MOST: u64 = 6 * REQUESTS;
 const SEED: u64 = 1;
 
 /// Statuses that are not seen, each with its reason.
-const NOT_SEEN: [(&str, u16, &str); 1] = [("", 500, "no request may have it")];
+const NOT_SEEN: [(&str, u16, &str); 2] = [
+    ("", 500, "no request may have it"),
+    ("/v1/deploymentConfigs/{id}/rollback", 409, "only if the state changes between the check and the command"),
+];
 
 /// How often each status was seen, by operation.
 type Seen = BTreeMap<String, BTreeMap<u16, u64>>;
@@ -54,6 +57,9 @@ async fn every_answer_is_as_the_document_says() {
             if n >= REQUESTS && unseen(operation, &seen).iter().all(|status| [429, 503].contains(status)) {
                 break;
             }
+            if n >= REQUESTS && n % 100 == 0 {
+                *f = furnish().await;
+            }
             if let Err(failure) = one(&document, operation, f, &mut rng, &mut seen).await {
                 failures.push(format!("{}, seed {SEED}, request {n}: {failure}", operation.name()));
                 break;
@@ -64,14 +70,12 @@ async fn every_answer_is_as_the_document_says() {
     too_busy(&document, &mut seen).await;
     print(&document, &seen);
     assert!(failures.is_empty(), "{} operations:\n{}", failures.len(), failures.join("\n\n"));
-    for operation in &document.operations {
-        let missing = unseen(operation, &seen);
-        assert!(
-            missing.is_empty(),
-            "{} never answered {missing:?}: leave that out of the document, or steer requests to it in generated/steer.rs",
-            operation.name()
-        );
-    }
+    let missing = document.operations.iter().map(|operation| (operation.name(), unseen(operation, &seen)));
+    let missing: Vec<_> = missing.filter(|(_, missing)| !missing.is_empty()).collect();
+    assert!(
+        missing.is_empty(),
+        "never answered: {missing:#?}; leave these statuses out of the document, or steer requests to them in generated/steer.rs"
+    );
 }
 
 /// Sends one request and judges its answer.
@@ -86,7 +90,8 @@ async fn one(document: &Document, operation: &Operation, f: &mut Furnished, rng:
     f.stand.world.core().table.journal.clear();
     let before = judge::outgoing(&f.stand.world.core());
     // Engines of other functions are not at work here.
-    let works = operation.method != "GET" && !["observe", "dead-letters"].iter().any(|part| operation.path.contains(part));
+    let works =
+        operation.method != "GET" && !["observe", "dead-letters", "checks"].iter().any(|part| operation.path.contains(part));
     let together = works && rng.chance(30.0);
     let answer = match together {
         true => f.stand.while_working(request).await,

@@ -1,6 +1,6 @@
 //! Bodies beside the document's examples, so that requests meet what exists and every documented status is seen.
 
-use super::furnished::{Furnished, manifests, shipyard};
+use super::furnished::{Furnished, WAITING, manifests, shipyard};
 use crate::deployments::{digest, manifest as config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -92,9 +92,10 @@ fn events(f: &Furnished, rng: &mut Rng) -> Vec<Value> {
     started["shkeptncontext"] = f.open["shkeptncontext"].clone();
     started["data"]["service"] = f.open["data"]["service"].clone();
     let mut decided = event("approval.finished", "prod");
-    decided["triggeredid"] = json!(f.approval);
-    decided["shkeptncontext"] = json!(f.contexts[2]);
-    decided["data"]["service"] = json!("api");
+    let place = rng.below(WAITING.len());
+    decided["triggeredid"] = json!(f.approvals[place]);
+    decided["shkeptncontext"] = json!(f.contexts[2 + place]);
+    decided["data"]["service"] = json!(WAITING[place]);
     decided["data"]["result"] = json!((["pass", "fail"][n as usize % 2]));
     decided["data"]["status"] = json!("succeeded");
     vec![same, started, decided.clone(), decided, event("nowhere.delivery.triggered", "nowhere")]
