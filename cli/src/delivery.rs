@@ -170,6 +170,7 @@ fn open(execution: &ExecutionState, waits: &Waits, now: Option<Timestamp>) -> (M
             });
             (Mark::Waits, behind.unwrap_or_else(|| "its turn".into()), since)
         }
+        "window" => (Mark::Held, frozen(waits, now), since),
         "executor" if is_long(waits, now) => (Mark::Waits, format!("{task}: no executor"), since),
         "approval" => (Mark::Held, "approval".into(), since),
         "resume" => (Mark::Held, "paused".into(), since),
@@ -178,6 +179,16 @@ fn open(execution: &ExecutionState, waits: &Waits, now: Option<Timestamp>) -> (M
             (Mark::Waits, format!("{task} due in {}", due.unwrap_or_else(|| "a while".into())), String::new())
         }
         _ => (Mark::Runs, task, since),
+    }
+}
+
+/// What keeps a stage closed, and for how long.
+pub fn frozen(waits: &Waits, now: Option<Timestamp>) -> String {
+    let left = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
+    let why = waits.window.as_deref().map(|why| format!(": {}", one_line(why, 60))).unwrap_or_default();
+    match left {
+        Some(left) => format!("frozen for {left}{why}"),
+        None => format!("frozen{why}"),
     }
 }
 
@@ -247,6 +258,9 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
             let several = state.executions.iter().filter(|x| x.waits.as_ref().is_some_and(|w| w.reason == "approval")).count() > 1;
             let which = if several { format!(" --stage {stage}") } else { String::new() };
             hint(format!("keelway approve {id}{which}"), format!("{subject} to {stage}"))
+        }
+        Some(waits) if waits.reason == "window" => {
+            hint(format!("keelway override {id} --stage {stage} --reason WHY"), format!("{subject} waits until {stage} opens"))
         }
         Some(waits) if waits.reason == "resume" => {
             hint(format!("keelway resume sequence -p {project} -c {id}"), format!("{subject} is paused in {stage}"))

@@ -72,3 +72,29 @@ fn the_queue_says_who_stands_where_and_behind_what() {
     api.can("GET /v1/project/shop/queue", json!({"queues": [], "now": "2026-11-20T12:00:00Z"}));
     assert!(api.run(&["get", "queue", "--project", "shop"]).err.contains("nothing waits for its turn"));
 }
+
+#[test]
+fn an_override_says_why_and_what_waits_says_what_for() {
+    let api = Api::start();
+    let path = format!("POST /v1/sequence/shop/{CONTEXT}/override");
+    api.can(&path, json!({"keptnContext": CONTEXT, "detail": "1 sequence in stage prod begins as soon as it has its turn, although the stage is closed"}));
+    let ran = api.run(&["override", CONTEXT, "--project", "shop", "--reason", "fixes INC-7", "--by", "ann"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(ran.out, "override: 1 sequence in stage prod begins as soon as it has its turn, although the stage is closed\n");
+    assert_eq!(body(&api), json!({"reason": "fixes INC-7", "by": "ann"}));
+    assert_eq!(api.run(&["override", CONTEXT, "-p", "shop", "-r", "now", "--stage", "prod", "--by", ""]).code, 0);
+    assert_eq!(body(&api), json!({"reason": "now", "stage": "prod"}));
+    let ran = api.run(&["override", CONTEXT, "--project", "shop"]);
+    assert_eq!((ran.code, ran.err.contains("--reason")), (2, true), "{}", ran.err);
+
+    let waits =
+        json!({"reason": "window", "since": "2026-11-20T11:00:00Z", "until": "2026-11-20T17:00:00Z", "window": "quarter end"});
+    let x = json!({"shkeptncontext": "bbbbbbbb-2", "sequence": "delivery", "stage": "prod", "service": "carts", "state": "waiting", "phase": "frozen",
+        "position": 1, "waits": waits});
+    let queue = json!({"service": "carts", "stage": "prod", "waiting": [x]});
+    api.can("GET /v1/project/shop/queue", json!({"queues": [queue], "now": "2026-11-20T12:00:00Z"}));
+    let ran = api.run(&["get", "queue", "--project", "shop"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let line = ran.out.lines().nth(1).unwrap();
+    assert!(line.contains("1h00m") && line.trim_end().ends_with("frozen for 5h00m: quarter end"), "{}", ran.out);
+}

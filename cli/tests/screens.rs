@@ -109,6 +109,7 @@ fn every_wait_says_for_what_since_when_and_what_would_help() {
         json!({"reason": "delay", "since": at(30), "until": "2026-11-21T08:02:42.000Z", "task": "release"}),
         json!({"reason": "resume", "since": at(30), "task": "release"}),
         json!({"reason": "lane", "since": at(30), "task": "release"}),
+        json!({"reason": "window", "since": at(30), "until": "2026-11-21T10:00:00.000Z", "window": "quarter end"}),
         approval(),
     ];
     let mut states: Vec<Value> = waits.into_iter().map(|waits| carts(waits, "started")).collect();

@@ -129,6 +129,26 @@ pub struct Retry {
     pub watching: Watching,
 }
 
+/// `override`
+#[derive(Group)]
+pub struct Override {
+    /// The context; eight characters of it will do
+    #[arg(value_parser = name::<Context>)]
+    pub context: Context,
+    /// Why it cannot wait
+    #[arg(short, long)]
+    pub reason: String,
+    /// The stage, if nothing waits there yet, or if several stages hold the context back
+    #[arg(long, value_parser = name::<StageName>)]
+    pub stage: Option<StageName>,
+    /// The project [default: searched for]
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// Who says so
+    #[arg(long, env = "USER", default_value = "", hide_env = true)]
+    pub by: String,
+}
+
 /// `approve`, `decline`
 #[derive(Group)]
 pub struct Decide {

@@ -145,6 +145,9 @@ pub const ABORT: &str = "Examples:
 pub const RETRY: &str = "Examples:
   keelway retry 139a703f
   keelway retry 139a703f --from deployment --stage staging --watch";
+pub const OVERRIDE: &str = "Examples:
+  keelway override 139a703f --reason 'fixes INC-7'
+  keelway override 139a703f --reason 'fixes INC-7' --stage production";
 pub const CONTROLLED: &str = "Examples:
   keelway pause sequence -c 139a703f
   keelway resume sequence -c 139a703f --stage staging

@@ -125,6 +125,9 @@ pub enum Command {
     /// Repeat a sequence that failed, from the task on that failed
     #[command(after_help = examples::RETRY)]
     Retry(Retry),
+    /// Let a delivery begin although the windows of its stage are closed
+    #[command(after_help = examples::OVERRIDE)]
+    Override(Override),
     /// Send a CloudEvent
     #[command(subcommand, after_help = examples::SEND)]
     Send(Send),

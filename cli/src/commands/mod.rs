@@ -11,6 +11,7 @@ mod get;
 mod login;
 mod observe;
 mod operations;
+mod overrides;
 mod pages;
 pub mod pipelines;
 mod projects;
@@ -68,6 +69,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Resume(what) => control(&api()?, &what, "resume").await?,
         Command::Abort(what) => control(&api()?, &what, "abort").await?,
         Command::Retry(what) => retry::retry(&api()?, &what).await?,
+        Command::Override(what) => overrides::override_windows(&api()?, &what).await?,
         Command::Send(what) => send::send(&api()?, &what).await?,
         Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
         Command::Shipyard(Shipyard::Migrate { file }) => shipyard::migrate(&file)?,

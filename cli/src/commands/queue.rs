@@ -32,14 +32,15 @@ pub async fn queue(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
     for queue in &list.queues {
         for x in &queue.waiting {
             let position = x.position.unwrap_or(1);
-            let behind = match (&queue.holder, position) {
+            let frozen = x.waits.as_ref().filter(|waits| waits.reason == "window").map(|waits| delivery::frozen(waits, now));
+            let behind = frozen.unwrap_or_else(|| match (&queue.holder, position) {
                 (Some(holder), 1) => {
                     let (_, what, time) = delivery::about(holder, now);
                     [id(holder), holder.sequence.clone(), what, time].join(" ").trim().to_owned()
                 }
                 (None, 1) => "nothing: it is about to start".to_owned(),
                 (_, n) => format!("#{}", n - 1),
-            };
+            });
             table.row(vec![
                 queue.service.clone(),
                 queue.stage.clone(),

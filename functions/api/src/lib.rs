@@ -30,6 +30,7 @@ mod monitoring;
 mod observations;
 mod openapi;
 mod operations;
+mod overrides;
 mod pace;
 mod pipeline_commands;
 mod pipelines;
@@ -225,6 +226,7 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         .route("/sequence/{project}", get(sequences::list::<P>))
         .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
         .route("/sequence/{project}/{context}/retry", post(retry::retry::<P>))
+        .route("/sequence/{project}/{context}/override", post(overrides::override_windows::<P>))
         .route("/apply", post(apply::apply::<P>))
         .route("/project", get(projects::list::<P>).post(administration::create::<P>).put(administration::update::<P>))
         .route("/secret", any(administration::secrets))

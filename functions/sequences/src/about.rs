@@ -57,6 +57,7 @@ fn of_message(message: &Message) -> About {
         Message::Abort { to: x } => to("abort", x),
         Message::Settle { to: x } => to("settle", x),
         Message::Supersede { to: x, .. } => to("supersede", x),
+        Message::Windows { project } => About { kind: "windows", project: Some(project.to_string()), context: None, subject: None },
         Message::Conform { project, context, .. } => {
             About { kind: "conform", project: Some(project.to_string()), context: Some(context.to_string()), subject: None }
         }

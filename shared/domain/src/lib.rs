@@ -17,3 +17,4 @@ pub mod record;
 pub mod sequences;
 pub mod shipyard;
 pub mod time;
+pub mod windows;

@@ -6,6 +6,7 @@
 use crate::event::{Object, TaskResult};
 use crate::names::{SequenceName, StageName, TaskName};
 use crate::time::Span;
+use crate::windows::Window;
 use serde::{Deserialize, Serialize};
 
 /// At most this many stages in a shipyard.
@@ -19,6 +20,8 @@ pub const MAX_FOLLOW_UPS_PER_STAGE: usize = 40;
 pub const MAX_FOLLOW_UPS: usize = 100;
 /// The sequence that every stage has even if it does not define it, and its one task.
 pub const EVALUATION: &str = "evaluation";
+/// Names of sequences and tasks that repair what is broken: windows do not hold them back.
+pub const REPAIRS: [&str; 5] = ["remediation", "get-action", "rollback", "revert", "undo"];
 /// The task the engine answers itself: it waits for a person.
 pub const APPROVAL: &str = "approval";
 
@@ -34,6 +37,9 @@ pub struct Shipyard {
 pub struct Stage {
     /// Unique in the shipyard.
     pub name: StageName,
+    /// When sequences may begin here; may be empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
     /// In file order; may be empty.
     pub sequences: Vec<Sequence>,
 }
@@ -54,6 +60,9 @@ pub struct Sequence {
     /// While it waits for its lane, a newer trigger of the same sequence for the same service replaces it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub supersede: bool,
+    /// Whether it begins although the windows of its stage are closed; absent: if it repairs or only evaluates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignore_windows: Option<bool>,
 }
 
 /// The smallest executable unit.
@@ -98,7 +107,23 @@ pub struct Match {
 impl Sequence {
     /// A sequence without tasks: used for executions that never had a definition.
     pub fn none() -> Self {
-        Self { name: SequenceName::none(), triggered_on: vec![], tasks: vec![], timeout: None, supersede: false }
+        Self {
+            name: SequenceName::none(),
+            triggered_on: vec![],
+            tasks: vec![],
+            timeout: None,
+            supersede: false,
+            ignore_windows: None,
+        }
+    }
+
+    /// Whether it begins although the windows of its stage are closed. Unless it says so itself, it does if it repairs what is broken (it or
+    /// one of its tasks has such a name), or only evaluates.
+    pub fn ignores_windows(&self) -> bool {
+        let names = || self.tasks.iter().map(|task| task.name.as_str());
+        let repairs = || names().chain([self.name.as_str()]).any(|name| REPAIRS.contains(&name));
+        let evaluates = || !self.tasks.is_empty() && names().all(|name| name == EVALUATION);
+        self.ignore_windows.unwrap_or_else(|| repairs() || evaluates())
     }
 }
 

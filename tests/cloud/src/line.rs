@@ -59,7 +59,7 @@ impl Line {
     }
     /// Whether it is about what came in from outside, not about a message of the engine's own.
     pub fn is_outside(&self) -> bool {
-        let own = ["granted", "follow", "start", "wake", "obey", "abort", "decide", "retry", "settle", "conform"];
+        let own = ["granted", "follow", "start", "wake", "obey", "abort", "decide", "retry", "settle", "conform", "windows"];
         !own.contains(&self.text("message.kind"))
     }
     /// What kind of input it is about; `None` for what follows from one.

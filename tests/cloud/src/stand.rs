@@ -324,6 +324,10 @@ impl SequencesStand for CloudStand<'_> {
         let body = json!({"state": state, "stage": stage.unwrap_or_default()});
         self.asked(&format!("/v1/sequence/{project}/{context}/control"), &body, (context, Root::Control))
     }
+    fn override_windows(&mut self, project: &str, context: &str, stage: Option<&str>, reason: &str) -> Answer {
+        let body = json!({"stage": stage.unwrap_or_default(), "reason": reason});
+        self.asked(&format!("/v1/sequence/{project}/{context}/override"), &body, (context, Root::Control))
+    }
     fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer {
         let body = json!({"stage": stage.unwrap_or_default(), "from": from.unwrap_or_default()});
         self.asked(&format!("/v1/sequence/{project}/{context}/retry"), &body, (context, Root::Retry))

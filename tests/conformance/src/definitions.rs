@@ -31,12 +31,13 @@ pub fn delivery(tasks: Vec<Task>, after: Option<&str>) -> Sequence {
         tasks,
         timeout: None,
         supersede: false,
+        ignore_windows: None,
     }
 }
 
 /// A stage with these sequences.
 pub fn stage(name: &str, sequences: Vec<Sequence>) -> Stage {
-    Stage { name: StageName::new(name).expect("a name"), sequences }
+    Stage { name: StageName::new(name).expect("a name"), windows: vec![], sequences }
 }
 
 /// `dev.delivery` with these tasks; `prod.delivery` follows it with a task of its own.

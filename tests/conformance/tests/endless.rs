@@ -23,11 +23,12 @@ fn sequence(name: &str, on: &[&str]) -> Sequence {
         tasks: vec![task],
         timeout: None,
         supersede: false,
+        ignore_windows: None,
     }
 }
 
 fn stage(name: &str, sequences: Vec<Sequence>) -> Stage {
-    Stage { name: name.to_owned().try_into().unwrap(), sequences }
+    Stage { name: name.to_owned().try_into().unwrap(), windows: vec![], sequences }
 }
 
 fn stand(stages: Vec<Stage>, max_executions: u32) -> Stand {

@@ -16,6 +16,7 @@ mod documented;
 mod environments;
 mod forge;
 mod forged;
+mod freeze;
 mod gateway;
 mod generated;
 mod identity;

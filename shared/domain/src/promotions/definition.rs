@@ -1,7 +1,7 @@
 //! What a pipeline is to do: the manifest as valid types. Applied definitions are kept as they are here.
 
-use super::windows::Window;
 use crate::time::Span;
+use crate::windows::Window;
 use serde::{Deserialize, Serialize};
 
 /// A pipeline: a revision that is healthy in the first environment is carried through the others.

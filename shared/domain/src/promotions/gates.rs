@@ -4,8 +4,8 @@
 use super::definition::{Definition, PromotionSpec};
 use super::facts::Facts;
 use super::state::{Condition, Pipeline, Promotion};
-use super::windows;
 use crate::time::Timestamp;
+use crate::windows;
 
 /// A closed gate.
 #[derive(Debug, Clone, PartialEq, Eq)]

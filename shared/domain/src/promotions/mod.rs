@@ -8,7 +8,6 @@ pub mod definition;
 pub mod observe;
 pub mod registry;
 pub mod report;
-pub mod windows;
 
 mod advance;
 mod announce;

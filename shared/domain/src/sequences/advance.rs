@@ -299,6 +299,7 @@ impl<'a> Step<'a> {
         self.next.lane = Lane::None;
         self.next.open = None;
         self.next.paused = false;
+        self.next.held = None;
         self.forget_answers();
         self.next.due = None;
         if matches!(outcome.end, End::Normal | End::TimedOut) {

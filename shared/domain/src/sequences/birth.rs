@@ -2,7 +2,9 @@
 
 use super::advance::{Step, scope};
 use super::facts::{Facts, Policy, Transition};
-use super::state::{Class, End, Execution, Flags, Lane, Outcome, TaskTimes, View};
+use super::flags::Flags;
+use super::freeze::{Entrance, Passage};
+use super::state::{Class, End, Execution, Lane, Outcome, TaskTimes, View};
 use crate::cause::Cause;
 use crate::event::{Object, Status, TaskResult};
 use crate::ids::ExecutionId;
@@ -88,8 +90,9 @@ pub fn first_payload(data: &Object, x: &Execution) -> Object {
     base
 }
 
-/// A new execution, as the context's flags require: it wants its lane, is held back, or ends before it begins.
-pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -> Transition {
+/// A new execution, as the context's flags and the windows of its stage require: it wants its lane, is held back, or ends before it begins.
+pub fn born(birth: &Birth, entrance: &Entrance<'_>) -> Transition {
+    let Entrance { sequence, flags, now, .. } = *entrance;
     let mut x = fresh(birth);
     x.supersede = sequence.supersede;
     if flags.aborts(&x.stage, x.epoch) {
@@ -100,6 +103,9 @@ pub fn born(birth: &Birth, flags: &Flags, sequence: &Sequence, now: Timestamp) -
         x.paused = true;
         x.paused_at = Some(now);
         x.lane = Lane::None;
+    } else if let Passage::Held(held) = entrance.passage(&x) {
+        x.wake = held.until;
+        x.held = Some(held);
     }
     Transition { next: x, record: None }
 }
@@ -168,6 +174,7 @@ fn fresh(birth: &Birth) -> Execution {
         lane: Lane::Wants,
         ask: 0,
         paused: false,
+        held: None,
         task: birth.done.tasks,
         open: None,
         record: None,

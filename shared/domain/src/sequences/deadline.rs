@@ -10,10 +10,13 @@ const REUSE_WAKE: Span = Span::seconds(60);
 
 /// When an execution must be looked at if nothing else happens: its next deadline, or the end of a delay.
 pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<Timestamp> {
-    let task = sequence.tasks.get(usize::from(x.task))?;
     if x.outcome.is_some() {
         return None;
     }
+    if let Some(held) = &x.held {
+        return held.until;
+    }
+    let task = sequence.tasks.get(usize::from(x.task))?;
     let of_task = match (x.is_open(), x.sent) {
         (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
         // A person has as long as the task says, otherwise for ever: the defaults are about executors.

@@ -3,6 +3,7 @@
 use super::advance::Step;
 use super::deadline::{arm, deadline};
 use super::facts::{Decision, Facts, Input, Transition, task};
+use super::freeze::{Entrance, Held, Passage};
 use super::react;
 use super::state::{End, Execution, Lane, Outcome, ReactionKind};
 use crate::event::{Kind, Status, TaskResult};
@@ -48,7 +49,12 @@ fn granted(x: &Execution, ask: u32, facts: &Facts<'_>) -> Decision {
     if facts.flags.pauses(&x.stage) {
         return pause(x, facts);
     }
+    let passage = Entrance::of(facts).passage(x);
+    if let Passage::Held(held) = passage {
+        return hold(x, held, facts);
+    }
     let mut step = Step::new(x, facts);
+    step.next.let_through(&passage);
     step.next.lane = Lane::Holds;
     if !x.is_open() {
         step.next_task();
@@ -76,8 +82,32 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
             arm(&mut next, facts);
             Transition::plain(next)
         }
-        None => Decision::Settle,
+        None => look_at_windows(x, facts),
     }
+}
+
+/// The stage is closed: it goes back into the queue with another request, because the lock names this one.
+fn hold(x: &Execution, held: Held, facts: &Facts<'_>) -> Decision {
+    let mut next = x.clone();
+    next.held = Some(held);
+    next.ask += 1;
+    arm(&mut next, facts);
+    Transition::plain(next)
+}
+
+/// What an execution that is held back waits for now. One that waits for its lane only is asked when it gets it.
+fn look_at_windows(x: &Execution, facts: &Facts<'_>) -> Decision {
+    let Some(old) = &x.held else { return Decision::Settle };
+    let mut next = x.clone();
+    match Entrance::of(facts).passage(x) {
+        Passage::Held(held) if held == *old => return Decision::Settle,
+        Passage::Held(held) => {
+            next.held = Some(held);
+            arm(&mut next, facts);
+        }
+        passage => next.let_through(&passage),
+    }
+    Transition::plain(next)
 }
 
 fn pause(x: &Execution, facts: &Facts<'_>) -> Decision {
@@ -85,6 +115,7 @@ fn pause(x: &Execution, facts: &Facts<'_>) -> Decision {
     next.paused = true;
     next.paused_at = Some(facts.now);
     next.lane = Lane::None;
+    next.held = None;
     Transition::plain(next)
 }
 
@@ -141,6 +172,9 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
 
 /// A deadline has passed.
 fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
+    if x.held.is_some() {
+        return look_at_windows(x, facts);
+    }
     let mut step = Step::new(x, facts);
     let Some(task) = task(x, facts) else { return Decision::Settle };
     let sequence_over = match (facts.sequence.timeout, x.elapsed(facts.now)) {

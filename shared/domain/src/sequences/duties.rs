@@ -32,7 +32,8 @@ pub enum Duty {
     Grant(ExecutionId),
     /// Publish the open task's trigger once more.
     Repeat,
-    /// Check the context's flags again: the pause may have been lifted between our read and our write.
+    /// Check the context's flags again: between our read and our write, the pause may have been lifted, or somebody may have let the
+    /// execution through.
     Recheck,
 }
 
@@ -43,7 +44,7 @@ pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
     if x.repeated == Some(cause.id) {
         duties.push(Duty::Repeat);
     }
-    if x.paused {
+    if x.paused || x.held.is_some() {
         duties.push(Duty::Recheck);
     }
     duties
@@ -55,14 +56,16 @@ pub fn fresh(old: Option<&Execution>, next: &Execution) -> Vec<Duty> {
     if let Some(old) = old.filter(|old| old.lane == Lane::Wants && next.lane != Lane::Wants) {
         duties.push(Duty::Leave(old.ask));
     }
-    let moved = old.is_none_or(|old| old.lane != next.lane || old.ask != next.ask) || next.outcome.is_some();
+    let moved = old.is_none_or(|old| old.lane != next.lane || old.ask != next.ask || (old.held.is_some() && next.held.is_none()))
+        || next.outcome.is_some();
     duties.extend(of_lane(next).filter(|_| moved));
     // After it entered the queue: of two that come at once, at least one sees the other.
     duties.extend((moved && next.is_replaceable()).then_some(Duty::Supersede));
     if next.repeated.is_some() && old.is_some_and(|old| old.repeated.is_none()) {
         duties.push(Duty::Repeat);
     }
-    if next.paused && !old.is_some_and(|old| old.paused) {
+    let held_anew = next.held.is_some() && old.is_none_or(|old| old.held != next.held);
+    if held_anew || (next.paused && !old.is_some_and(|old| old.paused)) {
         duties.push(Duty::Recheck);
     }
     duties

@@ -1,8 +1,9 @@
 //! The inputs and the results of a decision.
 
 use super::Record;
+use super::flags::Flags;
 use super::remediation::Remediation;
-use super::state::{Execution, Flags, ReactionKind};
+use super::state::{Execution, ReactionKind};
 use crate::cause::Cause;
 use crate::event::{CloudEvent, Object};
 use crate::ids::RecordId;
@@ -21,7 +22,7 @@ pub enum Input<'a> {
     Decision(RecordId, &'a CloudEvent, Timestamp),
     /// The wake-up armed for this time.
     Wake(Timestamp),
-    /// The context's flags may have changed.
+    /// What holds it back, or should, may have changed: the context's flags, or the windows of its stage.
     Obey,
     /// The context, or the execution's stage of it, was aborted. This is no part of [`Input::Obey`], because an abort publishes: of two
     /// deliveries of one message, both must decide it.

@@ -12,7 +12,9 @@ mod deadline;
 mod decide;
 mod duties;
 mod facts;
+mod flags;
 mod follow;
+mod freeze;
 mod get_action;
 mod react;
 mod remediation;
@@ -29,12 +31,14 @@ pub use deadline::deadline;
 pub use decide::{UNANSWERED, decide};
 pub use duties::{Duty, fresh, owed};
 pub use facts::{Decision, Facts, Input, Policy, Transition};
+pub use flags::Flags;
 pub use follow::{FollowUp, domain_event_starts, same_lane, unreached};
+pub use freeze::{Entrance, Held, Override, Passage};
 pub use get_action::GET_ACTION;
 pub use react::{Standing, events_needed, mismatch, standing};
 pub use remediation::{Action, ProblemType, Remediation};
 pub use state::{
-    Class, Deployed, End, EventRef, Execution, Flags, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
+    Class, Deployed, End, EventRef, Execution, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
     ReactionKind, TaskTimes, View, content, identity,
 };
 pub use window::Window;

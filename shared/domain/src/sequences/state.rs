@@ -1,13 +1,13 @@
 //! The state of one execution of a sequence, and of the context it belongs to.
 
 use super::Bare;
+use super::freeze::Held;
 use crate::event::{CloudEvent, Kind, Object, Status, TaskResult};
 use crate::ids::{ExecutionId, RecordId, hash64};
 use crate::json::canonical;
 use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
 use crate::shipyard::APPROVAL;
 use crate::time::{Span, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// At most this many reactions (`.started` and `.finished`) to one task are kept: 64 executors, each with both.
 pub const MAX_REACTIONS: usize = 128;
@@ -57,6 +57,8 @@ pub struct Execution {
     pub ask: u32,
     /// Held back by a pause.
     pub paused: bool,
+    /// Held back by the windows of its stage, while it waits in the queue; only before it begins.
+    pub held: Option<Held>,
     /// How many tasks it has completed: the index of the present one.
     pub task: u16,
     /// The present task, while it is triggered and not completed.
@@ -242,6 +244,8 @@ pub struct View {
     pub message: Option<String>,
     /// Who decided the last approval, and which task it was.
     pub decided: Option<(u16, String)>,
+    /// Who let it begin although its stage was closed, and why.
+    pub overridden: Option<(String, String)>,
     /// What it last put into its stage.
     pub deployed: Option<Deployed>,
 }
@@ -285,37 +289,13 @@ impl EventRef {
     }
 }
 
-/// The flags of a context: desired state that people set and its executions obey.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Flags {
-    /// Counts the aborts of this context.
-    pub epoch: u32,
-    /// The count at the last abort of the whole context.
-    pub aborted: u32,
-    /// The count at the last abort of a stage.
-    pub aborted_stages: BTreeMap<String, u32>,
-    /// The whole context is paused.
-    pub paused: bool,
-    /// Stages paused on their own, also future ones.
-    pub paused_stages: BTreeSet<String>,
-}
-
-impl Flags {
-    /// Whether an execution of that stage whose root was accepted at `epoch` is covered by an abort.
-    pub fn aborts(&self, stage: &str, epoch: u32) -> bool {
-        epoch < self.aborted || self.aborted_stages.get(stage).is_some_and(|at| epoch < *at)
-    }
-    /// Whether executions of that stage are held back.
-    pub fn pauses(&self, stage: &str) -> bool {
-        self.paused || self.paused_stages.contains(stage)
-    }
-}
-
 /// The phases an execution goes through; derived from the facts, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Waits for its lane.
     Queued,
+    /// Waits in the lane's queue for a window of its stage.
+    Frozen,
     /// Holds the lane and waits for `triggeredAfter`.
     Delayed,
     /// A task is open.
@@ -347,6 +327,7 @@ impl Execution {
             (false, false, true, Lane::Wants) => Phase::RunningQueued,
             (false, false, true, _) => Phase::Running,
             (false, false, false, Lane::Holds) => Phase::Delayed,
+            (false, false, false, _) if self.held.is_some() => Phase::Frozen,
             (false, false, false, _) => Phase::Queued,
         }
     }

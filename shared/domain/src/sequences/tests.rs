@@ -9,6 +9,8 @@ use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
 use crate::time::{Span, Timestamp};
 use serde_json::json;
 
+mod freeze;
+
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 
 fn task(name: &str) -> Task {
@@ -32,6 +34,7 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         tasks: tasks.iter().map(|name| task(name)).collect(),
         timeout: None,
         supersede: false,
+        ignore_windows: None,
     }
 }
 
@@ -41,7 +44,7 @@ fn shipyard() -> Shipyard {
     delivery.tasks[1].properties = json!({"pass": "manual"}).as_object().unwrap().clone();
     let rollback = sequence("rollback", &["rollback"], &[("dev.delivery.finished", Some(TaskResult::Fail))]);
     let next = sequence("delivery", &["deploy"], &[("dev.delivery.finished", None)]);
-    let stage = |name: &str, sequences| Stage { name: StageName::new(name).unwrap(), sequences };
+    let stage = |name: &str, sequences| Stage { name: StageName::new(name).unwrap(), windows: vec![], sequences };
     Shipyard { stages: vec![stage("dev", vec![delivery, rollback]), stage("prod", vec![next])] }
 }
 
@@ -77,6 +80,10 @@ impl Stand {
                 policy: POLICY,
             },
         )
+    }
+
+    fn entrance(&self) -> Entrance<'_> {
+        Entrance { sequence: &self.sequence, shipyard: &self.shipyard, flags: &self.flags, now: self.now }
     }
 
     fn commit(&self, x: &Execution, input: Input<'_>) -> Transition {
@@ -131,7 +138,7 @@ fn event(task: &str, kind: Kind, source: &str, result: &str) -> CloudEvent {
 /// One execution in every phase, reached by the engine's own steps.
 fn phases() -> Vec<(Phase, Execution)> {
     let stand = Stand::new();
-    let queued = born(&birth(), &stand.flags, &stand.sequence, NOW).next;
+    let queued = born(&birth(), &stand.entrance()).next;
     let running = stand.commit(&queued, Input::Granted(0)).next;
     let started = event("deploy", Kind::Started, "a", "pass");
     let with_started = stand.commit(&running, Input::Reaction(running.record.unwrap(), ReactionKind::Started, &started, NOW)).next;
@@ -152,6 +159,7 @@ fn phases() -> Vec<(Phase, Execution)> {
     let running_queued = resume(&pause(&with_started));
     let all = vec![
         queued.clone(),
+        born(&birth(), &freeze::frozen().entrance()).next,
         delayed,
         with_started.clone(),
         running_queued,
@@ -261,7 +269,6 @@ fn an_ended_execution_never_changes() {
 
 #[test]
 fn aggregation_takes_the_worst() {
-    let stand = Stand::new();
     for (a, b, expected) in [
         (("pass", "succeeded"), ("pass", "succeeded"), (TaskResult::Pass, Status::Succeeded)),
         (("pass", "succeeded"), ("fail", "succeeded"), (TaskResult::Fail, Status::Succeeded)),
@@ -276,7 +283,7 @@ fn aggregation_takes_the_worst() {
     ] {
         let mut single = Stand::new();
         single.sequence.tasks.truncate(1);
-        let queued = born(&birth(), &stand.flags, &single.sequence, NOW).next;
+        let queued = born(&birth(), &single.entrance()).next;
         let mut x = single.commit(&queued, Input::Granted(0)).next;
         let mut events = Vec::new();
         for (source, (result, status)) in [("a", a), ("b", b)] {
@@ -301,7 +308,7 @@ fn aggregation_takes_the_worst() {
 #[test]
 fn a_record_survives_its_stored_form() {
     let stand = Stand::new();
-    let queued = born(&birth(), &stand.flags, &stand.sequence, NOW).next;
+    let queued = born(&birth(), &stand.entrance()).next;
     let transition = stand.commit(&queued, Input::Granted(0));
     let record = transition.record.unwrap();
     let read: Record = serde_json::from_str(&record.to_bytes()).unwrap();
@@ -316,7 +323,7 @@ fn a_record_survives_its_stored_form() {
 #[test]
 fn a_first_started_that_is_written_unseen_is_what_the_decision_comes_to() {
     let stand = Stand::new();
-    let queued = born(&birth(), &stand.flags, &stand.sequence, NOW).next;
+    let queued = born(&birth(), &stand.entrance()).next;
     let running = stand.commit(&queued, Input::Granted(0)).next;
     assert!(running.quick, "the start deadline is earlier than any that a `.started` brings");
     let event = event("deploy", Kind::Started, "a", "pass");
@@ -334,7 +341,7 @@ fn a_first_started_that_is_written_unseen_is_what_the_decision_comes_to() {
 #[test]
 fn a_started_that_decides_more_is_not_written_unseen() {
     let mut stand = Stand::new();
-    let queued = born(&birth(), &stand.flags, &stand.sequence, NOW).next;
+    let queued = born(&birth(), &stand.entrance()).next;
     let task = TaskName::new("deploy").unwrap();
     let mut merges = event("deploy", Kind::Started, "a", "pass");
     merges.data.insert("deploy".into(), json!({"url": "x"}));

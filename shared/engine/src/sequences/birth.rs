@@ -15,8 +15,8 @@ use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{RecordId, event_id};
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
 use keelway_domain::sequences::{
-    Birth, Class, Decision, Done, Duty, End, Execution, Facts, FollowUp, Input, Lane, Record, Remediation, Transition, born,
-    decide, first_payload, never_started,
+    Birth, Class, Decision, Done, Duty, End, Entrance, Execution, Facts, FollowUp, Input, Lane, Record, Remediation, Transition,
+    born, decide, first_payload, never_started,
 };
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
@@ -119,13 +119,16 @@ impl Start<'_> {
         // The execution's fixed revision, which may differ from the one in force.
         let shipyard = engine.shipyard(&birth.project, &birth.revision).await?;
         let (transition, sequence) = match find(ground, &shipyard, &birth, engine.limits.max_executions) {
-            Ok(sequence) => (born(&birth, &ground.context.flags, &sequence, now), sequence),
+            Ok(sequence) => {
+                let (flags, shipyard) = (&ground.context.flags, &ground.project.shipyard);
+                (born(&birth, &Entrance { sequence: &sequence, shipyard, flags, now }), sequence)
+            }
             Err(message) => (never_started(&birth, &message, now), Sequence::none()),
         };
         let remediation = engine.remediation_of(&transition.next, &sequence).await?;
         let labels = labels(&birth.data);
         let counted = context_write(ground, (&transition.next, labels), now, engine.limits.retention);
-        let wants = transition.next.lane == Lane::Wants;
+        let wants = transition.next.lane == Lane::Wants && transition.next.held.is_none();
         let lane = if wants { engine.find_lane(&transition.next).await? } else { Found::Unclear };
         if let Found::Free(lock) = &lane
             && let Some(started) = start(&transition.next, (&sequence, remediation.as_ref()), ground, &birth, now)

@@ -9,7 +9,7 @@ use crate::item::Item;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::{Change, Effect, create};
 use keelway_domain::ids::{ExecutionId, RecordId};
-use keelway_domain::sequences::{Duty, Execution, FollowUp, Lane, Record, Transition, born, same_lane};
+use keelway_domain::sequences::{Duty, Entrance, Execution, FollowUp, Lane, Record, Transition, born, same_lane};
 
 /// The most follow-ups created in their parent's commit: a transaction has no room for more; the others start by message.
 const BORN_IN_COMMIT: usize = 45;
@@ -78,8 +78,10 @@ impl<P: Ports> Sequences<P> {
             let shipyard = self.shipyard(&parent.project, &follow_up.revision).await?;
             let stage = shipyard.stage(follow_up.stage.as_str());
             let Some(sequence) = stage.and_then(|stage| stage.sequence(follow_up.sequence.as_str())) else { continue };
-            let child = born(&birth, &context.flags, &sequence, self.ports.now()).next;
-            if child.lane == Lane::Wants {
+            // The revision of a follow-up is the one in force.
+            let (flags, now) = (&context.flags, self.ports.now());
+            let child = born(&birth, &Entrance { sequence: &sequence, shipyard: &shipyard, flags, now }).next;
+            if child.lane == Lane::Wants && child.held.is_none() {
                 children.push((*n, child));
             }
         }

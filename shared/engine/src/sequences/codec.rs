@@ -2,36 +2,26 @@
 //!
 //! A writer sets and removes only what differs between two states it knows, so attributes added by a newer version survive.
 
+mod contexts;
+
+pub use contexts::{LoadedContext, context, count_executions, new_context, prolong_context, update_context};
+
 use super::keys;
 use super::message::Address;
-use crate::item::{Attr, Attrs, Item, Key, Name};
+use crate::item::{Attr, Attrs, Item, Name};
 use crate::ports::{Condition, PortError, Write};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{Context, ProjectName, ServiceName, TaskName};
 use keelway_domain::sequences::{
-    Class, Deployed, End, EventRef, Execution, First, Flags, Lane, Outcome, Reaction, ReactionKind, TaskTimes, View,
+    Class, Deployed, End, EventRef, Execution, First, Lane, Outcome, Reaction, ReactionKind, TaskTimes, View,
 };
 use keelway_domain::time::Timestamp;
-use std::collections::BTreeMap;
 
 /// The format number of items written here; a function that meets a higher one leaves the message to newer code.
 pub const FORMAT: i64 = 1;
 /// The longest message kept for the views, in characters; the event has all of it.
 const MAX_MESSAGE: usize = 160;
-
-/// A context and the version of its item; version 0: there is none yet.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct LoadedContext {
-    /// The desired state.
-    pub flags: Flags,
-    /// The item's version.
-    pub version: i64,
-    /// When it expires.
-    pub expires: Option<Timestamp>,
-    /// How many executions it has had, without those that were refused.
-    pub executions: u32,
-}
 
 fn broken(item: &Item, what: &str) -> PortError {
     PortError::Refused { request: "decode", reason: format!("item {} has no usable {what}", item.key) }
@@ -79,6 +69,7 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         },
         ask: small("q"),
         paused: item.flag("pz"),
+        held: stored(item, "hd"),
         task,
         open: open_task(item).and_then(|task| TaskName::new(task).ok()),
         record,
@@ -87,7 +78,7 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         began: time("st"),
         paused_at: time("pt"),
         reactions: reactions(item.bytes("r")),
-        bare: item.text("s").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
+        bare: stored(item, "s").unwrap_or_default(),
         quick: item.flag("fs"),
         results: item.text("rs").unwrap_or_default().chars().map(result).collect(),
         repeated: item.text("rp").and_then(ExecutionId::parse).map(|cause| cause.0),
@@ -109,9 +100,15 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
                 let (task, by) = text.split_once('|')?;
                 Some((task.parse().ok()?, by.to_owned()))
             }),
+            overridden: stored(item, "ov"),
             deployed: deployed(item, "dv"),
         },
     })
+}
+
+/// An attribute that holds JSON.
+fn stored<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Option<T> {
+    item.text(name).and_then(|text| serde_json::from_str(text).ok())
 }
 
 fn scope_of(partition: &str) -> Option<(ProjectName, Context)> {
@@ -139,6 +136,7 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with("ky", lane(x.lane))
         .with("q", i64::from(x.ask))
         .with_some("pz", x.paused.then_some(true))
+        .with_some("hd", x.held.as_ref().map(|held| serde_json::json!(held).to_string()))
         .with("k", i64::from(x.task))
         .with_some("th", x.record.map(|id| record_name(&id)))
         .with_some("tt", x.sent.map(|t| t.0))
@@ -160,6 +158,7 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with_some("tm", (!x.view.times.is_empty()).then(|| encode_times(&x.view.times)))
         .with_some("mg", x.view.message.as_deref().map(|message| shorten(message, MAX_MESSAGE)))
         .with_some("by", x.view.decided.as_ref().map(|(task, by)| format!("{task}|{}", shorten(by, 100))))
+        .with_some("ov", x.view.overridden.as_ref().map(|given| serde_json::json!(given).to_string()))
         .with_some("dv", x.view.deployed.as_ref().map(encode_deployed));
     let open = x.open.as_ref().zip(x.sent).zip(x.record);
     let item = match (x.outcome, open) {
@@ -334,69 +333,4 @@ fn reactions(bytes: &[u8]) -> Vec<Reaction> {
         at: Timestamp(number(&chunk[17..23]) as i64),
     };
     bytes.chunks_exact(REACTION).map(one).collect()
-}
-
-/// Reads a context; an absent one has no flags set.
-pub fn context(item: Option<&Item>) -> LoadedContext {
-    let Some(item) = item else { return LoadedContext::default() };
-    let small = |name: &str| item.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-    let stages: BTreeMap<String, u32> = item.text("es").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let paused: Vec<String> = item.text("ps").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let flags = Flags {
-        epoch: small("ep"),
-        aborted: small("ea"),
-        aborted_stages: stages,
-        paused: item.flag("pa"),
-        paused_stages: paused.into_iter().collect(),
-    };
-    let expires = item.number("ttl").map(|ttl| Timestamp(ttl * 1000));
-    LoadedContext { flags, version: item.version(), expires, executions: small("n") }
-}
-
-/// The item of a new context, with what the list of sequences shows.
-pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, service: &ServiceName, at: Timestamp) -> Item {
-    Item::new(keys::context(project, context))
-        .with("v", 1i64)
-        .with("f", FORMAT)
-        .with("sq", sequence)
-        .with("sv", service.as_str())
-        .with("at", at.0)
-        .with("gp2", keys::contexts(project))
-        .with("gs2", keys::by_age(at, context))
-}
-
-/// The write that counts executions of a context, on condition that its flags are still those that were read. It leaves the version
-/// as it is, so executions that begin at the same moment do not hinder each other.
-pub fn count_executions(key: Key, old: &LoadedContext, more: usize) -> Write {
-    let by = i64::try_from(more).unwrap_or(i64::MAX);
-    Write::Add { key, condition: Condition::Version(old.version), name: Name::Borrowed("n"), by }
-}
-
-/// The write that postpones the expiry of a context and counts `more` executions. Counting does not raise the version, so the count
-/// that was read is part of the condition.
-pub fn prolong_context(key: Key, old: &LoadedContext, more: u32, expires: Timestamp) -> Write {
-    let number = |(name, n): (&'static str, i64)| (Name::Borrowed(name), Attr::N(n));
-    let counted = old.executions > 0;
-    let equal = [("v", old.version)].into_iter().chain(counted.then_some(("n", i64::from(old.executions)))).map(number).collect();
-    let absent = if counted { vec![] } else { vec![Name::Borrowed("n")] };
-    let executions = i64::from(old.executions + more);
-    let set = [("v", old.version + 1), ("ttl", expires.0 / 1000), ("n", executions)].map(number).into();
-    Write::Update { key, condition: Condition::Match { equal, absent }, set, remove: vec![], raise: false }
-}
-
-/// The write that changes a context's flags.
-pub fn update_context(key: Key, old: &LoadedContext, flags: &Flags) -> Write {
-    let mut set = Attrs::new();
-    let mut remove = vec![];
-    let mut put = |name: &'static str, value: Option<Attr>| match value {
-        Some(value) => drop(set.insert(Name::Borrowed(name), value)),
-        None => remove.push(Name::Borrowed(name)),
-    };
-    put("v", Some(Attr::N(old.version + 1)));
-    put("ep", Some(Attr::N(i64::from(flags.epoch))));
-    put("ea", (flags.aborted > 0).then(|| Attr::N(i64::from(flags.aborted))));
-    put("es", (!flags.aborted_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.aborted_stages).to_string())));
-    put("pa", flags.paused.then_some(Attr::Flag(true)));
-    put("ps", (!flags.paused_stages.is_empty()).then(|| Attr::S(serde_json::json!(flags.paused_stages).to_string())));
-    Write::Update { key, condition: Condition::Version(old.version), set, remove, raise: false }
 }

@@ -174,13 +174,26 @@ impl<P: Ports> Sequences<P> {
         if let Some(stage) = stage {
             stage_of(&known.shipyard, stage)?;
         }
+        self.change_flags(project, context, |flags| desired(flags, stage, what)).await?;
+        Ok(self.count_open(project, context, stage).await?)
+    }
+
+    /// Changes the flags of a context and tells its executions; what is already so changes nothing.
+    ///
+    /// # Errors
+    /// An unknown context; what `desired` refuses.
+    pub(super) async fn change_flags(
+        &self,
+        project: &ProjectName,
+        context: &Context,
+        desired: impl Fn(&Flags) -> Result<Flags, Refusal>,
+    ) -> Result<(), Refusal> {
         for _ in 0..COMMIT_TRIES {
             let loaded: LoadedContext = self.context(project, context).await?;
             if loaded.version == 0 {
-                let hint = format!("project {project} has no such context; list them with GET /v1/sequence/{project}");
-                return Err(Refusal::Unknown { kind: "context", name: context.to_string(), hint });
+                return Err(unknown_context(project, context));
             }
-            let flags = desired(&loaded.flags, stage, what)?;
+            let flags = desired(&loaded.flags)?;
             let write = codec::update_context(keys::context(project, context), &loaded, &flags);
             if flags == loaded.flags || self.ports.write(&write).await? == Written::Done {
                 // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
@@ -190,7 +203,7 @@ impl<P: Ports> Sequences<P> {
                 // An execution whose start was committed before this may become visible after its context was checked.
                 let later = self.ports.now() + VISIBLE;
                 self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?;
-                return Ok(self.count_open(project, context, stage).await?);
+                return Ok(());
             }
         }
         Err(contended(format_args!("context {context}")).into())
@@ -217,6 +230,11 @@ pub fn approval_address(project: &ProjectName, context: &Context, trigger: &str)
 pub(super) fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {
     let hint = format!("the open ones are listed by GET /v1/event/triggered/approval?project={project}");
     Refusal::Unknown { kind: "approval", name: trigger.chars().take(100).collect(), hint }
+}
+
+pub(super) fn unknown_context(project: &ProjectName, context: &Context) -> Refusal {
+    let hint = format!("project {project} has no such context; list them with GET /v1/sequence/{project}");
+    Refusal::Unknown { kind: "context", name: context.to_string(), hint }
 }
 
 fn decided_by(event: &CloudEvent) -> Option<&str> {

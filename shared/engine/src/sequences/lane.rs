@@ -27,8 +27,12 @@ use keelway_domain::time::Timestamp;
 /// The most rounds in one message; each removes a dead entry or moves the lock. After that, the work is left to other messages.
 const TURNS: usize = 60;
 
-/// The most entries of a queue that are looked at for what a newer execution replaces; the others are replaced when the next one comes.
-const REPLACED: usize = 1000;
+/// The most entries of a queue that are looked at: for what a newer execution replaces, the others are replaced when the next one comes;
+/// for one that no window holds back.
+const LOOKED_AT: usize = 1000;
+
+/// Executions of a queue that are read at once.
+const AT_ONCE: usize = 25;
 
 /// A request for a lane: of which execution, and which of its requests.
 pub(super) type Request = (ExecutionId, u32);
@@ -61,6 +65,14 @@ enum Place {
 /// The entry of an execution in its lane's queue.
 pub(super) fn entry_item(x: &Execution) -> Item {
     Item::new(entry(x)).with("c", x.context.as_str()).with_some("sq", x.is_replaceable().then_some(x.sequence.as_str()))
+}
+
+/// The request that an entry of a queue stands for.
+fn request(project: &ProjectName, entry: &Item) -> Option<(Address, u32)> {
+    let mut parts = entry.key.sk.split('#').skip(3);
+    let execution = parts.next().and_then(ExecutionId::parse)?;
+    let ask = parts.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    Some((Address { project: project.clone(), context: Context::new(entry.text("c")?).ok()?, execution }, ask))
 }
 
 /// Whether a lock names the present request of an execution.
@@ -108,10 +120,7 @@ impl<P: Ports> Sequences<P> {
                 let holder = address(item.text("hc"), item.text("h").and_then(ExecutionId::parse));
                 view.holder = holder.map(|to| (to, ask(item.number("q"))));
             } else if view.head.is_none() {
-                let mut parts = item.key.sk.split('#').skip(3);
-                let id = parts.next().and_then(ExecutionId::parse);
-                let number = parts.next().and_then(|n| n.parse().ok()).unwrap_or(0);
-                view.head = address(item.text("c"), id).map(|to| (item, to, number));
+                view.head = request(project, &item).map(|(to, ask)| (item, to, ask));
             }
         }
         Ok(view)
@@ -168,9 +177,11 @@ impl<P: Ports> Sequences<P> {
                 view = again;
             }
             let next = match &view.head {
-                None if view.holder.is_none() => return Ok(()),
                 None => None,
                 Some((item, to, ask)) => match self.place(to).await? {
+                    Place::Here(x) if x.lane == Lane::Wants && x.ask == *ask && self.is_held_back(&x) => {
+                        self.first_free(&x, &lane).await?
+                    }
                     Place::Here(x) if x.lane == Lane::Wants && x.ask == *ask => Some(x),
                     Place::Coming => return Err(coming(to)),
                     Place::Here(_) | Place::Gone => {
@@ -179,6 +190,9 @@ impl<P: Ports> Sequences<P> {
                     }
                 },
             };
+            if next.is_none() && view.holder.is_none() {
+                return Ok(());
+            }
             let write = lock_write(&lane, view.version, next.as_deref(), leaving.as_deref());
             if self.ports.write(&write).await? == Written::Done {
                 return match next {
@@ -190,10 +204,32 @@ impl<P: Ports> Sequences<P> {
         Err(contended(format_args!("lane {}", lane.0)))
     }
 
+    /// Whether a window holds it back still; one whose window has ended gets the lane before its wake-up has come.
+    fn is_held_back(&self, x: &Execution) -> bool {
+        x.held.as_ref().is_some_and(|held| held.holds(self.ports.now()))
+    }
+
+    /// The first in a queue that no window holds back, behind those that one does.
+    async fn first_free(&self, x: &Execution, lane: &LaneKey) -> Result<Option<Box<Execution>>, PortError> {
+        let (items, _) = table::all(&self.ports, Query::table(lane.0.clone(), 100).prefix("Q#"), LOOKED_AT).await?;
+        let requests: Vec<_> = items.iter().filter_map(|item| request(&x.project, item)).collect();
+        for some in requests.chunks(AT_ONCE) {
+            let wanted: Vec<_> = some.iter().map(|(to, _)| keys::execution(to)).collect();
+            let found = self.read(&wanted).await?;
+            for (key, (_, ask)) in wanted.iter().zip(some) {
+                let Some(loaded) = found.get(key).map(Loaded::read).transpose()? else { continue };
+                if loaded.x.lane == Lane::Wants && loaded.x.ask == *ask && !self.is_held_back(&loaded.x) {
+                    return Ok(Some(Box::new(loaded.x)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Of the executions of one sequence that wait for the lane of `x` and may be replaced, the newest stays: each older one is told by
     /// which it is replaced. Those of one root replace nobody.
     pub(super) async fn supersede(&self, x: &Execution) -> Result<(), PortError> {
-        let (items, _) = table::all(&self.ports, Query::table(LaneKey::of(x).0, 100).prefix("Q#"), REPLACED).await?;
+        let (items, _) = table::all(&self.ports, Query::table(LaneKey::of(x).0, 100).prefix("Q#"), LOOKED_AT).await?;
         let entry = |item: Item| {
             let mut parts = item.key.sk.split('#').skip(2);
             let accepted = Timestamp(parts.next()?.get(..13)?.parse().ok()?);

@@ -15,9 +15,11 @@ impl<P: Ports> Sequences<P> {
     /// A message to each execution that needs one. Of the executions that wait only for the same lane, the first is enough: driving
     /// the lane serves all of them.
     pub(super) async fn overdue(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
-        let contexts: HashSet<Key> = open.iter().map(|loaded| keys::context(&loaded.x.project, &loaded.x.context)).collect();
-        let contexts: Vec<Key> = contexts.into_iter().collect();
-        let items = if contexts.is_empty() { Items::new() } else { self.read(&contexts).await? };
+        let contexts = open.iter().map(|loaded| keys::context(&loaded.x.project, &loaded.x.context));
+        let held = open.iter().filter(|loaded| loaded.x.held.is_some());
+        let wanted: HashSet<Key> = contexts.chain(held.map(|loaded| keys::project(&loaded.x.project))).collect();
+        let wanted: Vec<Key> = wanted.into_iter().collect();
+        let items = if wanted.is_empty() { Items::new() } else { self.read(&wanted).await? };
         let mut letters = Vec::new();
         for Loaded { x, .. } in open {
             let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
@@ -27,6 +29,8 @@ impl<P: Ports> Sequences<P> {
                 letters.push(x.wake_up(at));
             } else if waits_in_vain(x, tick) || (waits_for_lane(x, tick) && tick.once.insert(LaneKey::of(x).0)) {
                 letters.push(Message::Settle { to: Address::of(x) }.letter());
+            } else if self.is_held_differently(x, &items).await? {
+                letters.push(Message::Obey { to: Address::of(x) }.letter());
             }
         }
         Ok(letters)
@@ -41,5 +45,5 @@ fn waits_in_vain(x: &Execution, tick: &Tick) -> bool {
 
 /// It has wanted its lane for a while.
 fn waits_for_lane(x: &Execution, tick: &Tick) -> bool {
-    x.lane == Lane::Wants && x.caused + OVERDUE < tick.now
+    x.lane == Lane::Wants && x.held.is_none() && x.caused + OVERDUE < tick.now
 }

@@ -86,7 +86,12 @@ pub enum Message {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         after: String,
     },
-    /// The execution must compare itself with its context's flags.
+    /// The windows of a project's stages changed: notify what they hold back.
+    Windows {
+        /// The project.
+        project: ProjectName,
+    },
+    /// The execution must compare itself with its context's flags and the windows of its stage.
     Obey {
         /// Whom.
         to: Address,
@@ -138,6 +143,7 @@ impl Message {
             () if x.outcome.is_some() => None,
             () if flags.aborts(&x.stage, x.epoch) => Some(Self::Abort { to }),
             () if flags.pauses(&x.stage) != x.paused => Some(Self::Obey { to }),
+            () if flags.lets_through(x) => Some(Self::Obey { to }),
             () => None,
         }
     }

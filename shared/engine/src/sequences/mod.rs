@@ -16,6 +16,7 @@ pub mod definitions;
 mod domain_event;
 mod duty;
 pub mod evaluation;
+pub mod freeze;
 pub mod history;
 pub mod integrations;
 pub mod keys;
@@ -139,6 +140,7 @@ impl<P: Ports> Sequences<P> {
             Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
             Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,
             Message::Conform { project, context, after } => self.conform(project, context, after).await,
+            Message::Windows { project } => self.windows_changed(project).await,
             Message::Retry { to, of, from } => self.start_again(to, *of, *from, cause).await,
             Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, cause.sent, cause).await,
         }

@@ -94,7 +94,7 @@ impl Turn<'_> {
         let due = || deadline(x, &reading.sequence, &reading.project.policy).is_some_and(|deadline| deadline <= now);
         let wanted = match self.input {
             Input::Granted(ask) => x.lane == Lane::Wants && x.ask == ask && !x.is_open(),
-            Input::Wake(at) => x.wake == Some(at) && due(),
+            Input::Wake(at) => x.wake == Some(at) && x.held.is_none() && due(),
             _ => false,
         };
         wanted && x.outcome.is_none()

@@ -52,6 +52,9 @@ pub struct ExecutionState {
     /// The execution that repeats it.
     #[serde(rename = "retriedBy", skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<String>,
+    /// Who let it begin although its stage was closed.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<Overridden>,
     /// Its place in the queue, in lists of queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
@@ -89,13 +92,23 @@ pub struct TaskState {
     pub by: Option<String>,
 }
 
+/// Somebody let an execution begin although its stage was closed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Overridden {
+    /// Who.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// What an open execution waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Waits {
     /// `lane`: for another execution of the service in the stage; `executor`: for a `.started`; `answer`: for a `.finished`;
-    /// `approval`: for a person; `delay`: for the time of `triggeredAfter`; `resume`: it is paused.
+    /// `approval`: for a person; `delay`: for the time of `triggeredAfter`; `resume`: it is paused; `window`: for its stage to open.
     pub reason: String,
     /// Since when, RFC 3339.
     pub since: String,
@@ -114,6 +127,9 @@ pub struct Waits {
     /// The execution that holds the lane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
+    /// What keeps the stage closed: the reason of a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
 }
 
 /// The execution that another one waits for.

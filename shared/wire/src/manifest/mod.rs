@@ -27,6 +27,7 @@ mod tree;
 mod triggers;
 mod twice;
 mod values;
+mod windows;
 
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render};
 pub use finding::{Finding, Severity};

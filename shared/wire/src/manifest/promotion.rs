@@ -2,14 +2,12 @@
 
 use super::fields::{self, Level};
 use super::finding::Report;
-use super::outline::items;
-use super::project::{duration, mapping, positive, text};
+use super::project::{mapping, positive, text};
 use super::tree::Node;
 use super::values::{self, Scheme, flag};
+use super::windows;
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::promotions::definition::{Approval, Notification, PromotionSpec, PullRequest, Sequence, Strategy};
-use keelway_domain::promotions::windows::{Kind, Window};
-use keelway_domain::time::Span;
 
 /// The hosts of pull requests, as `type` names them, and how Keelway knows them.
 pub const HOSTS: [(&str, &str); 5] = [
@@ -32,7 +30,7 @@ pub fn read(parent: &Node, path: &str, report: &mut Report) -> Option<PromotionS
     if let Some(at) = node.get("approval").filter(|at| !at.is_null() && !manual) {
         report.warning(at, format!("{path}.approval"), "is never asked for: write `manual: true` beside it".into());
     }
-    let windows = windows(node, &path, report);
+    let windows = windows::read(node, &path, report);
     Some(PromotionSpec { manual, strategy: strategy?, approval, windows })
 }
 
@@ -180,44 +178,4 @@ fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report
         report.error(node.get("quorum").unwrap_or(node), format!("{path}.quorum"), message);
     }
     Approval { quorum, approvers, remind: positive(node, "remind", &path, report), secret }
-}
-
-fn windows(node: &Node, path: &str, report: &mut Report) -> Vec<Window> {
-    let path = format!("{path}.windows");
-    let Some(list) = node.get("windows").filter(|list| !list.is_null()) else { return vec![] };
-    let entries = items(list, &path, Level::Window, report).unwrap_or_default();
-    let read = |(place, node): (usize, &Node)| window(node, &format!("{path}[{place}]"), report);
-    entries.into_iter().enumerate().filter_map(read).collect()
-}
-
-fn window(node: &Node, path: &str, report: &mut Report) -> Option<Window> {
-    fields::check(node, Level::Window, path, report);
-    let errors = report.errors();
-    let kind = match text(node, "kind", path, report).as_deref() {
-        Some("deny") => Kind::Deny,
-        Some("allow") => Kind::Allow,
-        _ => {
-            let message = "is neither `allow` nor `deny`: write one of them";
-            report.error(node.get("kind").unwrap_or(node), format!("{path}.kind"), message.into());
-            Kind::Allow
-        }
-    };
-    let schedule = text(node, "schedule", path, report).unwrap_or_default();
-    let written = node.get("duration").is_some_and(|duration| !duration.is_null());
-    let duration = duration(node, "duration", path, report);
-    let zone = text(node, "zone", path, report);
-    let valid = Window { kind, schedule: "0 0 * * *".into(), duration: Span::minutes(60), zone: None };
-    // One field at a time, so that everything wrong is told at once.
-    let checks = [
-        Window { schedule: schedule.clone(), ..valid.clone() }.check(),
-        Window { zone: zone.clone(), ..valid.clone() }.check(),
-        match duration {
-            None if written => Ok(()),
-            duration => Window { duration: duration.unwrap_or_default(), ..valid }.check(),
-        },
-    ];
-    for (field, message) in checks.into_iter().filter_map(Result::err) {
-        report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), message);
-    }
-    (report.errors() == errors).then(|| Window { kind, schedule, duration: duration.unwrap_or_default(), zone })
 }

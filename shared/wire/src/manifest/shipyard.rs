@@ -7,7 +7,7 @@ use super::outline::{Outline, items};
 use super::project::{mapping, positive, text, with_example};
 use super::tree::Node;
 use super::values::flag;
-use super::{chains, tasks, triggers};
+use super::{chains, tasks, triggers, windows};
 use keelway_domain::names::{NameError, RESERVED_TASK_NAMES, SequenceName, StageName};
 use keelway_domain::shipyard::{MAX_STAGES, Sequence, Shipyard, Stage};
 use std::collections::HashMap;
@@ -197,6 +197,7 @@ fn stage<'n>(
     if let Some(written) = written {
         unique(node, written, "stage", "the shipyard", path, seen, report);
     }
+    let windows = windows::read(node, path, report);
     let mut sequences = vec![];
     let mut names = HashMap::new();
     // `workflows` is refused; what stands below it is looked into all the same.
@@ -207,7 +208,7 @@ fn stage<'n>(
             sequences.extend(sequence(item, written.unwrap_or_default(), &format!("{path}[{i}]"), &mut names, outlines, report));
         }
     }
-    Some(Stage { name: name?, sequences })
+    Some(Stage { name: name?, windows, sequences })
 }
 
 fn sequence<'n>(
@@ -227,10 +228,12 @@ fn sequence<'n>(
     }
     let timeout = positive(node, "timeout", path, report);
     let supersede = flag(node, "supersede", path, report);
+    let said = node.get("ignoreWindows").is_some_and(|said| !said.is_null());
+    let ignore_windows = said.then(|| flag(node, "ignoreWindows", path, report));
     let tasks = tasks::read(node, &format!("{path}.tasks"), report);
     let triggered_on = triggers::read(node, &format!("{path}.triggeredOn"), report);
     outlines.push(Outline::of(stage, written.unwrap_or_default(), node, path));
-    Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout, supersede })
+    Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout, supersede, ignore_windows })
 }
 
 /// An entry of a list must be a mapping.

@@ -5,8 +5,8 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::Object;
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
-use keelway_domain::sequences::{Birth, Class, Done, Execution, Flags, Lane, born};
-use keelway_domain::shipyard::Sequence;
+use keelway_domain::sequences::{Birth, Class, Done, Entrance, Execution, Flags, Lane, born};
+use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::Timestamp;
 use keelway_engine::keys::shard_of;
 use keelway_engine::ports::Store;
@@ -56,7 +56,9 @@ fn waits(project: &str, n: u64) -> Option<Execution> {
         done: Done::default(),
         cause: Cause::default(),
     };
-    let mut x = born(&birth, &Flags::default(), &Sequence::none(), begin).next;
+    let (flags, shipyard, sequence) = (Flags::default(), Shipyard { stages: vec![] }, Sequence::none());
+    let entrance = Entrance { sequence: &sequence, shipyard: &shipyard, flags: &flags, now: begin };
+    let mut x = born(&birth, &entrance).next;
     x.lane = Lane::None;
     x.open = TaskName::new("approval").ok();
     x.sent = Some(begin);

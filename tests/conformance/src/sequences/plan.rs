@@ -54,7 +54,7 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
         tasks[0].timeout = Some(Span::seconds(100));
     }
     let supersede = name.as_str() == "patient";
-    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout, supersede }
+    Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout, supersede, ignore_windows: None }
 }
 
 /// Two lanes; follow-ups on the same and on the other one, on an end, on a task, on a domain event.
@@ -83,7 +83,7 @@ pub fn shipyard() -> &'static Shipyard {
         let stage = |name: &str, sequences: Vec<Sequence>| {
             #[expect(clippy::unwrap_used, reason = "the names are below")]
             let name = StageName::new(name).unwrap();
-            Stage { name, sequences }
+            Stage { name, windows: vec![], sequences }
         };
         Shipyard { stages: vec![stage("dev", dev), stage("prod", prod)] }
     })

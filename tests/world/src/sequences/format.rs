@@ -77,6 +77,9 @@ pub struct Own {
     pub decline: Option<bool>,
     /// The context's control: `pause`, `resume`, `abort`, or what is none of them.
     pub control: Option<String>,
+    /// Somebody lets the context begin in a closed stage, for this reason.
+    #[serde(rename = "override")]
+    pub overridden: Option<String>,
     /// An ended sequence of the context is repeated.
     pub retry: Option<bool>,
     /// A request for an evaluation, `<stage>`.

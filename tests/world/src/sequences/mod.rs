@@ -40,9 +40,11 @@ impl Dialect for Keptn {
     const FOLDER: &'static str = NAME;
 
     fn inputs(step: &Own) -> usize {
-        let texts = [&step.trigger, &step.started, &step.changed, &step.finished, &step.apply, &step.control, &step.evaluate];
+        let events = [&step.trigger, &step.started, &step.changed, &step.finished];
+        let requests = [&step.apply, &step.control, &step.evaluate, &step.overridden];
+        let texts = events.into_iter().chain(requests);
         let others = [step.approve.is_some(), step.decline.is_some(), step.retry.is_some(), step.outage.is_some()];
-        texts.iter().filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
+        texts.filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
     }
     fn takes(source: &str, detail_type: &str) -> bool {
         rule_takes(source, detail_type)
@@ -86,6 +88,9 @@ impl<S: SequencesStand> Tells<S> for Keptn {
         let context = telling.context(step.about());
         if let Some(control) = &own.control {
             return Ok(stand.control(&project, &context, own.stage.as_deref(), control));
+        }
+        if let Some(reason) = &own.overridden {
+            return Ok(stand.override_windows(&project, &context, own.stage.as_deref(), reason));
         }
         if own.retry.is_some() {
             return Ok(stand.retry(&project, &context, own.stage.as_deref(), own.from.as_deref()));

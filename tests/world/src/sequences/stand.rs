@@ -21,6 +21,8 @@ pub trait SequencesStand: Stand {
     fn decide(&mut self, approval: &Value, approve: bool) -> Answer;
     /// The control of a context; an empty word is left out.
     fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: &str) -> Answer;
+    /// Somebody lets a context begin in a closed stage, for this reason.
+    fn override_windows(&mut self, project: &str, context: &str, stage: Option<&str>, reason: &str) -> Answer;
     /// A retry of an ended sequence of a context.
     fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer;
     /// A request for an evaluation of (project, stage, service), whose trigger gets this id and context.

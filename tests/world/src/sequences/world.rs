@@ -214,6 +214,17 @@ impl SequencesStand for SequencesWorld {
         self.story.deliver_all();
         either(told.map(|_| Answer::status(200, "")))
     }
+    fn override_windows(&mut self, project: &str, context: &str, stage: Option<&str>, reason: &str) -> Answer {
+        let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else {
+            return Answer::status(400, "not a name");
+        };
+        let told = self.ask(block_on(async {
+            let closed = self.api.closed_stage(&project, &context, stage).await?;
+            self.api.override_windows((&project, &context), &closed, ("ann", reason)).await
+        }));
+        self.story.deliver_all();
+        either(told.map(|()| Answer::status(200, "")))
+    }
     fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else {
             return Answer::status(400, "not a name");

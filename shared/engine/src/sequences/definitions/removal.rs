@@ -46,7 +46,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// What is open in a project, of at most 1,000 sequences; and whether there may be more. The index they are found by lags.
-    pub(super) async fn open_of(&self, project: &ProjectName) -> Result<(Vec<Execution>, bool), PortError> {
+    pub(in crate::sequences) async fn open_of(&self, project: &ProjectName) -> Result<(Vec<Execution>, bool), PortError> {
         let open = Query::index(Index::ByAge, keys::open_executions(project), LOOKED_AT).prefix(&keys::open_in(project));
         let (entries, more) = table::all(&self.ports, open, LOOKED_AT as usize).await?;
         let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();

@@ -136,6 +136,7 @@ impl<P: Ports> Sequences<P> {
             ]);
             drop(self.ports.write(&Write::Put(entry, Condition::Always)).await?);
             if self.change_project(&key, Some(&present), set, vec![]).await? {
+                self.tell_of_windows(project, before.as_deref()).await?;
                 return Ok(Replaced { changed: true, before });
             }
         }

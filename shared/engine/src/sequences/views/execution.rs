@@ -57,6 +57,7 @@ pub(super) fn shown(one: &Shown, definition: Option<&Sequence>, policy: &Policy,
     put("finishedAt", x.outcome.map(|outcome| json!(outcome.at.rfc3339())));
     put("parent", x.parent.filter(|_| x.retry_of().is_none()).map(|id| json!(id)));
     put("retryOf", x.retry_of().map(|id| json!(id)));
+    put("override", x.view.overridden.as_ref().map(|(by, reason)| json!({"by": by, "reason": reason})));
     put("waits", waits(x, definition, policy, behind));
     shown
 }
@@ -69,6 +70,7 @@ fn waits(x: &Execution, definition: Option<&Sequence>, policy: &Policy, behind: 
     let (reason, since) = match (x.phase(), started) {
         (Phase::Ended, _) => return None,
         (Phase::Queued, _) => ("lane", last),
+        (Phase::Frozen, _) => ("window", x.held.as_ref().map_or(last, |held| held.since)),
         (Phase::Delayed, _) => ("delay", last),
         (Phase::WaitingForApproval, _) => ("approval", sent),
         (Phase::Paused | Phase::PausedRunning | Phase::PausedWaitingForApproval, _) => ("resume", x.paused_at.unwrap_or(last)),
@@ -87,6 +89,9 @@ fn waits(x: &Execution, definition: Option<&Sequence>, policy: &Policy, behind: 
             waits["id"] = json!(record.uuid().to_string());
         }
     }
+    if let Some(held) = &x.held {
+        waits["window"] = json!(held.by);
+    }
     let holder = behind.get(&LaneKey::of(x).lock()).filter(|holder| reason == "lane" && holder.id != x.id);
     if let Some(holder) = holder {
         waits["behind"] = json!({
@@ -102,7 +107,7 @@ fn state_of(one: &Shown) -> &'static str {
         (Some(End::Normal | End::NeverStarted), _) => "finished",
         (Some(End::TimedOut), _) => "timedOut",
         (Some(End::Aborted), _) => "aborted",
-        (None, Phase::Queued) => "waiting",
+        (None, Phase::Queued | Phase::Frozen) => "waiting",
         (None, Phase::WaitingForApproval) => "waitingForApproval",
         (None, Phase::Paused | Phase::PausedRunning | Phase::PausedWaitingForApproval) => "paused",
         (None, Phase::Running | Phase::RunningQueued | Phase::Delayed | Phase::Ended) => "started",
@@ -112,6 +117,7 @@ fn state_of(one: &Shown) -> &'static str {
 fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Queued => "queued",
+        Phase::Frozen => "frozen",
         Phase::Delayed => "delayed",
         Phase::Running => "running",
         Phase::RunningQueued => "runningQueued",

@@ -23,7 +23,7 @@ pub(super) fn overall(shown: &[Shown]) -> &'static str {
     if any(&[Phase::WaitingForApproval]) {
         return "waitingForApproval";
     }
-    if any(&[Phase::Queued]) {
+    if any(&[Phase::Queued, Phase::Frozen]) {
         return "waiting";
     }
     let newest = shown.iter().map(|one| one.x.accepted).max();
@@ -76,7 +76,7 @@ pub(super) fn stages(shown: &[Shown]) -> Vec<Value> {
 fn phase_of_stage(newest: &Shown) -> &'static str {
     match (newest.x.outcome, newest.phase()) {
         (Some(outcome), _) => outcome.status.as_str(),
-        (None, Phase::Queued) => "waiting",
+        (None, Phase::Queued | Phase::Frozen) => "waiting",
         (None, Phase::WaitingForApproval) => "waitingForApproval",
         (None, Phase::Paused | Phase::PausedRunning | Phase::PausedWaitingForApproval) => "paused",
         (None, _) => "triggered",

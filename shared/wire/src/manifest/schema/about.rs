@@ -10,6 +10,13 @@ pub fn about(level: Level, field: &str) -> Option<&'static str> {
         (Level::Stage, "sequences") => {
             "What can run in this stage. Every stage has `evaluation` as well, unless it defines its own."
         }
+        (Level::Stage, "windows") => "When sequences may begin here, and when not.",
+        (Level::Sequence, "ignoreWindows") => "Whether it begins although the windows of its stage are closed.",
+        (Level::Window, "schedule") => "When it opens: a cron expression with five fields, `0 18 * * FRI`.",
+        (Level::Window, "duration") => "How long it stays open: `62h`.",
+        (Level::Window, "from" | "until") => "Of a window that is open once: a time in `zone`, `2026-12-23T18:00`.",
+        (Level::Window, "zone") => "The IANA time zone, `Europe/Berlin`; absent: UTC.",
+        (Level::Window, "reason") => "Shown to whoever has to wait.",
         (Level::Sequence, "triggeredOn") => "What starts it in addition to its own `.triggered` event: any one entry.",
         (Level::Sequence, "tasks") => "Run in this order until one fails.",
         (Level::Sequence, "timeout") => "From the first task's trigger to the end, waiting for an approval included: `2h`.",

@@ -49,7 +49,7 @@ pub fn required(level: Level) -> &'static [&'static str] {
         Level::Promotion => &["strategy"],
         Level::PullRequest => &["type", "url", "baseBranch"],
         Level::SequenceRef => &["service"],
-        Level::Window => &["kind", "schedule", "duration"],
+        Level::Window => &["kind"],
         Level::ClusterSpec => &["server", "secretRef"],
         Level::GitHostSpec => &["host", "type", "api"],
         Deployment(part) => required_part(part),
@@ -94,6 +94,10 @@ pub fn further(level: Level) -> Map<String, Value> {
     };
     match level {
         Level::Strategy => one_of(&["notification", "pullRequest", "sequence"]),
+        Level::Window => {
+            let forms = json!([{"required": ["schedule", "duration"]}, {"required": ["from", "until"]}]);
+            Map::from_iter([("oneOf".to_owned(), forms)])
+        }
         Deployment(Part::Hook) => one_of(&["execNewPod", "tagImages", "invoke"]),
         Deployment(Part::Deployer) => one_of(&["ecs", "codeBuild"]),
         Deployment(Part::SourceSpec) => one_of(&["ecr", "webhook"]),
@@ -119,6 +123,8 @@ fn shipyard(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Level::Spec, "stages") => list(&parts.named(Level::Stage), 1),
         (Level::Stage, "name") => pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", 43),
         (Level::Stage, "sequences") => list(&parts.named(Level::Sequence), 0),
+        (Level::Stage, "windows") => list(&parts.named(Level::Window), 0),
+        (Level::Sequence, "supersede" | "ignoreWindows") => flag(),
         (Level::Sequence | Level::Task, "name") => sequence(),
         (Level::Sequence, "triggeredOn") => list(&json!({"anyOf": [parts.named(Level::Trigger), {"type": "string"}]}), 0),
         (Level::Sequence, "tasks") => list(&parts.named(Level::Task), 1),
@@ -203,7 +209,7 @@ fn other(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Approval, "quorum") => whole(1),
         (Approval, "approvers") => words(),
         (Window, "kind") => word(&["allow", "deny"]),
-        (Window, "schedule" | "zone") => needed(),
+        (Window, "schedule" | "zone" | "from" | "until" | "reason") => needed(),
         (_, "soak" | "remind" | "interval" | "duration" | "startDeadline" | "taskTimeout") => duration(),
         _ => any(),
     }

@@ -1,0 +1,122 @@
+//! What the windows of a stage hold back: who may pass all the same, and who is told when the windows change.
+
+use super::commands::unknown_context;
+use super::definitions::Refusal;
+use super::message::Message;
+use super::preflight::stage_of;
+use super::{Address, Loaded, Sequences, codec, keys};
+use crate::ports::{PortError, Ports, Query};
+use crate::protocol::Handled;
+use crate::table::{self, Items};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::sequences::{Entrance, Execution, Override};
+use keelway_domain::time::Timestamp;
+use keelway_domain::windows::{Gate, gate};
+use std::collections::BTreeSet;
+
+/// Executions of a context among which those that are held back are looked for.
+const EXECUTIONS: usize = 1000;
+
+/// A stage whose windows are closed, as somebody finds it who wants to override them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// The stage.
+    pub stage: String,
+    /// When it opens by itself; `None`: never.
+    pub until: Option<Timestamp>,
+    /// How many executions of the context it holds back.
+    pub held: usize,
+}
+
+impl<P: Ports> Sequences<P> {
+    /// The stage that holds a context back, or the one that is named, if its windows are closed now.
+    ///
+    /// # Errors
+    /// Unknown project, context or stage; a stage that is open; none or more than one that could be meant.
+    pub async fn closed_stage(&self, project: &ProjectName, context: &Context, stage: Option<&str>) -> Result<Closed, Refusal> {
+        let known = self.get_project(project).await?;
+        if self.context(project, context).await?.version == 0 {
+            return Err(unknown_context(project, context));
+        }
+        let query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+        let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
+        let all = items.iter().map(|item| Ok(Loaded::read(item)?.x)).collect::<Result<Vec<Execution>, PortError>>()?;
+        let held = || all.iter().filter(|x| x.held.is_some());
+        let stages: BTreeSet<&str> = held().map(|x| x.stage.as_str()).collect();
+        let name = match (stage, stages.len()) {
+            (Some(stage), _) => {
+                stage_of(&known.shipyard, stage)?;
+                stage
+            }
+            (None, 1) => stages.first().copied().unwrap_or_default(),
+            (None, 0) => {
+                let message =
+                    format!("no window holds back anything of context {context}: name the stage to let through what gets there");
+                return Err(Refusal::Conflict(message));
+            }
+            (None, _) => {
+                let names = stages.into_iter().collect::<Vec<_>>().join(" and ");
+                return Err(Refusal::Conflict(format!("windows hold back context {context} in stages {names}: name the stage")));
+            }
+        };
+        let windows = known.shipyard.stage(name).map(|stage| stage.windows.as_slice()).unwrap_or_default();
+        match gate(windows, self.ports.now()) {
+            Gate::Closed(until) => Ok(Closed { stage: name.to_owned(), until, held: held().filter(|x| x.stage == name).count() }),
+            Gate::Open => Err(Refusal::Conflict(format!("the windows of stage {name} are open: there is nothing to override"))),
+        }
+    }
+
+    /// Lets the executions of a context begin in a stage although its windows are closed, those that wait and those to come, until the
+    /// stage opens by itself. It may be said twice.
+    ///
+    /// # Errors
+    /// An unknown context.
+    pub async fn override_windows(
+        &self,
+        (project, context): (&ProjectName, &Context),
+        closed: &Closed,
+        (by, reason): (&str, &str),
+    ) -> Result<(), Refusal> {
+        let at = self.ports.now();
+        let given = Override { by: by.to_owned(), reason: reason.to_owned(), at, until: closed.until };
+        self.change_flags(project, context, |flags| {
+            let mut flags = flags.clone();
+            let same = |old: &Override| (&old.by, &old.reason, old.until) == (&given.by, &given.reason, given.until);
+            if !flags.overrides.get(&closed.stage).is_some_and(same) {
+                flags.overrides.insert(closed.stage.clone(), given.clone());
+            }
+            Ok(flags)
+        })
+        .await
+    }
+
+    /// After another shipyard was put in force: what the windows of the one before held back looks at those of the new one.
+    pub(super) async fn tell_of_windows(&self, project: &ProjectName, before: Option<&str>) -> Result<(), PortError> {
+        let before = self.shipyard(project, before.unwrap_or_default()).await?;
+        if before.stages.iter().all(|stage| stage.windows.is_empty()) {
+            return Ok(());
+        }
+        table::send_all(&self.ports, &[Message::Windows { project: project.clone() }.letter()]).await
+    }
+
+    /// Notifies what is held back in a project. The index it is found by lags; whom this misses is found by the sweep.
+    pub(super) async fn windows_changed(&self, project: &ProjectName) -> Result<Handled, PortError> {
+        let (open, _) = self.open_of(project).await?;
+        let held = open.iter().filter(|x| x.held.is_some());
+        let letters: Vec<_> = held.map(|x| Message::Obey { to: Address::of(x) }.letter()).collect();
+        table::send_all(&self.ports, &letters).await?;
+        Ok(Handled::Committed)
+    }
+
+    /// Whether something else holds an execution back now than its state says. `items`: its project and its context.
+    pub(super) async fn is_held_differently(&self, x: &Execution, items: &Items) -> Result<bool, PortError> {
+        if x.held.is_none() {
+            return Ok(false);
+        }
+        let project = self.project(&x.project, items.get(&keys::project(&x.project))).await?;
+        let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
+        let sequence = self.sequence(x).await?;
+        let entrance = Entrance { sequence: &sequence, shipyard: &project.shipyard, flags: &flags, now: self.ports.now() };
+        Ok(entrance.differs(x))
+    }
+}
