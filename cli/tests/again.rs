@@ -74,6 +74,34 @@ fn the_queue_says_who_stands_where_and_behind_what() {
 }
 
 #[test]
+fn schedules_say_when_they_trigger_next_and_what_happened_last() {
+    let api = Api::start();
+    let base = json!({"project": "shop", "stage": "dev", "sequence": "smoke", "services": ["carts"], "planned": true});
+    let schedule = |name: &str, rest: Value| {
+        let mut one = base.clone();
+        one["name"] = json!(name);
+        one.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        one
+    };
+    let last = json!({"at": "2026-11-20T11:00:00Z", "firedAt": "2026-11-20T11:00:01Z", "skipped": ["carts"]});
+    let all = [
+        schedule("nightly", json!({"cron": "30 2 * * *", "zone": "Europe/Berlin", "next": "2026-11-21T01:30:00Z", "last": last})),
+        schedule("off", json!({"cron": "0 * * * *", "suspended": true})),
+        schedule("once", json!({"at": "2026-11-19T12:00:00Z"})),
+    ];
+    api.can("GET /v1/schedules/shop", json!({"schedules": all, "nextPageKey": "0", "now": "2026-11-20T12:00:00Z"}));
+    let ran = api.run(&["get", "schedules", "--project", "shop"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[1].contains("30 2 * * * Europe/Berlin") && lines[1].contains("(in 13h30m)"), "{}", ran.out);
+    assert!(lines[1].trim_end().ends_with("1h00m ago; carts skipped: still running"), "{}", ran.out);
+    assert!(lines[2].contains("suspended") && lines[3].contains("never"), "{}", ran.out);
+    api.can("DELETE /v1/schedules/shop/nightly", Value::Null);
+    let ran = api.run(&["delete", "schedule", "nightly", "-p", "shop", "--yes"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "schedule nightly of project shop: deleted\n"), "{}", ran.err);
+}
+
+#[test]
 fn an_override_says_why_and_what_waits_says_what_for() {
     let api = Api::start();
     let path = format!("POST /v1/sequence/shop/{CONTEXT}/override");

@@ -145,6 +145,11 @@ pub const ABORT: &str = "Examples:
 pub const RETRY: &str = "Examples:
   keelway retry 139a703f
   keelway retry 139a703f --from deployment --stage staging --watch";
+pub const GET_SCHEDULES: &str = "Examples:
+  keelway get schedules -p shop
+  keelway get schedules nightly -p shop -o yaml";
+pub const DELETE_SCHEDULE: &str = "Examples:
+  keelway delete schedule nightly -p shop";
 pub const OVERRIDE: &str = "Examples:
   keelway override 139a703f --reason 'fixes INC-7'
   keelway override 139a703f --reason 'fixes INC-7' --stage production";

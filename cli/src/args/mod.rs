@@ -69,7 +69,7 @@ pub enum Colour {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Put manifests in force: kinds Project, Shipyard, Pipeline, Cluster, GitHost, DeploymentConfig and ArtifactSource
+    /// Put manifests in force: kinds Project, Shipyard, Schedule, Pipeline, Cluster, GitHost, DeploymentConfig and ArtifactSource
     #[command(after_help = examples::APPLY)]
     Apply(Apply),
     /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts or deployments

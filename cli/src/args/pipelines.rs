@@ -269,6 +269,18 @@ pub enum Delete {
         #[command(flatten)]
         how: DeleteHow,
     },
+    /// A schedule: what it has triggered goes on
+    #[command(after_help = examples::DELETE_SCHEDULE)]
+    Schedule {
+        /// The schedule
+        name: String,
+        /// Its project
+        #[arg(short, long, value_parser = name::<ProjectName>)]
+        project: ProjectName,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
     /// A pipeline: its open pull requests are closed
     #[command(after_help = examples::DELETE_PIPELINE)]
     Pipeline(DeleteNamed),

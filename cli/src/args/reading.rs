@@ -49,6 +49,9 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
+    /// Schedules: what is triggered when, the next time and the last
+    #[command(visible_alias = "schedule", after_help = examples::GET_SCHEDULES)]
+    Schedules(GetSchedules),
     /// What waits for a person
     #[command(after_help = examples::GET_APPROVALS)]
     Approvals {
@@ -83,6 +86,18 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
+}
+
+/// `get schedules`
+#[derive(Group)]
+pub struct GetSchedules {
+    /// Only this one
+    pub name: Option<String>,
+    /// The project
+    #[arg(short, long, value_parser = name::<ProjectName>)]
+    pub project: ProjectName,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// `get sequences`

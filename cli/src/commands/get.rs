@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{deployments, environments, find, operations, pipelines, queue, registered, shipyard};
+use super::{deployments, environments, find, operations, pipelines, queue, registered, schedules, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -33,6 +33,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Sequences(what) => sequences(api, what).await,
         Get::Events(what) => events(api, what).await,
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
+        Get::Schedules(what) => schedules::schedules(api, what).await,
         Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Pipelines(what) => get_pipelines(api, what).await,

@@ -18,6 +18,7 @@ mod projects;
 mod queue;
 mod registered;
 mod retry;
+mod schedules;
 mod send;
 mod shipyard;
 mod tokens;

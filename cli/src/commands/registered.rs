@@ -2,7 +2,7 @@
 
 use super::pages::{PAGES, is_last};
 use super::pipelines::{Address, manifest};
-use super::{deployments, get, projects};
+use super::{deployments, get, projects, schedules};
 use crate::api::Api;
 use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
@@ -116,6 +116,11 @@ pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
             let asked = format!("Delete service {name} of project {project}?");
             agree(&format!("service {name} of project {project}"), &asked, how.yes)?;
             projects::delete(api, (project, Some(name)), how.abort).await
+        }
+        Delete::Schedule { name, project, yes } => {
+            let asked = format!("Delete schedule {name} of project {project}? Nothing more is triggered.");
+            let what = format!("schedule {name} of project {project}");
+            remove(api, &schedules::path(project, name), (&what, &asked), *yes).await
         }
         Delete::Pipeline(named) => {
             let of = address(named);

@@ -42,6 +42,7 @@ mod repeated;
 mod resources;
 mod retry;
 mod revisions;
+mod schedules;
 mod scopes;
 mod sequences;
 mod shape;
@@ -232,6 +233,9 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         .route("/secret", any(administration::secrets))
         .merge(integrations::routes())
         .nest("/project/{project}", project)
+        .route("/schedules/{project}", get(schedules::list::<P>))
+        .route("/schedules/{project}/{name}", get(schedules::one::<P>).delete(schedules::delete::<P>))
+        .route("/schedules/{project}/{name}/manifest", get(schedules::manifest::<P>))
         .route("/pipelines", get(pipelines::list::<P>))
         .nest("/pipelines/{namespace}/{name}", pipeline)
         .route("/observations", post(observations::report::<P>))

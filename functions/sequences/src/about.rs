@@ -39,6 +39,10 @@ fn of_event(event: &CloudEvent) -> About {
     }
 }
 
+fn of_schedule(kind: &'static str, project: &ProjectName, name: &str) -> About {
+    About { kind, project: Some(project.to_string()), context: None, subject: Some(name.to_owned()) }
+}
+
 fn of_message(message: &Message) -> About {
     let to = |kind: &'static str, to: &Address| About {
         kind,
@@ -57,6 +61,9 @@ fn of_message(message: &Message) -> About {
         Message::Abort { to: x } => to("abort", x),
         Message::Settle { to: x } => to("settle", x),
         Message::Supersede { to: x, .. } => to("supersede", x),
+        Message::Fire { to: x, .. } => to("fire", x),
+        Message::Planned { project, schedule } => of_schedule("planned", project, schedule),
+        Message::Due { project, schedule, .. } => of_schedule("due", project, schedule),
         Message::Windows { project } => About { kind: "windows", project: Some(project.to_string()), context: None, subject: None },
         Message::Conform { project, context, .. } => {
             About { kind: "conform", project: Some(project.to_string()), context: Some(context.to_string()), subject: None }

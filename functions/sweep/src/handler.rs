@@ -8,6 +8,7 @@ use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
 use keelway_engine::sequences::Sequences;
+use keelway_engine::sequences::schedules::Schedules;
 use keelway_lambda::delivery::About;
 use keelway_lambda::{aws, metrics};
 use std::time::Duration;
@@ -23,6 +24,7 @@ struct Done {
     asked: Asked,
     configs: Swept,
     pipelines: Swept,
+    schedules: Swept,
     executions: Swept,
 }
 
@@ -49,9 +51,12 @@ pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, unt
         let asked = registries(deployments, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
+        let schedules = pages(&Schedules(sequences), half_of(until)).await;
         let executions = pages(sequences, until).await;
-        metrics::stuck([&configs, &pipelines, &executions].into_iter().flatten().map(|swept| swept.stuck).sum());
-        Ok::<_, PortError>(Done { letters, asked: asked?, configs: configs?, pipelines: pipelines?, executions: executions? })
+        let all = [&configs, &pipelines, &schedules, &executions];
+        metrics::stuck(all.into_iter().flatten().map(|swept| swept.stuck).sum());
+        let (asked, configs, pipelines) = (asked?, configs?, pipelines?);
+        Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules: schedules?, executions: executions? })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -97,8 +102,9 @@ fn outcome(done: &Done) -> String {
         format!("{seen} open {what} seen{stuck}, {sent} messages sent, {rest}")
     };
     let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
+    let schedules = tell(&done.schedules, "schedules");
     let configs = tell(&done.configs, "deployment configs");
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
-    format!("{} dead letters looked at; {executions}; {pipelines}; {configs}; {asked}", done.letters)
+    format!("{} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {asked}", done.letters)
 }

@@ -14,6 +14,7 @@ pub mod names;
 pub mod payload;
 pub mod promotions;
 pub mod record;
+pub mod schedules;
 pub mod sequences;
 pub mod shipyard;
 pub mod time;

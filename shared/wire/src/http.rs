@@ -7,6 +7,7 @@ mod execution;
 pub mod keptn;
 pub mod operations;
 pub mod promotions;
+pub mod schedules;
 
 pub use definitions::*;
 pub use execution::*;

@@ -160,6 +160,14 @@ fn sound() -> Vec<Value> {
         json!({"apiVersion": "spec.keptn.sh/0.1.4", "kind": "Remediation", "metadata": {"name": "r"}, "spec": {"remediations": [
             {"problemType": "default", "actionsOnOpen": [{"action": "scale", "value": {"by": 1}}]}
         ]}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Schedule", "metadata": {"name": "nightly"}, "spec": {
+            "project": "shop", "stage": "dev", "services": ["carts"], "sequence": "smoke", "cron": "30 2 * * *", "zone": "Europe/Berlin",
+            "concurrency": "queue", "labels": {"by": "clock"}, "data": {"suite": {"all": true}}
+        }}),
+        json!({"apiVersion": "0.2.0", "kind": "Shipyard", "spec": {"stages": [{"name": "dev", "windows": [
+            {"kind": "deny", "from": "2026-12-23", "until": "2027-01-02T08:00", "reason": "holidays"},
+            {"kind": "allow", "schedule": "0 9 * * MON-THU", "duration": "8h", "zone": "Europe/Berlin"}
+        ], "sequences": [{"name": "delivery", "supersede": true, "ignoreWindows": false, "tasks": [{"name": "test"}]}]}]}}),
         json!({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Service"}]}),
         json!({"apiVersion": "v1", "kind": "Template", "objects": [{"kind": "Route"}], "parameters": [{"name": "A", "value": 1}]}),
     ]
@@ -200,6 +208,15 @@ fn what_is_broken_is_not_valid() {
         json!({"apiVersion": "keelway.dev/v2", "kind": "Project", "metadata": {"name": "shop"}}),
         json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "shop"}, "spec": {"taskTimeout": "1 day"}}),
         json!({"apiVersion": "0.1.4", "kind": "Remediation", "spec": {"remediations": [{"problemType": "default", "actions": []}]}}),
+        json!({"apiVersion": "0.2.0", "kind": "Shipyard", "spec": {"stages": [{"name": "dev", "windows": [{"kind": "deny", "from": "2026-12-23"}]}]}}),
+        json!({"apiVersion": "0.2.0", "kind": "Shipyard", "spec": {"stages": [{"name": "dev", "windows": [{"kind": "deny"}]}]}}),
+        shipyard(&json!({"name": "delivery", "tasks": [{"name": "test"}], "supersede": "5m"})),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Schedule", "metadata": {"name": "nightly"}, "spec": {
+            "project": "shop", "stage": "dev", "services": ["carts"], "sequence": "smoke"
+        }}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Schedule", "metadata": {"name": "nightly"}, "spec": {
+            "project": "shop", "stage": "dev", "services": [], "sequence": "smoke", "cron": "30 2 * * *"
+        }}),
         config(&json!({"replica": 1})),
         config(&json!({"replicas": -1})),
         strategy(json!({"type": "Replace"})),

@@ -17,12 +17,12 @@ fn a_missing_or_unknown_kind() {
         |       ^
     "#);
     insta::assert_snapshot!(findings("kind: Deployment\n"), @r#"
-    error: shipyard.yaml:1:7: kind: "Deployment" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `List`, `Template`
+    error: shipyard.yaml:1:7: kind: "Deployment" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `List`, `Template`
       1 | kind: Deployment
         |       ^
     "#);
     insta::assert_snapshot!(findings("metadata: {name: x}\n"), @r"
-    error: shipyard.yaml:1:1: kind: is missing: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: List`, `kind: Template`
+    error: shipyard.yaml:1:1: kind: is missing: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Schedule`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: List`, `kind: Template`
       1 | metadata: {name: x}
         | ^
     ");
@@ -32,7 +32,7 @@ fn a_missing_or_unknown_kind() {
         | ^
     ");
     insta::assert_snapshot!(findings("# nothing\n"), @r"
-    error: shipyard.yaml:1:1: holds no document: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: List`, `kind: Template`
+    error: shipyard.yaml:1:1: holds no document: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Schedule`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: List`, `kind: Template`
       1 | # nothing
         | ^
     ");

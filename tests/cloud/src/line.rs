@@ -59,7 +59,10 @@ impl Line {
     }
     /// Whether it is about what came in from outside, not about a message of the engine's own.
     pub fn is_outside(&self) -> bool {
-        let own = ["granted", "follow", "start", "wake", "obey", "abort", "decide", "retry", "settle", "conform", "windows"];
+        let own = [
+            "granted", "follow", "start", "wake", "obey", "abort", "decide", "retry", "settle", "conform", "windows", "planned",
+            "due", "fire",
+        ];
         !own.contains(&self.text("message.kind"))
     }
     /// What kind of input it is about; `None` for what follows from one.

@@ -328,6 +328,13 @@ impl SequencesStand for CloudStand<'_> {
         let body = json!({"stage": stage.unwrap_or_default(), "reason": reason});
         self.asked(&format!("/v1/sequence/{project}/{context}/override"), &body, (context, Root::Control))
     }
+    /// Their times are fixed: such cases are told in the world only.
+    fn schedule(&mut self, _: &str, _: &str) -> Answer {
+        Answer::unknown()
+    }
+    fn unschedule(&mut self, _: &str, _: &str) -> Answer {
+        Answer::unknown()
+    }
     fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer {
         let body = json!({"stage": stage.unwrap_or_default(), "from": from.unwrap_or_default()});
         self.asked(&format!("/v1/sequence/{project}/{context}/retry"), &body, (context, Root::Retry))

@@ -24,8 +24,9 @@ impl<P: Ports + 'static> Tested for Sequences<P> {
     fn takes(source: &str, detail_type: &str) -> bool {
         rule_takes(source, detail_type)
     }
-    /// Executions, contexts and lanes.
+    /// Executions, contexts, lanes and schedules.
     fn is_state(key: &Key) -> bool {
-        key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == keys::MAIN)
+        let schedule = key.pk.starts_with("SC#") && key.sk.starts_with("S#");
+        schedule || key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == keys::MAIN)
     }
 }

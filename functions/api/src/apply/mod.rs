@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
+use keelway_domain::shipyard::Shipyard;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::definitions;
@@ -21,7 +22,7 @@ use keelway_engine::sequences::resources::{Forms, Scope};
 use keelway_wire::http::Applied;
 use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
-    ProjectManifest, RemediationManifest, ShipyardManifest,
+    ProjectManifest, RemediationManifest, ScheduleManifest, ShipyardManifest,
 };
 use serde::Deserialize;
 use store::{How, fits, store};
@@ -44,6 +45,7 @@ pub struct Wanted {
 enum Planned {
     Project(ProjectSettings),
     Remediation(ProjectName, Scope, RemediationManifest),
+    Schedule(Box<ScheduleManifest>),
     Pipeline(Address, Box<PipelineManifest>),
     Cluster(ClusterManifest),
     GitHost(GitHostManifest),
@@ -145,6 +147,7 @@ impl Planned {
             Self::Project(settings) => ("Project", settings.name.as_str(), Some(settings.name.as_str())),
             Self::Shipyard { project, .. } => ("Shipyard", project.as_str(), Some(project.as_str())),
             Self::Remediation(project, ..) => ("Remediation", project.as_str(), Some(project.as_str())),
+            Self::Schedule(of) => ("Schedule", &of.name, Some(of.project.as_str())),
             Self::Pipeline(of, _) => ("Pipeline", &of.name, Some(&of.namespace)),
             Self::Cluster(of) => ("Cluster", &of.name, Some(of.namespace.as_str())),
             Self::GitHost(of) => ("GitHost", &of.name, None),
@@ -190,6 +193,10 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
                 let project = named_project(engine, named, &declared, &manifest).await?;
                 let scope = scope_of(&project, &manifest)?;
                 Planned::Remediation(project, scope, manifest)
+            }
+            Document::Schedule(manifest) => {
+                find(engine, &declared, manifest.project.as_str()).await?;
+                Planned::Schedule(manifest)
             }
             Document::Pipeline(manifest) => {
                 let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
@@ -296,6 +303,7 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
             Planned::Project(settings) => ("Project", format!("for project {}", settings.name)),
             Planned::Shipyard { project, .. } => ("Shipyard", format!("for project {project}")),
             Planned::Remediation(_, scope, _) => ("Remediation", format!("for {}", scope.words())),
+            Planned::Schedule(of) => ("Schedule", format!("named {}/{}", of.project, of.name)),
             Planned::Pipeline(of, _) => ("Pipeline", format!("named {of}")),
             Planned::Cluster(manifest) => ("Cluster", format!("named {}/{}", manifest.namespace, manifest.name)),
             Planned::GitHost(manifest) => ("GitHost", format!("named {}", manifest.name)),
@@ -318,11 +326,14 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
                 api.engine().check_shipyard((project, declared), new).await?;
             }
             Planned::Remediation(of, scope, _) => {
-                let with = planned.iter().find_map(|other| match other {
-                    Planned::Shipyard { project, manifest, .. } if project == of => Some(&manifest.shipyard),
-                    _ => None,
-                });
-                api.engine().check_scope_with(scope, with).await?;
+                api.engine().check_scope_with(scope, shipyard_of(planned, of)).await?;
+            }
+            Planned::Schedule(manifest) => {
+                let ScheduleManifest { project, name, spec, source } = &**manifest;
+                let found = api.engine().schedule(project, name).await?;
+                api.engine().check_schedule(found.as_ref(), spec, source)?;
+                let with = shipyard_of(planned, project);
+                api.engine().check_sequence(project, with, (&spec.stage, &spec.sequence)).await?;
             }
             Planned::Pipeline(of, manifest) => {
                 fits(definitions::fits(of, &manifest.definition, &manifest.source), "pipeline", &of.to_string())?;
@@ -340,6 +351,14 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
         }
     }
     Ok(())
+}
+
+/// The shipyard of a project in the same text.
+fn shipyard_of<'p>(planned: &'p [Planned], of: &ProjectName) -> Option<&'p Shipyard> {
+    planned.iter().find_map(|other| match other {
+        Planned::Shipyard { project, manifest, .. } if project == of => Some(&manifest.shipyard),
+        _ => None,
+    })
 }
 
 /// A host is registered under one name only: otherwise nobody could say whose credentials are used.

@@ -29,6 +29,7 @@ pub struct How<'a> {
 pub async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], how: How<'_>) -> Answer<Vec<AppliedDocument>> {
     let order = |planned: &Planned| match planned {
         Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) => 0,
+        Planned::Schedule(_) => 2,
         Planned::Shipyard { .. } | Planned::Remediation(..) | Planned::Pipeline(..) | Planned::DeploymentConfig(_) => 1,
     };
     let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
@@ -86,6 +87,11 @@ async fn put_in_force<P: Ports>(api: &Api<P>, document: &Planned, by: &str) -> A
             let changed = api.engine().write_read_resources(scope, files, &forms).await?.changed;
             return Ok(AppliedDocument { changed, ..named(document) });
         }
+        Planned::Schedule(manifest) => {
+            let changed =
+                api.engine().apply_schedule((&manifest.project, &manifest.name), &manifest.spec, &manifest.source).await?;
+            return Ok(AppliedDocument { changed, ..named(document) });
+        }
         Planned::DeploymentConfig(manifest) => return deployments::store(api, manifest, by).await,
         Planned::ArtifactSource(manifest) => return deployments::store_source(api, manifest).await,
         Planned::Shipyard { .. } => Outcome::Unchanged,
@@ -113,6 +119,7 @@ fn text(document: &Planned) -> String {
         Planned::Project(settings) => text_of(settings),
         Planned::Shipyard { manifest, .. } => manifest.source.clone(),
         Planned::Remediation(.., manifest) => manifest.source.clone(),
+        Planned::Schedule(manifest) => manifest.source.clone(),
         Planned::Pipeline(_, manifest) => manifest.source.clone(),
         Planned::Cluster(manifest) => manifest.source.clone(),
         Planned::GitHost(manifest) => manifest.source.clone(),
@@ -145,6 +152,7 @@ async fn in_force<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<Option<S
             };
             known.map(|known| String::from_utf8_lossy(&known.content).into_owned())
         }
+        Planned::Schedule(of) => api.engine().schedule(&of.project, &of.name).await?.map(|known| known.source),
         Planned::Pipeline(of, _) => api.promotions().definition(of).await?.map(|applied| applied.source),
         Planned::Cluster(manifest) => {
             let key = registry::cluster(manifest.namespace.as_str(), &manifest.name);

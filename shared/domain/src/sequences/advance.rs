@@ -7,7 +7,7 @@ use super::facts::{Decision, Facts, Transition};
 use super::follow::Ended;
 use super::get_action::GET_ACTION;
 use super::show;
-use super::state::{End, EventRef, Execution, Lane, Outcome};
+use super::state::{Class, End, EventRef, Execution, Lane, Outcome};
 use super::window;
 use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
@@ -128,9 +128,11 @@ impl<'a> Step<'a> {
         false
     }
 
-    /// A retry's own trigger is part of its first record; that of any other execution was published by whoever caused it.
-    fn retry_triggered(&mut self) {
-        if self.next.began.is_some() || self.next.retry_of().is_none() {
+    /// The own trigger of a retry, or of what a schedule starts, is part of its first record; that of any other execution was published by
+    /// whoever caused it.
+    fn own_trigger(&mut self) {
+        let from_outside = self.next.class == Class::Outside && self.next.began.is_none();
+        if !from_outside || self.next.trigger_id != event_id(self.next.id, "triggered").to_string() {
             return;
         }
         let trigger = Draft {
@@ -144,7 +146,7 @@ impl<'a> Step<'a> {
     }
 
     fn sequence_started(&mut self) {
-        self.retry_triggered();
+        self.own_trigger();
         self.next.began = Some(self.facts.now);
         let mut data = self.scope();
         data.insert("status".into(), json!(Status::Succeeded.as_str()));
@@ -275,7 +277,7 @@ impl<'a> Step<'a> {
 
     /// Ends the execution: the sequence's `.finished`, and its follow-ups.
     pub fn end(&mut self, outcome: Outcome, message: &str) {
-        self.retry_triggered();
+        self.own_trigger();
         let mut data = self.scope();
         if let Some(labels) = self.last.as_ref().and_then(|event| event.data.get("labels")).filter(|labels| labels.is_object()) {
             data.insert("labels".into(), labels.clone());

@@ -139,6 +139,19 @@ pub fn resource_path(in_key: &str) -> String {
     in_key.replace("%23", "#").replace("%25", "%")
 }
 
+/// The partition of a project's schedules, and of their transition records.
+pub fn schedules(project: &ProjectName) -> String {
+    format!("SC#{project}")
+}
+
+/// What the sort keys of schedules begin with.
+pub const SCHEDULE: &str = "S#";
+
+/// A schedule.
+pub fn schedule(project: &ProjectName, name: &str) -> Key {
+    Key::new(schedules(project), format!("{SCHEDULE}{name}"))
+}
+
 /// What is remembered for ever of a domain event that was accepted, by the id of the root of what it started.
 pub fn domain_event(project: &ProjectName, root: ExecutionId) -> Key {
     Key::new(format!("Y#{project}#{root}"), MAIN)

@@ -4,6 +4,7 @@ use super::NAME;
 use crate::protocol::{Letter, delivery};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
+use keelway_domain::schedules::Firing;
 use keelway_domain::sequences::{Execution, Flags};
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,31 @@ pub enum Message {
         /// Continue after this sort key; empty = from the beginning.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         after: String,
+    },
+    /// A schedule was applied: plan its next time.
+    Planned {
+        /// Its project.
+        project: ProjectName,
+        /// Its name.
+        schedule: String,
+    },
+    /// A wake-up of a schedule.
+    Due {
+        /// Its project.
+        project: ProjectName,
+        /// Its name.
+        schedule: String,
+        /// The time it was armed for.
+        at: Timestamp,
+    },
+    /// A trigger that a schedule has made.
+    Fire {
+        /// The execution to start.
+        to: Address,
+        /// The schedule's name.
+        schedule: String,
+        /// The trigger.
+        firing: Box<Firing>,
     },
     /// The windows of a project's stages changed: notify what they hold back.
     Windows {

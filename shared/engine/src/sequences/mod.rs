@@ -29,6 +29,7 @@ pub mod preflight;
 pub mod remediation;
 pub mod resources;
 pub mod retry;
+pub mod schedules;
 pub mod standing;
 mod subject;
 mod turn;
@@ -43,6 +44,7 @@ use crate::protocol::sweep::Tick;
 use crate::protocol::{Engine, Handled, Letter};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, SOURCE};
+use keelway_domain::schedules::Input as Scheduled;
 use keelway_domain::sequences::{Duty, Execution, Input, ReactionKind};
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
@@ -140,6 +142,9 @@ impl<P: Ports> Sequences<P> {
             Message::Follow { to, record, n } => self.follow(to, record, *n, cause).await,
             Message::Start { to, event, .. } => self.start_on_event(to, event, message, cause).await,
             Message::Conform { project, context, after } => self.conform(project, context, after).await,
+            Message::Planned { project, schedule } => self.scheduled(project, schedule, Scheduled::Look, cause).await,
+            Message::Due { project, schedule, at } => self.scheduled(project, schedule, Scheduled::Due(*at), cause).await,
+            Message::Fire { to, schedule, firing } => self.fire(to, schedule, firing, cause).await,
             Message::Windows { project } => self.windows_changed(project).await,
             Message::Retry { to, of, from } => self.start_again(to, *of, *from, cause).await,
             Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, cause.sent, cause).await,
@@ -164,7 +169,7 @@ impl<P: Ports> Engine for Sequences<P> {
         self.on_event(event, cause).await
     }
     fn is_wake_up(message: &Message) -> bool {
-        matches!(message, Message::Wake { .. })
+        matches!(message, Message::Wake { .. } | Message::Due { .. })
     }
     fn is_copied(message: &Message) -> bool {
         matches!(message, Message::Granted { .. } | Message::Follow { .. })

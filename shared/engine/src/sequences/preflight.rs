@@ -141,7 +141,7 @@ pub(super) fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s kee
     shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
 }
 
-fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refusal> {
+pub(super) fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refusal> {
     let stage = stage_of(shipyard, stage)?;
     if stage.sequence(name).is_some() {
         return Ok(());

@@ -52,6 +52,10 @@ levels! {
     RemediationSpec: ["remediations"],
     ProblemType: ["problemType", "actionsOnOpen"],
     RemediationAction: ["action", "name", "description", "value"],
+    Schedule: ["apiVersion", "kind", "metadata", "spec"],
+    ScheduleSpec: [
+        "project", "stage", "services", "sequence", "cron", "at", "zone", "start", "end", "suspended", "concurrency", "labels", "data"
+    ],
     Pipeline: ["apiVersion", "kind", "metadata", "spec", "status"],
     ObjectMetadata: [
         "name", "namespace", "labels", "annotations", "creationTimestamp", "finalizers", "generation", "managedFields",
@@ -96,6 +100,7 @@ impl Level {
             Window => "kind: allow",
             ProblemType => "problemType: default",
             RemediationAction => "action: toggle-feature",
+            ScheduleSpec => "carts",
             Level::Deployment(part) => part.example(),
             _ => "name: deployment",
         }
@@ -103,7 +108,8 @@ impl Level {
 
     fn parent(self) -> Option<Level> {
         match self {
-            Shipyard | OldShipyard | OldStage | Project | Remediation | Pipeline | Cluster | GitHost => None,
+            Shipyard | OldShipyard | OldStage | Project | Remediation | Schedule | Pipeline | Cluster | GitHost => None,
+            ScheduleSpec => Some(Schedule),
             RemediationSpec => Some(Remediation),
             ProblemType => Some(RemediationSpec),
             RemediationAction => Some(ProblemType),
@@ -154,6 +160,8 @@ impl Level {
             RemediationSpec => "a Remediation's `spec`",
             ProblemType => "an entry of `remediations`",
             RemediationAction => "an entry of `actionsOnOpen`",
+            Schedule => "a Schedule",
+            ScheduleSpec => "a Schedule's `spec`",
             Pipeline => "a Pipeline",
             PipelineSpec => "a Pipeline's `spec`",
             AppRef => "`appRef`",
@@ -179,11 +187,11 @@ impl Level {
     /// Where a field of this level is written.
     fn place(self) -> &'static str {
         match self {
-            Shipyard | OldShipyard | Project | Remediation | Pipeline | Cluster | GitHost => {
+            Shipyard | OldShipyard | Project | Remediation | Schedule | Pipeline | Cluster | GitHost => {
                 "at the top of the document, beside `kind`"
             }
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
-            Spec | ProjectSpec | RemediationSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
+            Spec | ProjectSpec | RemediationSpec | ScheduleSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
             ProblemType => "in an entry of `remediations`",
             RemediationAction => "in an entry of `actionsOnOpen`",
             AppRef => "under `appRef`",
@@ -224,6 +232,11 @@ impl Level {
             (Trigger, "name" | "on" | "type" | "sequence") => Some("event"),
             (Trigger, "matches" | "condition" | "when" | "if") => Some("selector"),
             (ProjectSpec, "timeout") => Some("taskTimeout"),
+            (ScheduleSpec, "service") => Some("services"),
+            (ScheduleSpec, "schedule") => Some("cron"),
+            (ScheduleSpec, "timezone") => Some("zone"),
+            (ScheduleSpec, "suspend") => Some("suspended"),
+            (ScheduleSpec, "concurrencypolicy") => Some("concurrency"),
             (Level::Deployment(part), key) => part.alias(key),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! Manifests: `Project`, `Shipyard`, `Remediation`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` and `ArtifactSource`, several
+//! Manifests: `Project`, `Shipyard`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` and `ArtifactSource`, several
 //! documents in one text, YAML or JSON, each by itself or in a `List` or a `Template`.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
@@ -18,6 +18,7 @@ mod project;
 mod promotion;
 mod registry;
 mod remediation;
+mod schedule;
 mod schema;
 mod shipyard;
 mod surprises;
@@ -36,6 +37,7 @@ pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
 pub use remediation::RemediationManifest;
+pub use schedule::ScheduleManifest;
 pub use schema::{kinds as schema_kinds, schema};
 pub use shipyard::ShipyardManifest;
 
@@ -80,6 +82,8 @@ pub enum Document {
     Shipyard(ShipyardManifest),
     /// `kind: Remediation`
     Remediation(RemediationManifest),
+    /// `kind: Schedule`
+    Schedule(Box<ScheduleManifest>),
     /// `kind: Pipeline`
     Pipeline(Box<PipelineManifest>),
     /// `kind: Cluster`
@@ -99,6 +103,7 @@ impl Document {
             Self::Project(_) => "Project",
             Self::Shipyard(_) => "Shipyard",
             Self::Remediation(_) => "Remediation",
+            Self::Schedule(_) => "Schedule",
             Self::Pipeline(_) => "Pipeline",
             Self::Cluster(_) => "Cluster",
             Self::GitHost(_) => "GitHost",
@@ -113,6 +118,7 @@ impl Document {
             Self::Project(project) => format!("project {}", project.name),
             Self::Shipyard(manifest) => format!("shipyard {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
             Self::Remediation(manifest) => format!("remediation {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
+            Self::Schedule(schedule) => format!("schedule {}/{}", schedule.project, schedule.name),
             Self::Pipeline(pipeline) => format!("pipeline {}/{}", pipeline.namespace, pipeline.name),
             Self::Cluster(cluster) => format!("cluster {}/{}", cluster.namespace, cluster.name),
             Self::GitHost(host) => format!("git host {}", host.name),
@@ -123,10 +129,11 @@ impl Document {
 }
 
 /// The kinds that are taken.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "Shipyard",
     "Project",
     "Remediation",
+    "Schedule",
     "Pipeline",
     "Cluster",
     "GitHost",
@@ -219,6 +226,7 @@ fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) 
         Some("Project") => project::read(root, report).map(Document::Project),
         Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
         Some("Remediation") => remediation::read(root, source, report).map(Document::Remediation),
+        Some("Schedule") => schedule::read(root, source, report).map(Box::new).map(Document::Schedule),
         Some("Pipeline") => pipeline::read(root, source, report).map(Box::new).map(Document::Pipeline),
         Some("Cluster") => registry::cluster(root, source, report).map(Document::Cluster),
         Some("GitHost") => registry::git_host(root, source, report).map(Document::GitHost),

@@ -1,14 +1,16 @@
 //! One lane, many deliveries.
 
 use crate::bed::Bed;
+use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{Scope, fresh};
 use keelway_cloud_tests::executor::{Executor, count};
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::keys::MAIN;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -20,7 +22,13 @@ spec: {stages: [{name: dev, sequences: [{name: delivery, tasks: [{name: deploy}]
 const DELIVERIES: usize = 20;
 
 pub fn tests() -> Vec<Test<Bed>> {
-    vec![Test::new("lanes::twenty deliveries of one service run one after the other, in order", queue)]
+    vec![
+        Test::new("lanes::twenty deliveries of one service run one after the other, in order", queue),
+        Test::new(
+            "lanes::what waits for a window begins when it ends, or when somebody overrides it; a schedule triggers in time",
+            frozen,
+        ),
+    ]
 }
 
 fn queue(bed: &Bed) -> Outcome {
@@ -61,6 +69,54 @@ fn queue(bed: &Bed) -> Outcome {
         Ok(items.filter(|item| item.key.sk != MAIN || item.text("h").is_some()).map(|item| item.key.sk).collect())
     };
     until("a free lane", || Ok(left()?.is_empty().then_some(())), || format!("there is {:?}", left()))
+}
+
+const FROZEN: &str = "apiVersion: spec.keptn.sh/0.2.3
+kind: Shipyard
+metadata: {name: shipyard-frozen}
+spec:
+  stages:
+  - name: prod
+    windows: [{kind: deny, from: 2020-01-01, until: 'OPENS', reason: a test}]
+    sequences: [{name: delivery, tasks: [{name: deploy}]}]
+";
+const ONCE: &str = "apiVersion: keelway.dev/v1
+kind: Schedule
+metadata: {name: once}
+spec: {project: PROJECT, stage: prod, services: [clock], sequence: delivery, at: 'OPENS'}
+";
+const STARTED: &str = "sh.keptn.event.prod.delivery.started";
+
+fn frozen(bed: &Bed) -> Outcome {
+    let (stack, project) = (&bed.stack, format!("frozen-{}", &fresh()[24..]));
+    let api = stack.api();
+    let opens = Timestamp(now_millis()) + Span::seconds(25);
+    stack.wait(api.apply_project(&project, &FROZEN.replace("OPENS", &opens.rfc3339())))?;
+    let schedule = ONCE.replace("PROJECT", &project).replace("OPENS", &opens.rfc3339());
+    stack.wait(api.apply(None, &schedule))?.fine("the schedule")?;
+    let (held, passed) = (fresh(), fresh());
+    for (service, context) in [("cart", &held), ("other", &passed)] {
+        stack.put_event(&Scope::new(&project, "prod", service).trigger("delivery", context, Map::new()))?;
+    }
+    let queue = || stack.wait(api.get(&format!("/v1/project/{project}/queue")))?.fine("the queue");
+    let both = || Ok(queue()?["queues"].as_array().is_some_and(|queues| queues.len() == 2).then_some(()));
+    until("both to wait", both, || format!("{:?}", queue()))?;
+    let shown = queue()?["queues"][0]["waiting"][0].clone();
+    same("why it waits", (shown["phase"].clone(), shown["waits"]["window"].clone()), ("frozen".into(), "a test".into()))?;
+    let path = format!("/v1/sequence/{project}/{passed}/override");
+    stack.wait(api.post(&path, &json!({"reason": "it cannot wait"})))?.fine("the override")?;
+    bed.observer.event(&passed, STARTED, 0)?;
+    bed.observer.event(&held, STARTED, 0)?;
+    let began = |context: &str| -> Result<Option<Timestamp>, Problem> {
+        let entry = stack.wait(api.sequence(&project, context))?.unwrap_or_default();
+        Ok(entry["executions"][0]["startedAt"].as_str().and_then(Timestamp::parse))
+    };
+    ensure(began(&passed)?.is_some_and(|at| at < opens), || format!("the override came to nothing: {:?}", began(&passed)))?;
+    ensure(began(&held)?.is_some_and(|at| at >= opens), || format!("it began in a closed stage: {:?}", began(&held)))?;
+    let made = || stack.wait(api.get(&format!("/v1/schedules/{project}/once")))?.fine("the schedule");
+    let fired = || Ok(made()?["runs"][0]["shkeptncontext"].as_str().map(str::to_owned));
+    let context = until("the schedule to trigger", fired, || format!("{:?}", made()))?;
+    bed.observer.event(&context, STARTED, 0).map(drop)
 }
 
 fn one_holder(events: &[Value]) -> Outcome {

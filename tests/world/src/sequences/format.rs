@@ -80,6 +80,10 @@ pub struct Own {
     /// Somebody lets the context begin in a closed stage, for this reason.
     #[serde(rename = "override")]
     pub overridden: Option<String>,
+    /// A schedule by name: of the folder `schedules`.
+    pub schedule: Option<String>,
+    /// A schedule that is deleted, by its name.
+    pub unschedule: Option<String>,
     /// An ended sequence of the context is repeated.
     pub retry: Option<bool>,
     /// A request for an evaluation, `<stage>`.
@@ -89,6 +93,8 @@ pub struct Own {
 
     /// What the request for an evaluation says.
     pub window: Evaluate,
+    /// Contexts that a schedule makes, by alias: `<time>/<service>`.
+    pub makes: BTreeMap<String, String>,
     /// The task a retry begins with.
     pub from: Option<String>,
     /// Texts of a manifest that are replaced before it is applied.
@@ -145,4 +151,12 @@ pub struct Lane {
 /// When there is no such file.
 pub fn shipyard(name: &str) -> Result<String, CaseError> {
     crate::case::read(&folder(super::NAME).join("shipyards").join(format!("{name}.yaml")))
+}
+
+/// The text of a shared schedule.
+///
+/// # Errors
+/// When there is no such file.
+pub fn schedule(name: &str) -> Result<String, CaseError> {
+    crate::case::read(&folder(super::NAME).join("schedules").join(format!("{name}.yaml")))
 }

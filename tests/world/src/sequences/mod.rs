@@ -6,7 +6,7 @@ mod inputs;
 mod stand;
 mod world;
 
-pub use format::{Evaluate, Given, Lane, Listed, Outage, Own, shipyard};
+pub use format::{Evaluate, Given, Lane, Listed, Outage, Own, schedule, shipyard};
 pub use stand::{LaneView, SequencesStand};
 pub use world::SequencesWorld;
 
@@ -14,6 +14,7 @@ use crate::bus::rule_takes;
 use crate::case::{Answer, CaseError, Dialect, Entrance, Said, Step, Telling, Tells};
 use keelway_domain::event::PREFIX;
 use keelway_domain::ids::context_of;
+use keelway_domain::time::Timestamp;
 use keelway_engine::sequences::NAME;
 use keelway_engine::sequences::commands::DECISION_SOURCE;
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ impl Dialect for Keptn {
 
     fn inputs(step: &Own) -> usize {
         let events = [&step.trigger, &step.started, &step.changed, &step.finished];
-        let requests = [&step.apply, &step.control, &step.evaluate, &step.overridden];
+        let requests = [&step.apply, &step.control, &step.evaluate, &step.overridden, &step.schedule, &step.unschedule];
         let texts = events.into_iter().chain(requests);
         let others = [step.approve.is_some(), step.decline.is_some(), step.retry.is_some(), step.outage.is_some()];
         texts.filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
@@ -84,6 +85,22 @@ impl<S: SequencesStand> Tells<S> for Keptn {
                 text = text.replace(from.as_str(), to);
             }
             return Ok(stand.apply(&project, &text));
+        }
+        if let Some(name) = &own.schedule {
+            for (alias, made) in &own.makes {
+                let (at, service) = made.split_once('/').ok_or_else(|| format!("{made:?} is not <time>/<service>"))?;
+                let at = Timestamp::parse(at).ok_or_else(|| format!("{at:?} is no time"))?;
+                let identity = format!("{project}/{name}/{}/{service}", at.0);
+                telling.contexts.insert(alias.clone(), context_of("keelway-schedule", &identity).to_string());
+            }
+            let mut text = schedule(name).map_err(|e| e.to_string())?;
+            for (from, to) in &own.change {
+                text = text.replace(from.as_str(), to);
+            }
+            return Ok(stand.schedule(&project, &text));
+        }
+        if let Some(name) = &own.unschedule {
+            return Ok(stand.unschedule(&project, name));
         }
         let context = telling.context(step.about());
         if let Some(control) = &own.control {

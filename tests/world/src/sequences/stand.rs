@@ -23,6 +23,10 @@ pub trait SequencesStand: Stand {
     fn control(&mut self, project: &str, context: &str, stage: Option<&str>, control: &str) -> Answer;
     /// Somebody lets a context begin in a closed stage, for this reason.
     fn override_windows(&mut self, project: &str, context: &str, stage: Option<&str>, reason: &str) -> Answer;
+    /// Applies a schedule's text to a project.
+    fn schedule(&mut self, project: &str, schedule: &str) -> Answer;
+    /// Deletes a schedule.
+    fn unschedule(&mut self, project: &str, name: &str) -> Answer;
     /// A retry of an ended sequence of a context.
     fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer;
     /// A request for an evaluation of (project, stage, service), whose trigger gets this id and context.

@@ -198,7 +198,9 @@ impl Stand for SequencesWorld {
 
 impl SequencesStand for SequencesWorld {
     fn apply(&mut self, project: &str, shipyard: &str) -> Answer {
-        either(self.applied(project, shipyard))
+        let answer = either(self.applied(project, shipyard));
+        self.story.deliver_all();
+        answer
     }
     fn decide(&mut self, approval: &Value, approve: bool) -> Answer {
         either(self.decided(approval, approve))
@@ -224,6 +226,25 @@ impl SequencesStand for SequencesWorld {
         }));
         self.story.deliver_all();
         either(told.map(|()| Answer::status(200, "")))
+    }
+    fn schedule(&mut self, project: &str, schedule: &str) -> Answer {
+        let Ok(project) = ProjectName::new(project) else { return Answer::status(400, "not a name") };
+        let parsed = manifest::parse(schedule, "schedule.yaml");
+        let Some(Document::Schedule(manifest)) = parsed.documents.first() else {
+            let findings: Vec<String> = parsed.findings.iter().map(ToString::to_string).collect();
+            return Answer::status(400, findings.join("\n"));
+        };
+        let told = self.ask(block_on(self.api.apply_schedule((&project, &manifest.name), &manifest.spec, &manifest.source)));
+        self.story.deliver_all();
+        either(told.map(|_| Answer::status(200, "")))
+    }
+    fn unschedule(&mut self, project: &str, name: &str) -> Answer {
+        let Ok(project) = ProjectName::new(project) else { return Answer::status(400, "not a name") };
+        match block_on(self.api.delete_schedule(&project, name)) {
+            Ok(true) => Answer::status(204, ""),
+            Ok(false) => Answer::status(404, ""),
+            Err(error) => Answer::status(503, error.to_string()),
+        }
     }
     fn retry(&mut self, project: &str, context: &str, stage: Option<&str>, from: Option<&str>) -> Answer {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else {

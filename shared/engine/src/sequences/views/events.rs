@@ -28,7 +28,7 @@ const AT_ONCE: usize = 5;
 const READING: Span = Span::seconds(5);
 /// Events of one context shown in a list over several contexts; the rest is read by context.
 const OF_ONE_CONTEXT: usize = 1000;
-/// Recorded events and transition records read for one page, and bytes of each.
+/// Recorded events and transition records read for one page, and bytes of each. A longer history is read in parts.
 const READ: usize = 5000;
 const READ_BYTES: usize = 16 << 20;
 /// Entries younger than this may still be preceded by others that appear later, so no page ends among them.
@@ -87,7 +87,7 @@ impl<P: Ports> Sequences<P> {
     /// The events of a context, oldest first.
     ///
     /// # Errors
-    /// An unknown project; a context with more history than can be read for one answer.
+    /// An unknown project; a context in which so much happens at the same time that no part of its history can be read for one answer.
     pub async fn events_of(
         &self,
         project: &ProjectName,
@@ -97,8 +97,8 @@ impl<P: Ports> Sequences<P> {
         from: Position,
     ) -> Result<Page, Refusal> {
         self.known(project).await?;
-        let history = self.history(project, context).await?;
-        Ok(page(&history, filter, size.clamp(1, MAX_PAGE), from, self.ports.now()))
+        let part = self.history(project, context, split(from).0).await?;
+        Ok(page(&part, filter, size.clamp(1, MAX_PAGE), from, self.ports.now()))
     }
 
     /// The events of a project: contexts newest first, their events oldest first. A page ends with a context, never inside one.
@@ -119,9 +119,10 @@ impl<P: Ports> Sequences<P> {
         let mut all = Page { items: vec![], next: 0 };
         let (mut bytes, mut read) = (0, 0);
         for together in listed.chunks(AT_ONCE) {
-            let histories = try_join_all(together.iter().map(|entry| self.history(project, &entry.context))).await?;
+            let histories = try_join_all(together.iter().map(|entry| self.history(project, &entry.context, Timestamp(0)))).await?;
             for (entry, history) in together.iter().zip(histories) {
-                let wanted = history.iter().filter(|happened| filter.takes(happened)).take(OF_ONE_CONTEXT).map(Happened::to_json);
+                let wanted =
+                    history.events.iter().filter(|happened| filter.takes(happened)).take(OF_ONE_CONTEXT).map(Happened::to_json);
                 for event in wanted {
                     bytes += event.to_string().len();
                     all.items.push(event);
@@ -144,32 +145,73 @@ impl<P: Ports> Sequences<P> {
         Ok(all)
     }
 
-    async fn history(&self, project: &ProjectName, context: &Context) -> Result<Vec<Happened>, Refusal> {
+    /// The history of a context; of one that is too long for one answer, the part that begins with `from`.
+    async fn history(&self, project: &ProjectName, context: &Context, from: Timestamp) -> Result<Part, Refusal> {
         let partition = keys::context_partition(project, context);
-        let too_much = || {
-            Refusal::TooLarge(format!(
-                "context {context} has more history than one answer can be made of ({READ} events, {} MiB): read the table's partition {partition}",
-                READ_BYTES >> 20
-            ))
-        };
         let query = |prefix: &str| Query::table(partition.clone(), 500).prefix(prefix);
         let inputs = self.bounded(query("E#"), READ, READ_BYTES);
         let ((inputs, inputs_complete), (executions, _)) = try_join(inputs, self.executions(project, context)).await?;
         // After the executions, so that the records they name are there.
         let (records, records_complete) = self.bounded(query("T#"), READ, READ_BYTES).await?;
-        if !inputs_complete || !records_complete {
-            return Err(too_much());
+        if inputs_complete && records_complete {
+            return Ok(Part { events: in_order(&inputs, &executions, &records), until: None });
         }
-        Ok(in_order(&inputs, &executions, &records))
+        self.part(&partition, executions, from).await
+    }
+
+    /// A part of a long history: the events that were recorded from `from` on, as many as are read at once, and the records of the
+    /// executions that were open then. It ends before the first event and before the first execution that were not read.
+    async fn part(&self, partition: &str, executions: Vec<Shown>, from: Timestamp) -> Result<Part, Refusal> {
+        let mut wanted = Query::table(partition, 500).prefix("E#");
+        wanted.from = keys::event_sort(from, 0);
+        let (inputs, complete) = self.bounded(wanted, READ, READ_BYTES).await?;
+        let recorded = |item: &Item| Some(Timestamp(item.key.sk.split('#').nth(1)?.parse().ok()?));
+        let mut until = inputs.last().and_then(recorded).filter(|_| !complete);
+        let mut open: Vec<Shown> = executions;
+        open.retain(|one| one.x.outcome.is_none_or(|outcome| outcome.at >= from));
+        open.sort_by_key(|one| one.x.caused);
+        let (mut records, mut read, mut bytes) = (vec![], 0, 0);
+        for one in &open {
+            if until.is_some_and(|until| one.x.caused >= until) {
+                break;
+            }
+            if records.len() >= READ || bytes >= READ_BYTES {
+                until = Some(one.x.caused);
+                break;
+            }
+            let of_one = Query::table(partition, 500).prefix(&format!("T#{}#", one.x.id));
+            let (found, _) = self.bounded(of_one, READ, READ_BYTES).await?;
+            bytes += found.iter().map(Item::size).sum::<usize>();
+            records.extend(found);
+            read += 1;
+        }
+        if until.is_some_and(|until| until <= from) {
+            let message = format!(
+                "more than {READ} events of this context happened in one moment, at {}: read the table's partition {partition}",
+                from.rfc3339()
+            );
+            return Err(Refusal::TooLarge(message));
+        }
+        let mut events = in_order(&inputs, &open[..read], &records);
+        events.retain(|happened| happened.at >= from && until.is_none_or(|until| happened.at < until));
+        Ok(Part { events, until })
     }
 }
 
+/// A part of a history.
+struct Part {
+    /// Oldest first.
+    events: Vec<Happened>,
+    /// Where the next part begins; `None`: this is the end.
+    until: Option<Timestamp>,
+}
+
 /// One page of a history.
-fn page(history: &[Happened], filter: &EventFilter, size: usize, from: Position, now: Timestamp) -> Page {
+fn page(part: &Part, filter: &EventFilter, size: usize, from: Position, now: Timestamp) -> Page {
     let (at, behind) = split(from);
     let mut page = Page { items: vec![], next: 0 };
     let (mut last, mut n, mut bytes) = (Timestamp(-1), 0, 0);
-    for happened in history {
+    for happened in &part.events {
         n = if happened.at == last { n + 1 } else { 1 };
         last = happened.at;
         if last < at || (last == at && n <= behind) {
@@ -186,7 +228,7 @@ fn page(history: &[Happened], filter: &EventFilter, size: usize, from: Position,
         }
         page.next = place(last, n);
     }
-    page.next = 0;
+    page.next = part.until.map_or(0, |until| place(until, 0));
     page
 }
 

@@ -19,6 +19,7 @@ pub fn shape(level: Level, field: &str, parts: &mut Parts) -> Value {
             shipyard(level, field, parts)
         }
         Level::Trigger | Level::Selector => shipyard(level, field, parts),
+        Level::Schedule | Level::ScheduleSpec => schedule(level, field, parts),
         Level::Remediation | Level::RemediationSpec | Level::ProblemType | Level::RemediationAction => {
             remediation(level, field, parts)
         }
@@ -41,7 +42,8 @@ pub fn required(level: Level) -> &'static [&'static str] {
         Level::RemediationSpec => &["remediations"],
         Level::ProblemType => &["problemType", "actionsOnOpen"],
         Level::RemediationAction => &["action"],
-        Level::Pipeline | Level::Cluster | Level::GitHost => &["apiVersion", "kind", "metadata", "spec"],
+        Level::Schedule | Level::Pipeline | Level::Cluster | Level::GitHost => &["apiVersion", "kind", "metadata", "spec"],
+        Level::ScheduleSpec => &["project", "stage", "services", "sequence"],
         Level::PipelineSpec => &["appRef", "environments"],
         Level::AppRef => &["apiVersion", "kind", "name"],
         Level::Environment => &["name", "targets"],
@@ -93,6 +95,7 @@ pub fn further(level: Level) -> Map<String, Value> {
         Map::from_iter([("oneOf".to_owned(), Value::Array(all))])
     };
     match level {
+        Level::ScheduleSpec => one_of(&["cron", "at"]),
         Level::Strategy => one_of(&["notification", "pullRequest", "sequence"]),
         Level::Window => {
             let forms = json!([{"required": ["schedule", "duration"]}, {"required": ["from", "until"]}]);
@@ -134,6 +137,24 @@ fn shipyard(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Level::Selector, "match") => matches(),
         // `timeout`, `startDeadline`, `triggeredAfter`
         _ => duration(),
+    }
+}
+
+fn schedule(level: Level, field: &str, parts: &mut Parts) -> Value {
+    match (level, field) {
+        (Level::Schedule, "kind") => constant("Schedule"),
+        (Level::Schedule, "apiVersion") => version("Schedule"),
+        (Level::Schedule, "metadata") => parts.named(Level::ProjectMetadata),
+        (Level::Schedule, _) => parts.named(Level::ScheduleSpec),
+        (_, "project") => project(),
+        (_, "stage") => pattern("^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", 43),
+        (_, "sequence") => sequence(),
+        (_, "services") => list(&needed(), 1),
+        (_, "suspended") => flag(),
+        (_, "concurrency") => word(&["queue", "skip"]),
+        (_, "labels") => texts(),
+        (_, "data") => open(),
+        _ => needed(),
     }
 }
 

@@ -38,6 +38,7 @@ fn of_kind(kind: &str, parts: &mut Parts) -> Option<Map<String, Value>> {
         "Shipyard" => Level::Shipyard,
         "Project" => Level::Project,
         "Remediation" => Level::Remediation,
+        "Schedule" => Level::Schedule,
         "Pipeline" => Level::Pipeline,
         "Cluster" => Level::Cluster,
         "GitHost" => Level::GitHost,

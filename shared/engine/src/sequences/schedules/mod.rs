@@ -1,0 +1,212 @@
+//! Schedules trigger sequences at times. They are subjects like executions, with wake-ups, records and a part of the sweep of their own, on
+//! the queue of sequences.
+//!
+//! The API writes what is applied and sends a message; the function plans the next time. When that has come, the commit plans the one after
+//! it, and a message for each service starts an execution, as a trigger from outside does.
+
+mod codec;
+mod stored;
+
+pub use stored::Page;
+
+use super::birth::{Origin, Start};
+use super::history::{self, Verdict as Recorded};
+use super::message::{Address, Message};
+use super::{Loaded as LoadedExecution, Sequences, keys};
+use crate::item::{Attrs, Item, Key};
+use crate::ports::{PortError, Ports, Query};
+use crate::protocol::sweep::Tick;
+use crate::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Place, Subject, Verdict, run};
+use crate::table::{self, Items};
+use keelway_domain::cause::Cause;
+use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::ids::{RecordId, event_id};
+use keelway_domain::names::{ProjectName, ServiceName};
+use keelway_domain::schedules::{Concurrency, Decision, Facts, Firing, Input, Record, Schedule, decide};
+use keelway_domain::time::{Span, Timestamp};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Their part of the sweep.
+pub const NAME: &str = "schedules";
+/// Executions of a context among which an open one is looked for.
+const EXECUTIONS: usize = 1000;
+/// A run whose execution is not there counts as open for this long: its message may be on its way.
+const ON_ITS_WAY: Span = Span::minutes(10);
+
+/// The schedules, as the protocol sees them.
+pub struct Schedules<'a, P>(pub &'a Sequences<P>);
+
+/// Which schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Of<'a> {
+    project: &'a ProjectName,
+    name: &'a str,
+}
+
+impl Subject for Schedule {
+    type Send = Firing;
+    type Duty = ();
+
+    const FORMAT: i64 = codec::FORMAT;
+
+    fn key(&self) -> Key {
+        keys::schedule(&self.project, &self.name)
+    }
+    fn decode(item: &Item) -> Result<Self, PortError> {
+        codec::schedule(item)
+    }
+    fn attributes(&self, _: Timestamp) -> Attrs {
+        codec::attributes(self)
+    }
+    fn place(&self) -> Place {
+        Place { engine: NAME, scope: self.project.to_string(), since: self.began, name: self.name.clone() }
+    }
+    fn record(&self) -> Option<RecordId> {
+        self.record
+    }
+    fn wake(&self) -> Option<Timestamp> {
+        self.next
+    }
+    fn armed_by(&self) -> Option<u64> {
+        Some(self.armed_by)
+    }
+    /// It is there until it is deleted.
+    fn over(&self) -> bool {
+        false
+    }
+    fn events(&self, _: &RecordId, _: &Record) -> Vec<CloudEvent> {
+        vec![]
+    }
+    fn letter(&self, _: &RecordId, _: usize, firing: &Firing) -> Letter {
+        let to = Address { project: self.project.clone(), context: firing.context.clone(), execution: firing.execution };
+        Message::Fire { to, schedule: self.name.clone(), firing: Box::new(firing.clone()) }.letter()
+    }
+    fn wake_up(&self, at: Timestamp) -> Letter {
+        Message::Due { project: self.project.clone(), schedule: self.name.clone(), at }.letter()
+    }
+}
+
+impl<P: Ports> Engine for Schedules<'_, P> {
+    type Ports = P;
+    type State = Schedule;
+    type Message = Message;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &P {
+        &self.0.ports
+    }
+    fn retention(&self) -> Span {
+        self.0.limits.retention
+    }
+    fn is_wake_up(message: &Message) -> bool {
+        Sequences::<P>::is_wake_up(message)
+    }
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        self.0.event(event, cause).await
+    }
+    async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
+        self.0.message(message, cause).await
+    }
+    async fn look(&self, open: &[Loaded<Schedule>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
+        let letter = |x: &Schedule| match x.next {
+            _ if !x.planned => Some(look_at(&x.project, &x.name)),
+            next => next.filter(|at| tick.overdue(Some(*at))).map(|at| x.wake_up(at)),
+        };
+        Ok(open.iter().filter_map(|loaded| letter(&loaded.x)).collect())
+    }
+}
+
+/// The message that has the next time of a schedule planned.
+fn look_at(project: &ProjectName, name: &str) -> Letter {
+    Message::Planned { project: project.clone(), schedule: name.to_owned() }.letter()
+}
+
+struct Turn<'a> {
+    of: Of<'a>,
+    input: Input,
+    cause: Cause,
+}
+
+impl<P: Ports> Handler<Schedules<'_, P>> for Turn<'_> {
+    fn key(&self) -> Key {
+        keys::schedule(self.of.project, self.of.name)
+    }
+
+    async fn decide(
+        &self,
+        engine: &Schedules<'_, P>,
+        found: Option<&Loaded<Schedule>>,
+        _: &Items,
+    ) -> Result<Verdict<Schedule>, PortError> {
+        // Deleted.
+        let Some(Loaded { x, .. }) = found else { return Ok(Verdict::Done(Handled::Stale)) };
+        let now = engine.0.ports.now();
+        let open = match self.input {
+            Input::Due(at) if x.next == Some(at) && at <= now => engine.0.open_runs(x, now).await?,
+            _ => BTreeSet::new(),
+        };
+        Ok(match decide(x, self.input, &Facts { now, cause: self.cause, open: &open }) {
+            Decision::Settle => Verdict::Settle,
+            Decision::Commit(both) => {
+                let (next, record) = *both;
+                Verdict::Commit(Box::new(Change::new(Some(x), next, record)))
+            }
+        })
+    }
+}
+
+impl<P: Ports> Sequences<P> {
+    /// A message to a schedule.
+    pub(super) async fn scheduled(
+        &self,
+        project: &ProjectName,
+        name: &str,
+        input: Input,
+        cause: Cause,
+    ) -> Result<Handled, PortError> {
+        run(&Schedules(self), cause, &Turn { of: Of { project, name }, input, cause }).await
+    }
+
+    /// A trigger that a schedule has made. What cannot start ends at once, and says why, as one from outside does.
+    pub(super) async fn fire(&self, to: &Address, schedule: &str, firing: &Firing, cause: Cause) -> Result<Handled, PortError> {
+        let mut data = firing.data.clone();
+        let scope = [("project", to.project.as_str()), ("stage", firing.stage.as_str()), ("service", firing.service.as_str())];
+        data.extend(scope.map(|(name, value)| (name.to_owned(), json!(value))));
+        let event = CloudEvent {
+            id: event_id(to.execution, "triggered").to_string(),
+            source: format!("https://keelway.dev/schedules/{schedule}"),
+            ty: EventType::sequence(&firing.stage, &firing.sequence, Kind::Triggered),
+            time: firing.at,
+            context: to.context.clone(),
+            triggered_id: None,
+            git_commit_id: None,
+            data,
+        };
+        let recorded = history::event(&self.limits, &to.project, &event, firing.at, Recorded::None);
+        let (stage, sequence) = (firing.stage.as_str(), firing.sequence.as_str());
+        let origin = Origin::Outside { event: &event, stage, sequence, recorded };
+        run(self, cause, &Start { to: to.clone(), service: firing.service.clone(), accepted: firing.at, cause, origin }).await
+    }
+
+    /// The services of a schedule whose last run is open, if it asks.
+    async fn open_runs(&self, x: &Schedule, now: Timestamp) -> Result<BTreeSet<ServiceName>, PortError> {
+        let mut open = BTreeSet::new();
+        if x.spec.concurrency == Concurrency::Queue {
+            return Ok(open);
+        }
+        for (service, run) in &x.runs {
+            let query = Query::table(keys::context_partition(&x.project, &run.context), 100).prefix("X#");
+            let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
+            let mut is_open = items.is_empty() && now < run.at + ON_ITS_WAY;
+            for item in &items {
+                is_open |= LoadedExecution::read(item)?.x.outcome.is_none();
+            }
+            if is_open {
+                open.insert(service.clone());
+            }
+        }
+        Ok(open)
+    }
+}

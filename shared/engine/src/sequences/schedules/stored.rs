@@ -1,0 +1,128 @@
+//! Schedules as they are applied, shown and deleted. Applying has no effects of its own: the API writes the schedule, and then tells the engine.
+
+use super::{Loaded, look_at};
+use crate::item::Key;
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::protocol::{COMMIT_TRIES, contended, create};
+use crate::sequences::definitions::Refusal;
+use crate::sequences::preflight::sequence_of;
+use crate::sequences::{Sequences, keys};
+use crate::table;
+use keelway_domain::names::{ProjectName, SequenceName, StageName};
+use keelway_domain::schedules::{Schedule, Spec, When};
+use keelway_domain::shipyard::Shipyard;
+
+/// The longest manifest of a schedule, in bytes.
+const MAX_SOURCE_BYTES: usize = 64 * 1024;
+
+/// Schedules of a project, and the name after which the next page begins.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// By name.
+    pub schedules: Vec<Schedule>,
+    /// If there may be more.
+    pub next: Option<String>,
+}
+
+impl<P: Ports> Sequences<P> {
+    /// Whether a schedule could be applied: everything that depends on the clock and on its size.
+    ///
+    /// # Errors
+    /// A manifest that is too long; a time that has passed, unless the schedule is as it was applied.
+    pub fn check_schedule(&self, found: Option<&Schedule>, spec: &Spec, source: &str) -> Result<(), Refusal> {
+        if source.len() > MAX_SOURCE_BYTES {
+            let size = source.len();
+            return Err(Refusal::TooLarge(format!("the schedule has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
+        }
+        let known = found.is_some_and(|found| found.spec.when == spec.when);
+        match &spec.when {
+            When::At(at) if *at <= self.ports.now() && !known => {
+                let message = format!("{} has passed: nothing would ever be triggered; write a time to come", at.rfc3339());
+                Err(Refusal::Invalid { field: "spec.at", message })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a project has a sequence: in this shipyard, which is about to be applied, else in the one in force.
+    ///
+    /// # Errors
+    /// An unknown project, stage or sequence.
+    pub async fn check_sequence(
+        &self,
+        project: &ProjectName,
+        shipyard: Option<&Shipyard>,
+        (stage, sequence): (&StageName, &SequenceName),
+    ) -> Result<(), Refusal> {
+        let in_force = if shipyard.is_none() { Some(self.get_project(project).await?.shipyard) } else { None };
+        let Some(shipyard) = shipyard.or(in_force.as_deref()) else { return Ok(()) };
+        sequence_of(shipyard, stage.as_str(), sequence.as_str())
+    }
+
+    /// Puts a schedule in force; `false`: it was already.
+    ///
+    /// # Errors
+    /// As [`Sequences::check_schedule`], and of the ports. Applying it again completes what was begun.
+    pub async fn apply_schedule(&self, (project, name): (&ProjectName, &str), spec: &Spec, source: &str) -> Result<bool, Refusal> {
+        let key = keys::schedule(project, name);
+        for _ in 0..COMMIT_TRIES {
+            let now = self.ports.now();
+            let found = self.ports.get(&key).await?.map(|item| Loaded::<Schedule>::read(&item)).transpose()?;
+            self.check_schedule(found.as_ref().map(|found| &found.x), spec, source)?;
+            let unchanged = found.as_ref().is_some_and(|found| found.x.spec == *spec && found.x.source == source);
+            let expires = now + self.limits.retention;
+            let write = match &found {
+                Some(found) => found.update(&found.x.replaced(spec.clone(), source.to_owned(), now), expires, None),
+                None => create(&Schedule::new(project.clone(), name.to_owned(), spec.clone(), source.to_owned(), now), expires),
+            };
+            if unchanged || self.ports.write(&write).await? == Written::Done {
+                // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
+                table::send_all(&self.ports, &[look_at(project, name)]).await?;
+                return Ok(!unchanged);
+            }
+        }
+        Err(contended(key).into())
+    }
+
+    /// A schedule.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn schedule(&self, project: &ProjectName, name: &str) -> Result<Option<Schedule>, PortError> {
+        let found = self.ports.get(&keys::schedule(project, name)).await?;
+        found.map(|item| Loaded::<Schedule>::read(&item).map(|found| found.x)).transpose()
+    }
+
+    /// At most `most` schedules of a project, those after `after` by name.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn schedules(&self, project: &ProjectName, after: Option<&str>, most: u32) -> Result<Page, PortError> {
+        let partition = keys::schedules(project);
+        let after =
+            after.map(|name| Cursor { key: Key::new(partition.clone(), keys::schedule(project, name).sk), index_sort: None });
+        let query = Query::table(partition, most).prefix(keys::SCHEDULE).after(after);
+        let (items, more) = table::all(&self.ports, query, most as usize).await?;
+        let mut schedules = vec![];
+        for item in &items {
+            schedules.push(Loaded::<Schedule>::read(item)?.x);
+        }
+        let next = schedules.last().map(|last| last.name.clone()).filter(|_| more);
+        Ok(Page { schedules, next })
+    }
+
+    /// Takes a schedule out of force; what it has triggered goes on. `false`: there is none.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn delete_schedule(&self, project: &ProjectName, name: &str) -> Result<bool, PortError> {
+        let key = keys::schedule(project, name);
+        for _ in 0..COMMIT_TRIES {
+            let Some(item) = self.ports.get(&key).await? else { return Ok(false) };
+            if self.ports.write(&Write::Delete(key.clone(), Condition::Version(item.version()))).await? == Written::Done {
+                return Ok(true);
+            }
+        }
+        Err(contended(key))
+    }
+}
