@@ -262,6 +262,22 @@ pub const DEAD_LETTERS_DROP: &str = "Examples:
 pub const GET_INVALID: &str = "Examples:
   keelway get invalid
   keelway get invalid --day 2026-11-22 -o wide";
+pub const GET_WEBHOOKS: &str = "Examples:
+  keelway get webhooks -n shop
+  keelway get webhook shop/slack -o yaml";
+pub const GET_DELIVERIES: &str = "Examples:
+  keelway get deliveries -n shop
+  keelway get deliveries -n shop --webhook slack
+  keelway get delivery 4gk2vbc7mz3qa -n shop";
+pub const DELETE_WEBHOOK: &str = "Examples:
+  keelway delete webhook shop/slack --yes";
+pub const WEBHOOK: &str = "Examples:
+  keelway webhook resume slack -n shop
+  keelway webhook redeliver 4gk2vbc7mz3qa -n shop";
+pub const WEBHOOK_RESUME: &str = "Examples:
+  keelway webhook resume shop/slack";
+pub const WEBHOOK_REDELIVER: &str = "Examples:
+  keelway webhook redeliver 4gk2vbc7mz3qa -n shop";
 pub const DOCTOR: &str = "Examples:
   keelway doctor";
 pub const COMPLETION: &str = "Examples:

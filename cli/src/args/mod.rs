@@ -9,6 +9,7 @@ mod pipelines;
 mod reading;
 mod shipyards;
 mod values;
+mod webhooks;
 
 pub use access::*;
 pub use deployments::*;
@@ -18,6 +19,7 @@ pub use pipelines::*;
 pub use reading::*;
 pub use shipyards::*;
 pub use values::{Awaiting, Place};
+pub use webhooks::*;
 
 use crate::pairs::parse_text;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
@@ -69,13 +71,15 @@ pub enum Colour {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Put manifests in force: kinds Project, Shipyard, Schedule, Pipeline, Cluster, GitHost, DeploymentConfig and ArtifactSource
+    /// Put manifests in force: kinds Project, Shipyard, Schedule, Pipeline, Cluster, GitHost, DeploymentConfig, ArtifactSource and
+    /// WebhookSubscription
     #[command(after_help = examples::APPLY)]
     Apply(Apply),
-    /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts or deployments
+    /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts, deployments or
+    /// webhooks
     #[command(subcommand, after_help = examples::GET)]
     Get(Get),
-    /// Take a pipeline, a cluster, a git host, a deployment config or an artifact source out of force
+    /// Take a pipeline, a cluster, a git host, a deployment config, an artifact source or a webhook out of force
     #[command(subcommand, after_help = examples::DELETE)]
     Delete(Delete),
     /// Look at pipelines, and decide what they promote
@@ -164,6 +168,9 @@ pub enum Command {
     /// Look at messages that could not be handled, send them again, or drop them
     #[command(subcommand, after_help = examples::DEAD_LETTERS)]
     DeadLetters(DeadLetters),
+    /// Resume webhooks that are disabled, and deliver events again
+    #[command(subcommand, after_help = examples::WEBHOOK)]
+    Webhook(WebhookVerb),
     /// Say whether the API is reachable, the token right, and whether anything waits for a person
     #[command(after_help = examples::DOCTOR)]
     Doctor,
@@ -186,7 +193,7 @@ pub enum Format {
     Wide,
     /// For programs
     Json,
-    /// For programs; of a single pipeline, cluster, git host, deployment config or artifact source: its manifest
+    /// For programs; of a single pipeline, cluster, git host, deployment config, artifact source or webhook: its manifest
     Yaml,
 }
 

@@ -293,6 +293,9 @@ pub enum Delete {
     /// An artifact source: its tags are no longer followed
     #[command(after_help = examples::DELETE_SOURCE)]
     Artifactsource(DeleteNamed),
+    /// A webhook subscription: its deliveries that wait end
+    #[command(after_help = examples::DELETE_WEBHOOK)]
+    Webhook(DeleteNamed),
     /// A git host
     #[command(after_help = examples::DELETE_GITHOST)]
     Githost {

@@ -1,7 +1,7 @@
 //! What shows something: `get`, `watch`.
 
 use super::values::{length, name};
-use super::{GetConfigs, GetDeployments, GetInvalid, GetNamed, GetShipyard, Output, Scope, examples};
+use super::{GetConfigs, GetDeliveries, GetDeployments, GetInvalid, GetNamed, GetShipyard, Output, Scope, examples};
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
@@ -75,6 +75,12 @@ pub enum Get {
     /// The clusters whose objects are read
     #[command(visible_alias = "cluster", after_help = examples::GET_CLUSTERS)]
     Clusters(GetNamed),
+    /// Webhook subscriptions
+    #[command(visible_alias = "webhook", after_help = examples::GET_WEBHOOKS)]
+    Webhooks(GetNamed),
+    /// Deliveries of webhooks, newest first
+    #[command(visible_alias = "delivery", after_help = examples::GET_DELIVERIES)]
+    Deliveries(GetDeliveries),
     /// Input of a day that could not be used, newest first
     #[command(after_help = examples::GET_INVALID)]
     Invalid(GetInvalid),

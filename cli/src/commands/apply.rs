@@ -122,6 +122,7 @@ fn line(document: &AppliedDocument, dry_run: bool) -> String {
         "Pipeline" | "Cluster" => format!("{} {}/{}: {changed}", document.kind.to_lowercase(), document.project, document.name),
         "DeploymentConfig" => format!("deployment config {}/{}: {changed}", document.project, document.name),
         "ArtifactSource" => format!("artifact source {}/{}: {changed}", document.project, document.name),
+        "WebhookSubscription" => format!("webhook {}/{}: {changed}", document.project, document.name),
         "GitHost" => format!("git host {}: {changed}", document.name),
         kind => format!("{} of project {}: {changed}{revision}", kind.to_lowercase(), document.project),
     }

@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{deployments, environments, find, operations, pipelines, queue, registered, schedules, shipyard};
+use super::{deployments, environments, find, operations, pipelines, queue, registered, schedules, shipyard, webhooks};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -41,6 +41,8 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Deployments(what) => deployments::everywhere(api, what).await,
         Get::Artifactsources(what) => deployments::sources(api, what).await,
         Get::Clusters(what) => registered::clusters(api, what).await,
+        Get::Webhooks(what) => webhooks::webhooks(api, what).await,
+        Get::Deliveries(what) => webhooks::deliveries(api, what).await,
         Get::Invalid(what) => operations::invalid(api, what).await,
         Get::Githosts { name, output } => registered::git_hosts(api, name.as_deref(), output.format).await,
     }

@@ -24,6 +24,7 @@ mod shipyard;
 mod tokens;
 mod trigger;
 mod watch;
+mod webhooks;
 
 use crate::api::Api;
 use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, RollbackOf, Set, Shipyard};
@@ -83,6 +84,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Whoami { output } => login::whoami(&api()?, &output).await?,
         Command::Token(what) => tokens::token(&api()?, &what).await?,
         Command::Audit(what) => tokens::audit(&api()?, &what).await?,
+        Command::Webhook(what) => webhooks::webhook(&api()?, &what).await?,
         Command::Doctor => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
         Command::Completion { shell } => {
             let mut script = vec![];

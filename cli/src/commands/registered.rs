@@ -144,6 +144,12 @@ pub async fn delete(api: &Api, what: &Delete) -> Result<(), CliError> {
             let path = ["artifactSources", &of.namespace, &of.name];
             remove(api, &path, (&format!("artifact source {of}"), &asked), named.yes).await
         }
+        Delete::Webhook(named) => {
+            let of = address(named);
+            let asked = format!("Delete webhook {of}? Nothing more is delivered to it.");
+            let path = ["webhookSubscriptions", &of.namespace, &of.name];
+            remove(api, &path, (&format!("webhook {of}"), &asked), named.yes).await
+        }
         Delete::Githost { name, yes } => {
             let asked = format!("Delete git host {name}? Pull requests can no longer be made or looked at there.");
             remove(api, &["githosts", name], (&format!("git host {name}"), &asked), *yes).await

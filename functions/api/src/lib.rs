@@ -14,6 +14,7 @@ mod binding;
 mod caller;
 mod checks;
 mod client;
+mod deliveries;
 mod deployments;
 mod environments;
 mod evaluations;
@@ -48,6 +49,7 @@ mod sequences;
 mod shape;
 mod signed;
 mod strict;
+mod subscriptions;
 mod tokens;
 mod webhooks;
 
@@ -69,6 +71,7 @@ use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_wire::http::keptn::IntegrationState;
 use memory::Memory;
 use std::sync::Arc;
@@ -83,6 +86,7 @@ struct Inner<P> {
     engine: Sequences<P>,
     promotions: Promotions<P>,
     deployments: Deployments<P>,
+    webhooks: Webhooks<P>,
     access: Access<P>,
     providers: Option<identity::Providers>,
     paces: (pace::Pace, pace::Pace),
@@ -133,13 +137,15 @@ impl<P: Ports> Api<P> {
     {
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
+        let webhooks = Webhooks::new(ports.clone(), webhook_deliveries::Limits { retention: limits.retention });
         let access = Access::new(ports.clone(), limits.retention);
         let providers = settings.identities.clone().map(identity::Providers::new);
         let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));
         let engine = Sequences::new(ports.clone(), limits);
         let secrets = Remembered::new(ports);
         let (projects, pings) = (Memory::default(), Memory::default());
-        let inner = Inner { engine, promotions, deployments, access, providers, paces, secrets, settings, projects, pings };
+        let inner =
+            Inner { engine, promotions, deployments, webhooks, access, providers, paces, secrets, settings, projects, pings };
         Self { inner: Arc::new(inner) }
     }
     fn promotions(&self) -> &Promotions<P> {
@@ -147,6 +153,9 @@ impl<P: Ports> Api<P> {
     }
     fn deployments(&self) -> &Deployments<P> {
         &self.inner.deployments
+    }
+    fn webhooks(&self) -> &Webhooks<P> {
+        &self.inner.webhooks
     }
     fn providers(&self) -> Option<&identity::Providers> {
         self.inner.providers.as_ref()
@@ -242,7 +251,8 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         .merge(registered)
         .merge(operations::routes())
         .merge(checks::routes())
-        .merge(deployments::routes(&api));
+        .merge(deployments::routes(&api))
+        .merge(subscriptions::routes(&api));
     Router::new()
         .nest("/v1", v1)
         .route(fence::DATASTORE, get(events::list::<P>))

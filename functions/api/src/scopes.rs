@@ -175,6 +175,14 @@ pub const ROUTES: &[Route] = &[
     ("DELETE", "/v1/artifactSources/{namespace}/{name}", ADMINISTER, "delete"),
     ("GET", "/v1/artifactSources/{namespace}/{name}/manifest", READ, ""),
     ("POST", "/v1/artifacts/{namespace}/{name}", TRIGGER, ""),
+    ("GET", "/v1/webhookSubscriptions", LIST, ""),
+    ("GET", "/v1/webhookSubscriptions/{namespace}/{name}", READ, ""),
+    ("DELETE", "/v1/webhookSubscriptions/{namespace}/{name}", ADMINISTER, "delete"),
+    ("GET", "/v1/webhookSubscriptions/{namespace}/{name}/manifest", READ, ""),
+    ("POST", "/v1/webhookSubscriptions/{namespace}/{name}/resume", ADMINISTER, "control"),
+    ("GET", "/v1/deliveries", LIST, ""),
+    ("GET", "/v1/deliveries/{namespace}/{id}", READ, ""),
+    ("POST", "/v1/deliveries/{namespace}/{id}/redeliver", TRIGGER, "control"),
 ];
 
 /// A scope as tokens have it.

@@ -9,6 +9,7 @@ use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::schedules::Schedules;
+use keelway_engine::webhooks::Webhooks;
 use keelway_lambda::delivery::About;
 use keelway_lambda::{aws, metrics};
 use std::time::Duration;
@@ -26,6 +27,7 @@ struct Done {
     pipelines: Swept,
     schedules: Swept,
     executions: Swept,
+    deliveries: Swept,
 }
 
 /// All engines.
@@ -36,13 +38,15 @@ pub struct Engines {
     pub promotions: Promotions<Aws>,
     /// Deployment configs.
     pub deployments: Deployments<Aws>,
+    /// Deliveries of webhooks.
+    pub webhooks: Webhooks<Aws>,
 }
 
 /// Sweeps until everything is checked or the time is up. Letters get half of the time, so that many letters do not delay open work.
 ///
 /// # Errors
 /// What the engines could not do. The next tick repeats it.
-pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, until: Instant) -> Result<(), PortError> {
+pub async fn sweep(Engines { sequences, promotions, deployments, webhooks }: &Engines, until: Instant) -> Result<(), PortError> {
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
         let letters = letters(sequences.ports(), half_of(until)).await?;
@@ -52,11 +56,13 @@ pub async fn sweep(Engines { sequences, promotions, deployments }: &Engines, unt
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let schedules = pages(&Schedules(sequences), half_of(until)).await;
+        let deliveries = pages(webhooks, half_of(until)).await;
         let executions = pages(sequences, until).await;
-        let all = [&configs, &pipelines, &schedules, &executions];
+        let all = [&configs, &pipelines, &schedules, &deliveries, &executions];
         metrics::stuck(all.into_iter().flatten().map(|swept| swept.stuck).sum());
-        let (asked, configs, pipelines) = (asked?, configs?, pipelines?);
-        Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules: schedules?, executions: executions? })
+        let (asked, configs, pipelines, schedules) = (asked?, configs?, pipelines?, schedules?);
+        let (deliveries, executions) = (deliveries?, executions?);
+        Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules, executions, deliveries })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -102,9 +108,10 @@ fn outcome(done: &Done) -> String {
         format!("{seen} open {what} seen{stuck}, {sent} messages sent, {rest}")
     };
     let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
-    let schedules = tell(&done.schedules, "schedules");
-    let configs = tell(&done.configs, "deployment configs");
+    let (configs, schedules) = (tell(&done.configs, "deployment configs"), tell(&done.schedules, "schedules"));
+    let deliveries = tell(&done.deliveries, "deliveries of webhooks");
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
-    format!("{} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {asked}", done.letters)
+    let letters = done.letters;
+    format!("{letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}")
 }

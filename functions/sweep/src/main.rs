@@ -6,6 +6,7 @@ use handler::Engines;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::sequences::Sequences;
+use keelway_engine::webhooks::Webhooks;
 use keelway_lambda::{aws, batch};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
@@ -15,7 +16,8 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     let promotions = Promotions::new(ports.clone(), config.promotions());
     let deployments = Deployments::new(ports.clone(), config.deployments());
-    let engines = &Engines { sequences: Sequences::new(ports, config.limits), promotions, deployments };
+    let webhooks = Webhooks::new(ports.clone(), config.webhooks());
+    let engines = &Engines { sequences: Sequences::new(ports, config.limits), promotions, deployments, webhooks };
     lambda_runtime::run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {
         handler::sweep(engines, batch::until(event.context.deadline)).await.map_err(Error::from)
     }))

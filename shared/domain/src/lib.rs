@@ -18,4 +18,5 @@ pub mod schedules;
 pub mod sequences;
 pub mod shipyard;
 pub mod time;
+pub mod webhooks;
 pub mod windows;

@@ -19,3 +19,4 @@ pub mod secrets;
 pub mod sequences;
 pub mod starters;
 pub mod table;
+pub mod webhooks;

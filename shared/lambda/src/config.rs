@@ -4,14 +4,21 @@
 use keelway_domain::access::Identities;
 use keelway_domain::time::Span;
 use keelway_engine::sequences::{self, Limits};
-use keelway_engine::{deployments, promotions};
+use keelway_engine::{deployments, promotions, webhooks};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use tracing::Level;
 
 /// The engines' queues. Every function can send to each of them.
-pub const ENGINES: [&str; 6] =
-    [sequences::NAME, promotions::NAME, promotions::ATTEMPTS, promotions::OBSERVER, deployments::NAME, deployments::DEPLOYERS];
+pub const ENGINES: [&str; 7] = [
+    sequences::NAME,
+    promotions::NAME,
+    promotions::ATTEMPTS,
+    promotions::OBSERVER,
+    deployments::NAME,
+    deployments::DEPLOYERS,
+    webhooks::NAME,
+];
 
 /// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +54,9 @@ pub struct Config {
     pub address_requests: u32,
     /// `KEELWAY_METRICS` (false): whether the functions on queues report what they handle.
     pub metrics: bool,
+    /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: hosts that webhooks may reach wherever they are, with commas between. Only the
+    /// function that delivers webhooks needs it.
+    pub webhook_hosts: String,
     /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
     pub log: Level,
 }
@@ -81,6 +91,11 @@ impl Config {
     /// The settings of the promotions engine.
     pub fn promotions(&self) -> promotions::Limits {
         promotions::Limits { retention: self.limits.retention }
+    }
+
+    /// The settings of the webhooks engine.
+    pub fn webhooks(&self) -> webhooks::Limits {
+        webhooks::Limits { retention: self.limits.retention }
     }
 
     /// The settings of the deployments engine. The queue's ARN tells account and region.
@@ -118,6 +133,7 @@ impl Config {
             token_requests: env.number("KEELWAY_TOKEN_REQUESTS", 6000, (0, 1_000_000)),
             address_requests: env.number("KEELWAY_ADDRESS_REQUESTS", 6000, (0, 1_000_000)),
             metrics: env.parsed("KEELWAY_METRICS", false, "true, or false", |given| given.parse().ok()),
+            webhook_hosts: env.optional("KEELWAY_WEBHOOK_ALLOWED_HOSTS").unwrap_or_default(),
             log: env.level("KEELWAY_LOG", Level::INFO),
         };
         env.done(config)

@@ -8,6 +8,7 @@ pub mod keptn;
 pub mod operations;
 pub mod promotions;
 pub mod schedules;
+pub mod webhooks;
 
 pub use definitions::*;
 pub use execution::*;

@@ -5,7 +5,7 @@ mod store;
 use crate::caller::Caller;
 use crate::input::{Params, Text, given};
 use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, revisions};
+use crate::{Api, deployments, revisions, subscriptions};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::access::Need;
@@ -19,13 +19,15 @@ use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_engine::sequences::remediation::form;
 use keelway_engine::sequences::resources::{Forms, Scope};
+use keelway_engine::webhooks;
 use keelway_wire::http::Applied;
 use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
-    ProjectManifest, RemediationManifest, ScheduleManifest, ShipyardManifest,
+    ProjectManifest, RemediationManifest, ScheduleManifest, ShipyardManifest, WebhookManifest,
 };
 use serde::Deserialize;
-use store::{How, fits, store};
+pub use store::fits;
+use store::{How, store};
 
 /// The name of the text in findings.
 const FILE: &str = "-";
@@ -51,6 +53,7 @@ enum Planned {
     GitHost(GitHostManifest),
     DeploymentConfig(Box<DeploymentConfigManifest>),
     ArtifactSource(ArtifactSourceManifest),
+    Webhook(Box<WebhookManifest>),
     Shipyard { project: ProjectName, revision: String, manifest: ShipyardManifest },
 }
 
@@ -153,6 +156,11 @@ impl Planned {
             Self::GitHost(of) => ("GitHost", &of.name, None),
             Self::DeploymentConfig(of) => ("DeploymentConfig", &of.name, Some(of.namespace.as_str())),
             Self::ArtifactSource(of) => ("ArtifactSource", &of.name, Some(of.namespace.as_str())),
+            // One that takes events of other projects concerns all of them.
+            Self::Webhook(of) => {
+                let own = Some(of.namespace.as_str()).filter(|namespace| of.subscription.is_within(namespace));
+                ("WebhookSubscription", &of.name, own)
+            }
         }
     }
 }
@@ -206,6 +214,7 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
             Document::GitHost(manifest) => Planned::GitHost(manifest),
             Document::DeploymentConfig(manifest) => Planned::DeploymentConfig(manifest),
             Document::ArtifactSource(manifest) => Planned::ArtifactSource(manifest),
+            Document::Webhook(manifest) => Planned::Webhook(manifest),
         });
     }
     Ok(planned)
@@ -309,6 +318,7 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
             Planned::GitHost(manifest) => ("GitHost", format!("named {}", manifest.name)),
             Planned::DeploymentConfig(manifest) => ("DeploymentConfig", format!("named {}/{}", manifest.namespace, manifest.name)),
             Planned::ArtifactSource(manifest) => ("ArtifactSource", format!("named {}/{}", manifest.namespace, manifest.name)),
+            Planned::Webhook(manifest) => ("WebhookSubscription", format!("named {}/{}", manifest.namespace, manifest.name)),
         };
         if seen.contains(&one) {
             return Err(Refused::field("body", format!("has two documents of kind {} {}: leave one out", one.0, one.1)));
@@ -348,6 +358,10 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
             }
             Planned::DeploymentConfig(manifest) => deployments::check(manifest)?,
             Planned::ArtifactSource(_) => {}
+            Planned::Webhook(manifest) => {
+                let of = subscriptions::address(manifest);
+                fits(webhooks::fits(&of, &manifest.subscription, &manifest.source), "webhook subscription", &of.to_string())?;
+            }
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::Planned;
 use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, revisions};
+use crate::{Api, deployments, revisions, subscriptions};
 use keelway_domain::diff::diff;
 use keelway_domain::promotions::registry::{Cluster, GitHost};
 use keelway_engine::ports::Ports;
@@ -28,7 +28,7 @@ pub struct How<'a> {
 /// What others need comes first: projects before shipyards, clusters and hosts before pipelines, sources before configs. The answer is in the order of the text.
 pub async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], how: How<'_>) -> Answer<Vec<AppliedDocument>> {
     let order = |planned: &Planned| match planned {
-        Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) => 0,
+        Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) | Planned::Webhook(_) => 0,
         Planned::Schedule(_) => 2,
         Planned::Shipyard { .. } | Planned::Remediation(..) | Planned::Pipeline(..) | Planned::DeploymentConfig(_) => 1,
     };
@@ -67,6 +67,7 @@ fn named(document: &Planned) -> AppliedDocument {
         Planned::Remediation(.., manifest) => manifest.metadata_name.as_deref().unwrap_or_default(),
         _ => name,
     };
+    let project = if let Planned::Webhook(manifest) = document { Some(manifest.namespace.as_str()) } else { project };
     AppliedDocument {
         kind: kind.into(),
         name: name.into(),
@@ -94,6 +95,7 @@ async fn put_in_force<P: Ports>(api: &Api<P>, document: &Planned, by: &str) -> A
         }
         Planned::DeploymentConfig(manifest) => return deployments::store(api, manifest, by).await,
         Planned::ArtifactSource(manifest) => return deployments::store_source(api, manifest).await,
+        Planned::Webhook(manifest) => return subscriptions::store(api, manifest).await,
         Planned::Shipyard { .. } => Outcome::Unchanged,
         Planned::Pipeline(of, manifest) => api.promotions().apply(of, &manifest.definition, &manifest.source).await?,
         Planned::Cluster(ClusterManifest { namespace, name, cluster, source }) => {
@@ -125,6 +127,7 @@ fn text(document: &Planned) -> String {
         Planned::GitHost(manifest) => manifest.source.clone(),
         Planned::DeploymentConfig(manifest) => manifest.source.clone(),
         Planned::ArtifactSource(manifest) => manifest.source.clone(),
+        Planned::Webhook(manifest) => manifest.source.clone(),
     }
 }
 
@@ -162,6 +165,9 @@ async fn in_force<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<Option<S
         Planned::DeploymentConfig(manifest) => deployments::text_in_force(api, manifest.namespace.as_str(), &manifest.name).await?,
         Planned::ArtifactSource(manifest) => {
             api.deployments().source(manifest.namespace.as_str(), &manifest.name).await?.map(|(_, source)| source)
+        }
+        Planned::Webhook(manifest) => {
+            api.webhooks().subscription(&subscriptions::address(manifest)).await?.map(|applied| applied.source)
         }
     })
 }

@@ -78,6 +78,14 @@ levels! {
     ClusterSpec: ["server", "caData", "secretRef", "interval"],
     GitHost: ["apiVersion", "kind", "metadata", "spec", "status"],
     GitHostSpec: ["host", "type", "api", "secretRef", "webhookSecretRef"],
+    Webhook: ["apiVersion", "kind", "metadata", "spec", "status"],
+    WebhookSpec: [
+        "events", "filter", "matchExpressions", "url", "headers", "form", "body", "contentType", "secrets", "signingSecretRef",
+        "sendStarted", "sendFinished", "attempts"
+    ],
+    WebhookFilter: ["projects", "stages", "services"],
+    MatchExpression: ["key", "operator", "values"],
+    WebhookSecret: ["name", "secretRef"],
 }
 
 /// What a stage had in version 0.1; these have a message of their own.
@@ -101,6 +109,8 @@ impl Level {
             ProblemType => "problemType: default",
             RemediationAction => "action: toggle-feature",
             ScheduleSpec => "carts",
+            MatchExpression => "key: data.result",
+            WebhookSecret => "name: token",
             Level::Deployment(part) => part.example(),
             _ => "name: deployment",
         }
@@ -108,13 +118,15 @@ impl Level {
 
     fn parent(self) -> Option<Level> {
         match self {
-            Shipyard | OldShipyard | OldStage | Project | Remediation | Schedule | Pipeline | Cluster | GitHost => None,
+            Shipyard | OldShipyard | OldStage | Project | Remediation | Schedule | Pipeline | Cluster | GitHost | Webhook => None,
             ScheduleSpec => Some(Schedule),
             RemediationSpec => Some(Remediation),
             ProblemType => Some(RemediationSpec),
             RemediationAction => Some(ProblemType),
             ClusterSpec => Some(Cluster),
             GitHostSpec => Some(GitHost),
+            WebhookSpec => Some(Webhook),
+            WebhookFilter | MatchExpression | WebhookSecret => Some(WebhookSpec),
             ObjectMetadata | PipelineSpec => Some(Pipeline),
             AppRef | Environment | Promotion => Some(PipelineSpec),
             Target => Some(Environment),
@@ -180,6 +192,11 @@ impl Level {
             ClusterSpec => "a Cluster's `spec`",
             GitHost => "a GitHost",
             GitHostSpec => "a GitHost's `spec`",
+            Webhook => "a WebhookSubscription",
+            WebhookSpec => "a WebhookSubscription's `spec`",
+            WebhookFilter => "`filter`",
+            MatchExpression => "an entry of `matchExpressions`",
+            WebhookSecret => "an entry of `secrets`",
             Level::Deployment(part) => part.what(),
         }
     }
@@ -187,11 +204,14 @@ impl Level {
     /// Where a field of this level is written.
     fn place(self) -> &'static str {
         match self {
-            Shipyard | OldShipyard | Project | Remediation | Schedule | Pipeline | Cluster | GitHost => {
+            Shipyard | OldShipyard | Project | Remediation | Schedule | Pipeline | Cluster | GitHost | Webhook => {
                 "at the top of the document, beside `kind`"
             }
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
-            Spec | ProjectSpec | RemediationSpec | ScheduleSpec | PipelineSpec | ClusterSpec | GitHostSpec => "under `spec`",
+            Spec | ProjectSpec | RemediationSpec | ScheduleSpec | PipelineSpec | ClusterSpec | GitHostSpec | WebhookSpec => "under `spec`",
+            WebhookFilter => "under `filter`",
+            MatchExpression => "in an entry of `matchExpressions`",
+            WebhookSecret => "in an entry of `secrets`",
             ProblemType => "in an entry of `remediations`",
             RemediationAction => "in an entry of `actionsOnOpen`",
             AppRef => "under `appRef`",
@@ -237,6 +257,11 @@ impl Level {
             (ScheduleSpec, "timezone") => Some("zone"),
             (ScheduleSpec, "suspend") => Some("suspended"),
             (ScheduleSpec, "concurrencypolicy") => Some("concurrency"),
+            (WebhookSpec, "event" | "types" | "eventtypes" | "on") => Some("events"),
+            (WebhookSpec, "payload" | "template") => Some("body"),
+            (WebhookSpec, "secretref" | "signing" | "secret") => Some("signingSecretRef"),
+            (WebhookSpec, "retries" | "tries") => Some("attempts"),
+            (WebhookSpec, "projects" | "stages" | "services" | "selector") => Some("filter"),
             (Level::Deployment(part), key) => part.alias(key),
             _ => None,
         }

@@ -1,5 +1,5 @@
-//! Manifests: `Project`, `Shipyard`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` and `ArtifactSource`, several
-//! documents in one text, YAML or JSON, each by itself or in a `List` or a `Template`.
+//! Manifests: `Project`, `Shipyard`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource` and
+//! `WebhookSubscription`, several documents in one text, YAML or JSON, each by itself or in a `List` or a `Template`.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.
@@ -28,6 +28,7 @@ mod tree;
 mod triggers;
 mod twice;
 mod values;
+mod webhook;
 mod windows;
 
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render};
@@ -40,6 +41,7 @@ pub use remediation::RemediationManifest;
 pub use schedule::ScheduleManifest;
 pub use schema::{kinds as schema_kinds, schema};
 pub use shipyard::ShipyardManifest;
+pub use webhook::WebhookManifest;
 
 use bundle::Given;
 use finding::Report;
@@ -94,6 +96,8 @@ pub enum Document {
     DeploymentConfig(Box<DeploymentConfigManifest>),
     /// `kind: ArtifactSource`
     ArtifactSource(ArtifactSourceManifest),
+    /// `kind: WebhookSubscription`
+    Webhook(Box<WebhookManifest>),
 }
 
 impl Document {
@@ -109,6 +113,7 @@ impl Document {
             Self::GitHost(_) => "GitHost",
             Self::DeploymentConfig(_) => "DeploymentConfig",
             Self::ArtifactSource(_) => "ArtifactSource",
+            Self::Webhook(_) => "WebhookSubscription",
         }
     }
 
@@ -124,6 +129,7 @@ impl Document {
             Self::GitHost(host) => format!("git host {}", host.name),
             Self::DeploymentConfig(config) => format!("deployment config {}/{}", config.namespace, config.name),
             Self::ArtifactSource(artifacts) => format!("artifact source {}/{}", artifacts.namespace, artifacts.name),
+            Self::Webhook(webhook) => format!("webhook {}/{}", webhook.namespace, webhook.name),
         }
     }
 }
@@ -139,6 +145,7 @@ const KINDS: [&str; 11] = [
     "GitHost",
     "DeploymentConfig",
     "ArtifactSource",
+    "WebhookSubscription",
     "List",
     "Template",
 ];
@@ -234,6 +241,7 @@ fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) 
             deployments::deployment_config(root, source, report).map(Box::new).map(Document::DeploymentConfig)
         }
         Some("ArtifactSource") => deployments::artifact_source(root, source, report).map(Document::ArtifactSource),
+        Some("WebhookSubscription") => webhook::read(root, source, report).map(Box::new).map(Document::Webhook),
         Some(kind) => other_kind(kind, root, source, report),
         None if ["spec", "stages"].iter().any(|field| root.get(field).is_some()) => {
             let at = root.get("kind").unwrap_or(root);

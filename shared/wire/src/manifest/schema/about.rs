@@ -45,6 +45,17 @@ pub fn about(level: Level, field: &str) -> Option<&'static str> {
         (Level::Promotion, "manual") => "Whether a person approves each promotion.",
         (Level::Promotion, "windows") => "When promotions may happen, and when not.",
         (Level::Approval, "quorum") => "How many people must approve.",
+        (Level::WebhookSpec, "events") => "Types of events; `*` stands for any text, `?` for one character.",
+        (Level::WebhookSpec, "matchExpressions") => "Conditions on members of the event's data; all of them must hold.",
+        (Level::WebhookSpec, "url") => "Where the events go: a template, with `{{ secrets.<name> }}` for secrets.",
+        (Level::WebhookSpec, "form") => "A ready-made message for a chat, in place of the event.",
+        (Level::WebhookSpec, "body") => "A template in place of the event: `{{ data.project }}`. Values are escaped for JSON.",
+        (Level::WebhookSpec, "secrets") => "Secrets that templates may use.",
+        (Level::WebhookSpec, "signingSecretRef") => "The key that signs requests, as Standard Webhooks has it: `whsec_…`.",
+        (Level::WebhookSpec, "sendStarted") => "Keelway answers the task's `.triggered` event with `.started`.",
+        (Level::WebhookSpec, "sendFinished") => "Keelway answers it with `.finished`, too, from the answer of the receiver.",
+        (Level::WebhookSpec, "attempts") => "How often a delivery is tried: 1 to 10.",
+        (Level::WebhookFilter, "projects") => "Patterns of projects; without them, the project of the namespace.",
         (Deployment(Part::Spec), "template") => "What is deployed: a pod template, or any document with `containers`.",
         (Deployment(Part::Spec), "triggers") => {
             "What cuts a new version. Absent: a change of the template; an empty list: only people."

@@ -9,6 +9,7 @@ use super::version;
 use crate::manifest::deployments::Part;
 use crate::manifest::fields::Level::{self, Deployment};
 use crate::manifest::promotion::HOSTS;
+use crate::manifest::webhook::{FORMS, OPERATORS};
 use serde_json::{Map, Value, json};
 
 /// The shape of a field; of those that only servers write, anything.
@@ -22,6 +23,9 @@ pub fn shape(level: Level, field: &str, parts: &mut Parts) -> Value {
         Level::Schedule | Level::ScheduleSpec => schedule(level, field, parts),
         Level::Remediation | Level::RemediationSpec | Level::ProblemType | Level::RemediationAction => {
             remediation(level, field, parts)
+        }
+        Level::Webhook | Level::WebhookSpec | Level::WebhookFilter | Level::MatchExpression | Level::WebhookSecret => {
+            webhook(level, field, parts)
         }
         _ => other(level, field, parts),
     }
@@ -42,7 +46,9 @@ pub fn required(level: Level) -> &'static [&'static str] {
         Level::RemediationSpec => &["remediations"],
         Level::ProblemType => &["problemType", "actionsOnOpen"],
         Level::RemediationAction => &["action"],
-        Level::Schedule | Level::Pipeline | Level::Cluster | Level::GitHost => &["apiVersion", "kind", "metadata", "spec"],
+        Level::Schedule | Level::Pipeline | Level::Cluster | Level::GitHost | Level::Webhook => {
+            &["apiVersion", "kind", "metadata", "spec"]
+        }
         Level::ScheduleSpec => &["project", "stage", "services", "sequence"],
         Level::PipelineSpec => &["appRef", "environments"],
         Level::AppRef => &["apiVersion", "kind", "name"],
@@ -54,6 +60,9 @@ pub fn required(level: Level) -> &'static [&'static str] {
         Level::Window => &["kind"],
         Level::ClusterSpec => &["server", "secretRef"],
         Level::GitHostSpec => &["host", "type", "api"],
+        Level::WebhookSpec => &["events", "url"],
+        Level::MatchExpression => &["key", "operator"],
+        Level::WebhookSecret => &["name", "secretRef"],
         Deployment(part) => required_part(part),
         _ => &[],
     }
@@ -232,6 +241,36 @@ fn other(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Window, "kind") => word(&["allow", "deny"]),
         (Window, "schedule" | "zone" | "from" | "until" | "reason") => needed(),
         (_, "soak" | "remind" | "interval" | "duration" | "startDeadline" | "taskTimeout") => duration(),
+        _ => any(),
+    }
+}
+
+fn webhook(level: Level, field: &str, parts: &mut Parts) -> Value {
+    let patterns = || list(&pattern("^\\S+$", 200), 0);
+    match (level, field) {
+        (Level::Webhook, "kind") => constant("WebhookSubscription"),
+        (Level::Webhook, "apiVersion") => version("WebhookSubscription"),
+        (Level::Webhook, "metadata") => parts.named(Level::ObjectMetadata),
+        (Level::Webhook, "spec") => parts.named(Level::WebhookSpec),
+        (Level::WebhookSpec, "events") => list(&pattern("^\\S+$", 200), 1),
+        (Level::WebhookSpec, "filter") => parts.named(Level::WebhookFilter),
+        (Level::WebhookFilter, _) => patterns(),
+        (Level::WebhookSpec, "matchExpressions") => list(&parts.named(Level::MatchExpression), 0),
+        (Level::MatchExpression, "key") => pattern("^data([.][^.]+)+$", 1000),
+        (Level::MatchExpression, "operator") => word(&OPERATORS.map(|(name, _)| name)),
+        (Level::MatchExpression, "values") => words(),
+        (Level::WebhookSpec, "url") => pattern("^(https?://|[{][{])", 65536),
+        (Level::WebhookSpec, "headers") => texts(),
+        (Level::WebhookSpec, "form") => word(&FORMS.map(|(name, _)| name)),
+        (Level::WebhookSpec, "body") => text(),
+        (Level::WebhookSpec, "contentType") => pattern("/", 200),
+        (Level::WebhookSpec, "secrets") => list(&parts.named(Level::WebhookSecret), 0),
+        (Level::WebhookSecret, "name") => pattern("^[A-Za-z_][A-Za-z0-9_]*$", 63),
+        (Level::WebhookSpec, "signingSecretRef") | (Level::WebhookSecret, "secretRef") => parts.named(Level::SecretRef),
+        (Level::WebhookSpec, "sendStarted" | "sendFinished") => flag(),
+        (Level::WebhookSpec, "attempts") => {
+            json!({"type": ["integer", "string"], "minimum": 1, "maximum": 10, "pattern": "^([1-9]|10)$"})
+        }
         _ => any(),
     }
 }

@@ -42,6 +42,7 @@ fn of_kind(kind: &str, parts: &mut Parts) -> Option<Map<String, Value>> {
         "Pipeline" => Level::Pipeline,
         "Cluster" => Level::Cluster,
         "GitHost" => Level::GitHost,
+        "WebhookSubscription" => Level::Webhook,
         "DeploymentConfig" => return Some(deployment_config(parts)),
         "ArtifactSource" => Level::Deployment(Part::Source),
         "List" => Level::Deployment(Part::List),

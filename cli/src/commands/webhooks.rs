@@ -1,0 +1,182 @@
+//! Webhooks: subscriptions, deliveries, and what a person does about them.
+
+use super::get;
+use super::pages::{PAGES, is_last};
+use super::pipelines::{Address, manifest};
+use crate::api::{Api, Body};
+use crate::args::{Format, GetDeliveries, GetNamed, WebhookVerb};
+use crate::error::CliError;
+use crate::output::{say, say_data};
+use crate::table::Table;
+use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered, WebhookPage, WebhookState};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// The collection of subscriptions.
+const SUBSCRIPTIONS: &str = "webhookSubscriptions";
+
+/// `get webhooks`
+///
+/// # Errors
+/// As the API answers.
+pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
+    let format = what.output.format;
+    if let Some(name) = &what.name {
+        let of = Address::of(name, &what.namespace);
+        let path = [SUBSCRIPTIONS, &of.namespace, &of.name];
+        if format == Format::Yaml {
+            return manifest(api, &path).await;
+        }
+        let webhook: WebhookState = api.get(&path, &[]).await?;
+        if format == Format::Json {
+            return say_data(&webhook, format);
+        }
+        return get::print(&table(&[webhook], format), format, "");
+    }
+    let namespace = what.namespace.namespace.as_str();
+    let (mut all, mut key): (Vec<WebhookState>, String) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+        let page: WebhookPage = api.get(&[SUBSCRIPTIONS], &query).await?;
+        all.extend(page.webhook_subscriptions);
+        key = page.next_page_key;
+        if is_last(&key) {
+            break;
+        }
+    }
+    if format.is_data() {
+        return say_data(&json!({"webhookSubscriptions": all}), format);
+    }
+    let empty =
+        format!("there is no webhook in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
+    get::print(&table(&all, format), format, &empty)
+}
+
+fn table(all: &[WebhookState], format: Format) -> Table {
+    let wide = format == Format::Wide;
+    let head: &[&str] = if wide {
+        &["NAMESPACE", "NAME", "STATUS", "EVENTS", "URL", "APPLIED", "VERSION"]
+    } else {
+        &["NAMESPACE", "NAME", "STATUS", "EVENTS", "APPLIED"]
+    };
+    let mut table = Table::new(head);
+    for webhook in all {
+        let status = match (&webhook.disabled, &webhook.failing_since) {
+            (Some(disabled), _) => format!("disabled: {}", disabled.message),
+            (None, Some(since)) => format!("failing since {since}"),
+            (None, None) => "ready".to_owned(),
+        };
+        let events: Vec<&str> = webhook.spec["events"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let (namespace, name, events) = (webhook.namespace.clone(), webhook.name.clone(), events.join(", "));
+        let mut row = vec![namespace, name, status, events];
+        if wide {
+            let url = webhook.spec["url"].as_str().unwrap_or_default().to_owned();
+            row.extend([url, webhook.applied_at.clone(), webhook.version.to_string()]);
+        } else {
+            row.push(webhook.applied_at.chars().take("2026-11-22".len()).collect());
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// `get deliveries`
+///
+/// # Errors
+/// As the API answers.
+pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError> {
+    let (namespace, format) = (what.namespace.namespace.as_str(), what.output.format);
+    if let Some(id) = &what.id {
+        let delivery: DeliveryState = api.get(&["deliveries", namespace, id], &[]).await?;
+        return if format.is_data() { say_data(&delivery, format) } else { show(&delivery) };
+    }
+    let (limit, webhook) = (what.limit as usize, what.webhook.as_deref().unwrap_or_default());
+    let (mut all, mut key): (Vec<DeliveryState>, String) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let query = [("namespace", namespace), ("webhook", webhook), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+        let page: DeliveryPage = api.get(&["deliveries"], &query).await?;
+        all.extend(page.deliveries);
+        key = page.next_page_key;
+        if is_last(&key) || all.len() >= limit {
+            break;
+        }
+    }
+    all.truncate(limit);
+    if format.is_data() {
+        return say_data(&json!({"deliveries": all}), format);
+    }
+    let mut table = Table::new(&["ID", "WEBHOOK", "EVENT", "STATUS", "TRIES", "LAST", "BEGAN", "NEXT"]);
+    for one in all {
+        let last = one.attempts.last().map(|last| answered(last, format)).unwrap_or_default();
+        let tries = one.attempts.len().to_string();
+        table.row(vec![
+            one.id,
+            one.webhook,
+            one.event_type,
+            one.status,
+            tries,
+            last,
+            one.began,
+            one.next_attempt.unwrap_or_default(),
+        ]);
+    }
+    get::print(&table, format, &format!("there is no delivery in namespace {namespace}; another one: -n NAMESPACE"))
+}
+
+/// The status of an answer, or why there was none.
+fn answered(attempt: &DeliveryAttempt, format: Format) -> String {
+    let most = if format == Format::Wide { usize::MAX } else { 60 };
+    attempt.status.map_or_else(|| attempt.error.chars().take(most).collect(), |status| status.to_string())
+}
+
+fn show(delivery: &DeliveryState) -> Result<(), CliError> {
+    let lines = [
+        ("id", delivery.id.clone()),
+        ("webhook", format!("{}/{}", delivery.namespace, delivery.webhook)),
+        ("status", delivery.status.clone()),
+        ("", delivery.message.clone()),
+        ("event", format!("{} {}", delivery.event_type, delivery.event_id)),
+        ("context", delivery.keptn_context.clone()),
+        ("began", delivery.began.clone()),
+        ("next attempt", delivery.next_attempt.clone().unwrap_or_default()),
+    ];
+    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+        say(&format!("{name:<14}{value}"))?;
+    }
+    for (n, attempt) in delivery.attempts.iter().enumerate() {
+        let status = attempt.status.map(|status| status.to_string()).unwrap_or_else(|| "-".into());
+        let what = if attempt.error.is_empty() { &attempt.answer } else { &attempt.error };
+        say(format!("{:<14}{} {status} {} ms {what}", format!("attempt {}", n + 1), attempt.at, attempt.ms).trim_end())?;
+    }
+    say(&serde_json::to_string_pretty(&delivery.event).unwrap_or_default())
+}
+
+/// `webhook`
+///
+/// # Errors
+/// As the API answers.
+pub async fn webhook(api: &Api, what: &WebhookVerb) -> Result<(), CliError> {
+    match what {
+        WebhookVerb::Resume(name) => {
+            let of = Address::of(&name.name, &name.namespace);
+            let path = [SUBSCRIPTIONS, &of.namespace, &of.name, "resume"];
+            let _: WebhookState = api.call(Method::POST, &path, &[], Body::None).await?;
+            say(&format!("webhook {of}: takes events"))
+        }
+        WebhookVerb::Redeliver { ids, namespace } => {
+            let namespace = namespace.namespace.as_str();
+            for id in ids {
+                let path = ["deliveries", namespace, id, "redeliver"];
+                let done: Redelivered = api.call(Method::POST, &path, &[], Body::None).await?;
+                let how = if done.again { format!("delivered again as {}", done.id) } else { "tried now".to_owned() };
+                say(&format!("delivery {id}: {how}"))?;
+            }
+            let last = ids.last().map(String::as_str).unwrap_or_default();
+            get::hint(&[
+                format!("it shows in: keelway get deliveries -n {namespace}"),
+                format!("the old one: keelway get deliveries {last} -n {namespace}"),
+            ]);
+            Ok(())
+        }
+    }
+}

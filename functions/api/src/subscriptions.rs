@@ -1,0 +1,161 @@
+//! Webhook subscriptions: lists, single ones, their deletion, and resuming one that is disabled; and how one is applied.
+
+use crate::Api;
+use crate::caller::Caller;
+use crate::input::{Params, Path, given};
+use crate::pipelines::{KNOWN, Nothing, Wanted, after, is_name, limit, text};
+use crate::problem::{Answer, Refused};
+use crate::{deliveries, repeated};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use keelway_domain::names::ProjectName;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::webhooks::{Address, Applied, MOST, Outcome};
+use keelway_wire::http::AppliedDocument;
+use keelway_wire::http::webhooks::{WebhookDisabled, WebhookPage, WebhookState};
+use keelway_wire::manifest::WebhookManifest;
+
+/// The routes under `/v1`.
+pub fn routes<P: Ports + 'static>(api: &Api<P>) -> Router<Api<P>> {
+    let once = from_fn_with_state(api.clone(), repeated::check::<P>);
+    Router::new()
+        .route("/webhookSubscriptions", get(list::<P>))
+        .route("/webhookSubscriptions/{namespace}/{name}", get(one::<P>).delete(delete::<P>))
+        .route("/webhookSubscriptions/{namespace}/{name}/manifest", get(manifest::<P>))
+        .route("/webhookSubscriptions/{namespace}/{name}/resume", post(resume::<P>))
+        .route("/deliveries", get(deliveries::list::<P>))
+        .route("/deliveries/{namespace}/{id}", get(deliveries::one::<P>))
+        .route("/deliveries/{namespace}/{id}/redeliver", post(deliveries::redeliver::<P>).layer(once))
+}
+
+/// The subscription that a manifest declares.
+pub fn address(manifest: &WebhookManifest) -> Address {
+    Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() }
+}
+
+/// Puts a subscription in force.
+pub async fn store<P: Ports>(api: &Api<P>, manifest: &WebhookManifest) -> Answer<AppliedDocument> {
+    let of = address(manifest);
+    let outcome = api.webhooks().apply(&of, &manifest.subscription, &manifest.source).await?;
+    match outcome {
+        Outcome::TooMany => {
+            let detail = format!("there are {MOST} webhook subscriptions: delete one before you apply another");
+            return Err(Refused::new(StatusCode::CONFLICT, "too many webhook subscriptions", detail));
+        }
+        Outcome::TooLarge => crate::apply::fits(false, "webhook subscription", &of.to_string())?,
+        Outcome::Changed | Outcome::Unchanged => {}
+    }
+    let changed = outcome == Outcome::Changed;
+    let Address { namespace: project, name } = of;
+    Ok(AppliedDocument { kind: "WebhookSubscription".into(), name, project, changed, ..AppliedDocument::default() })
+}
+
+fn shown(of: &Address, applied: &Applied) -> WebhookState {
+    WebhookState {
+        namespace: of.namespace.clone(),
+        name: of.name.clone(),
+        spec: serde_json::to_value(&applied.value).unwrap_or_default(),
+        applied_at: applied.at.rfc3339(),
+        version: applied.version,
+        disabled: applied.off.as_ref().map(|off| WebhookDisabled {
+            reason: off.reason.clone(),
+            message: off.message(),
+            at: off.at.rfc3339(),
+            delivery: off.by.clone(),
+        }),
+        failing_since: applied.failing.map(|since| since.rfc3339()),
+    }
+}
+
+/// The subscription that a path names, and its address.
+async fn found<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<(Address, Applied)> {
+    let of = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+    if ProjectName::new(namespace).is_ok()
+        && is_name(name)
+        && let Some(applied) = api.webhooks().subscription(&of).await?
+    {
+        return Ok((of, applied));
+    }
+    Err(unknown(api, &of).await?)
+}
+
+async fn unknown<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Refused> {
+    let all = api.webhooks().subscriptions().await?;
+    // Who asks may see what is in this namespace.
+    let known = all.iter().filter(|(other, _)| other.namespace == of.namespace).take(KNOWN as usize);
+    let short: String = of.name.chars().take(100).collect();
+    Ok(Refusal::unknown("webhook subscription", &short, known.map(|(other, _)| other.name.as_str())).into())
+}
+
+/// `GET /v1/webhookSubscriptions`
+async fn list<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<WebhookPage>> {
+    let namespace = given(wanted.namespace.as_ref());
+    if let Some(namespace) = namespace {
+        ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
+    }
+    let limit = limit(wanted.page_size.as_ref())?;
+    let after = after(wanted.next_page_key.as_ref())?.unwrap_or_default();
+    // There are few of them: all are read.
+    let all = api.webhooks().subscriptions().await?;
+    let is_wanted = |of: &Address| namespace.is_none_or(|wanted| wanted == of.namespace) && caller.sees(&of.namespace);
+    let mut rest = all.iter().filter(|(of, _)| is_wanted(of) && *of.to_string() > *after);
+    let webhook_subscriptions: Vec<_> = rest.by_ref().take(limit as usize).map(|(of, applied)| shown(of, applied)).collect();
+    let last = webhook_subscriptions.last().filter(|_| rest.next().is_some());
+    let next_page_key = last.map_or("0".into(), |last| format!("{}/{}", last.namespace, last.name));
+    Ok(Json(WebhookPage {
+        total_count: webhook_subscriptions.len() as u64,
+        webhook_subscriptions,
+        next_page_key,
+        page_size: u64::from(limit),
+    }))
+}
+
+/// `GET /v1/webhookSubscriptions/{namespace}/{name}`
+async fn one<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<WebhookState>> {
+    let (of, applied) = found(&api, &namespace, &name).await?;
+    Ok(Json(shown(&of, &applied)))
+}
+
+/// `GET /v1/webhookSubscriptions/{namespace}/{name}/manifest`
+async fn manifest<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    Ok(text(found(&api, &namespace, &name).await?.1.source))
+}
+
+/// `POST /v1/webhookSubscriptions/{namespace}/{name}/resume`: it takes events again. One that is not disabled stays as it is.
+async fn resume<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<WebhookState>> {
+    let (of, _) = found(&api, &namespace, &name).await?;
+    api.webhooks().resume(&of).await?;
+    let (of, applied) = found(&api, &namespace, &name).await?;
+    Ok(Json(shown(&of, &applied)))
+}
+
+/// `DELETE /v1/webhookSubscriptions/{namespace}/{name}`
+async fn delete<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path((namespace, name)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<StatusCode> {
+    let (of, _) = found(&api, &namespace, &name).await?;
+    if api.webhooks().remove(&of).await? { Ok(StatusCode::NO_CONTENT) } else { Err(unknown(&api, &of).await?) }
+}

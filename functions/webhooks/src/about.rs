@@ -1,0 +1,43 @@
+//! What a delivery of the queue is about, for logs and for keeping one webhook's attempts apart from another's.
+
+use keelway_engine::protocol::Body;
+use keelway_engine::webhooks::{Message, Parcel};
+use keelway_lambda::delivery::About;
+
+/// What it is about. Messages to one delivery belong together.
+pub fn about(parcel: &Parcel) -> About {
+    let (kind, to) = match &parcel.body {
+        Body::Event(event) => {
+            let project = event.text("project").map(str::to_owned);
+            return About { kind: "event", project, ..About::default() };
+        }
+        Body::Own(Message::Deliver { to, .. }) => {
+            return About {
+                kind: "deliver",
+                project: Some(to.namespace.clone()),
+                subject: Some(to.name.clone()),
+                ..About::default()
+            };
+        }
+        Body::Own(Message::Wake { to, .. }) => ("wake", to),
+        Body::Own(Message::Now { to, .. }) => ("now", to),
+        Body::Invalid { .. } => return About { kind: "invalid", ..About::default() },
+    };
+    About { kind, context: Some(to.to_string()), ..About::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelway_domain::ids::SubjectId;
+    use keelway_domain::time::Timestamp;
+    use keelway_lambda::delivery::delivery;
+
+    #[test]
+    fn messages_to_one_delivery_belong_together() {
+        let wake = Message::Wake { to: SubjectId(7), at: Timestamp(1) };
+        let read: Parcel = delivery(&wake.letter().body, Timestamp(1), false).unwrap();
+        assert_eq!(read.body, Body::Own(wake));
+        assert_eq!(about(&read).together(), Some(format!("/{}", SubjectId(7))));
+    }
+}

@@ -1,0 +1,175 @@
+//! Makes the requests of webhooks: renders, signs, sends. [`Deliverer`] is what the engine calls [`Sender`].
+//!
+//! What fails is an attempt that says so. Before anything is told, the texts of all secrets in it are masked.
+
+mod forms;
+mod mask;
+mod render;
+
+pub use forms::{slack, teams};
+pub use render::{Escape, render};
+
+use keelway_domain::time::Span;
+use keelway_domain::webhooks::{Attempt, Body, Form, Subscription};
+use keelway_engine::ports::{Clock, PortError};
+use keelway_engine::remembered::Remembered;
+use keelway_engine::secrets::{self, SecretText, Secrets};
+use keelway_engine::webhooks::{Request, Sender};
+use keelway_outgoing::{Answer, Client, sign};
+use mask::Mask;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// So many characters of an answer are kept.
+const EXCERPT: usize = 500;
+/// Statuses whose `Retry-After` counts.
+const BUSY: [u16; 2] = [429, 503];
+
+/// Whoever delivers.
+pub struct Deliverer<P> {
+    secrets: Remembered<P>,
+    client: Client,
+}
+
+impl<P: Secrets + Clock> Deliverer<P> {
+    /// With these secrets, through this client.
+    pub fn new(ports: P, client: Client) -> Self {
+        Self { secrets: Remembered::new(ports), client }
+    }
+
+    /// A secret of the subscription's namespace; else why there is none.
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Result<SecretText, String>, PortError> {
+        let name = secrets::name(namespace, name);
+        let found = self.secrets.secret(&name).await?;
+        Ok(found.ok_or_else(|| format!("there is no secret {name:?}: create it")))
+    }
+
+    /// The secrets by the names of the templates, and the one that signs.
+    async fn secrets(&self, request: &Request<'_>) -> Result<Result<Texts, String>, PortError> {
+        let Subscription { secrets: named, signing, .. } = request.subscription;
+        let mut texts = Texts::default();
+        for (alias, name) in named {
+            match self.secret(&request.of.namespace, name).await? {
+                Ok(text) => drop(texts.named.insert(alias.clone(), text)),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        if let Some(name) = signing {
+            match self.secret(&request.of.namespace, name).await? {
+                Ok(text) => texts.signing = Some(text),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(Ok(texts))
+    }
+}
+
+impl<P: Secrets + Clock> Sender for Deliverer<P> {
+    async fn send(&self, request: &Request<'_>) -> Result<Attempt, PortError> {
+        let texts = match self.secrets(request).await? {
+            Ok(texts) => texts,
+            Err(error) => return Ok(Attempt { at: request.now, error, ..Attempt::default() }),
+        };
+        let mask = Mask::of(texts.named.values().chain(&texts.signing));
+        let began = Instant::now();
+        let answered = match prepare(request, &texts) {
+            Ok((url, headers, body)) => self.client.post(&url, headers, body).await.map_err(|failure| failure.to_string()),
+            Err(why) => Err(why),
+        };
+        let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let attempt = Attempt { at: request.now, ms: took, ..Attempt::default() };
+        Ok(match answered {
+            Ok(answer) => of_answer(attempt, &answer, &mask),
+            Err(error) => Attempt { error: short(&mask.hide(&error)), ..attempt },
+        })
+    }
+}
+
+/// The texts of secrets.
+#[derive(Default)]
+struct Texts {
+    named: BTreeMap<String, SecretText>,
+    signing: Option<SecretText>,
+}
+
+fn of_answer(attempt: Attempt, answer: &Answer, mask: &Mask) -> Attempt {
+    let told = String::from_utf8_lossy(&answer.body);
+    let plain: String = told.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let retry_after = answer.retry_after.filter(|seconds| BUSY.contains(&answer.status) && *seconds > 0);
+    let error = if (300..400).contains(&answer.status) { "redirects are not followed".to_owned() } else { String::new() };
+    Attempt {
+        status: Some(answer.status),
+        answer: short(mask.hide(&plain).trim()),
+        // More than a day is not waited anyway.
+        retry_after: retry_after.map(|seconds| Span::seconds(seconds.min(86_400))),
+        error,
+        ..attempt
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(EXCERPT).collect()
+}
+
+/// URL, headers and body of a request; else what is wrong with a template or a key.
+fn prepare(request: &Request<'_>, texts: &Texts) -> Result<(String, HeaderMap, String), String> {
+    let Request { subscription, delivery, now, .. } = request;
+    let rendered = |what: &str, template: &str, escape| {
+        render(template, &delivery.event, &texts.named, escape).map_err(|error| format!("{what}: {error}"))
+    };
+    let url = rendered("spec.url", &subscription.url, Escape::Url)?;
+    let (content_type, body) = match &subscription.body {
+        // The same bytes as on the bus.
+        Body::Event => ("application/cloudevents+json", keelway_domain::json::canonical(&delivery.event)),
+        Body::Form(form) => ("application/json", message(*form, &delivery.event).to_string()),
+        Body::Template { text, content_type } => {
+            let escape = Escape::of(content_type);
+            let body = rendered("spec.body", text, escape)?;
+            if escape == Escape::Json {
+                serde_json::from_str::<Value>(&body).map_err(|error| format!("spec.body: what it becomes is not JSON: {error}"))?;
+            }
+            (content_type.as_str(), body)
+        }
+    };
+    let id = delivery_id(request);
+    let at = now.0 / 1000;
+    let mut headers = HeaderMap::new();
+    let mut set = |name: &str, value: &str| {
+        let name = HeaderName::try_from(name).map_err(|_| format!("spec.headers.{name} is no name of a header"))?;
+        let mut text =
+            HeaderValue::try_from(value).map_err(|_| format!("spec.headers.{name}: what it becomes cannot stand in a header"))?;
+        text.set_sensitive(true);
+        headers.insert(name, text);
+        Ok::<_, String>(())
+    };
+    set(CONTENT_TYPE.as_str(), content_type)?;
+    for (name, template) in &subscription.headers {
+        set(name, &rendered(&format!("spec.headers.{name}"), template, Escape::No)?)?;
+    }
+    set("webhook-id", &id)?;
+    set("webhook-timestamp", &at.to_string())?;
+    if let Some(key) = &texts.signing {
+        let unusable = "the secret that signs is no key: write whsec_ and Base64, or several of them with blanks between";
+        set("webhook-signature", &sign(key.expose(), &id, at, &body).ok_or(unusable)?)?;
+    }
+    Ok((url, headers, body))
+}
+
+/// `webhook-id`: the same for all attempts, and if a person asks for the delivery again. Ids of events may have anything in them.
+fn delivery_id(request: &Request<'_>) -> String {
+    let of = (request.of.namespace.as_str(), request.of.name.as_str());
+    let id = keelway_domain::webhooks::id(of, request.delivery.text("source"), request.delivery.text("id"), None);
+    format!("msg_{id}")
+}
+
+fn message(form: Form, event: &Value) -> Value {
+    match form {
+        Form::Slack => slack(event),
+        Form::Teams => teams(event),
+    }
+}
+
+/// A JSON object.
+type Object = Map<String, Value>;

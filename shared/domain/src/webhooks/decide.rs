@@ -1,0 +1,295 @@
+//! What an input does to a delivery: pure, no clock and no ports.
+
+use super::delivery::{Attempt, Delivery, End, Health, Record};
+use crate::cause::Cause;
+use crate::event::TaskResult;
+use crate::ids::{RecordId, hash64};
+use crate::time::{Span, Timestamp};
+
+/// The pauses before the attempts, as the specification of Standard Webhooks recommends them.
+const SCHEDULE: [Span; 10] = [
+    Span(0),
+    Span::seconds(5),
+    Span::minutes(5),
+    Span::minutes(30),
+    Span::minutes(2 * 60),
+    Span::minutes(5 * 60),
+    Span::minutes(10 * 60),
+    Span::minutes(14 * 60),
+    Span::minutes(20 * 60),
+    Span::minutes(24 * 60),
+];
+/// The most attempts of a delivery.
+pub const MAX_ATTEMPTS: u32 = SCHEDULE.len() as u32;
+/// However long a receiver wants to be left alone, the next attempt is made after this time.
+pub const LONGEST_PAUSE: Span = Span::minutes(24 * 60);
+/// A subscription that has failed for this long is disabled at the end of the next delivery that fails.
+pub const FAILING: Span = Span::minutes(3 * 24 * 60);
+
+/// What a decision knows besides the delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Now.
+    pub now: Timestamp,
+    /// The message.
+    pub cause: Cause,
+    /// How often a delivery of the subscription is tried.
+    pub limit: u32,
+    /// Since when nothing has reached the receiver, if something failed since the last success.
+    pub failing: Option<Timestamp>,
+}
+
+/// An input to a delivery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Input<'a> {
+    /// The attempt after `usize` others was made.
+    Attempted(usize, &'a Attempt),
+    /// A person wants the attempt after `usize` others now.
+    Now(usize),
+    /// There is nothing to deliver to any more.
+    Stop(End),
+    /// A wake-up, with nothing to do.
+    Wake,
+}
+
+/// What an input comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// The next state, and its record if it has one.
+    Commit(Box<Delivery>, Option<Box<Record>>),
+    /// Nothing changes; what the message began, if anything, is to be finished.
+    Settle,
+}
+
+/// The pause before the attempt after `made` others: as the schedule has it, and up to a tenth longer, so that deliveries that failed
+/// together are not tried together. Never random: every worker finds the same time.
+pub fn delay(x: &Delivery, made: usize) -> Span {
+    let pause = SCHEDULE[made.min(SCHEDULE.len() - 1)];
+    let spread = pause.0.unsigned_abs() / 10;
+    let jitter = if spread == 0 { 0 } else { hash64(&[&x.id.0.to_be_bytes(), &made.to_be_bytes()]) % spread };
+    Span(pause.0 + i64::try_from(jitter).unwrap_or_default())
+}
+
+impl Delivery {
+    /// The record of the beginning: the task is started, if Keelway says so.
+    pub fn begun(mut self, cause: Cause) -> (Self, Option<Record>) {
+        let events = self.answer(None, self.began).filter(|_| self.executor.started).into_iter().collect::<Vec<_>>();
+        let record = (!events.is_empty()).then(|| Record { events, made_by: cause.id, at: self.began, ..Record::default() });
+        self.record = record.as_ref().map(|record| record.id(self.id, 0));
+        (self, record)
+    }
+}
+
+/// Decides.
+pub fn decide(x: &Delivery, input: Input<'_>, facts: &Facts) -> Decision {
+    if x.end.is_some() {
+        return Decision::Settle;
+    }
+    match input {
+        Input::Attempted(n, attempt) if n == x.attempts.len() => attempted(x, attempt, facts),
+        Input::Now(n) if n == x.attempts.len() && x.due.is_some_and(|due| due > facts.now) => {
+            Decision::Commit(Box::new(Delivery { due: Some(facts.now), ..x.clone() }), None)
+        }
+        Input::Stop(end) => ended(Delivery { health: None, ..x.clone() }, end, facts),
+        // A copy of something that was done.
+        Input::Attempted(..) | Input::Now(_) | Input::Wake => Decision::Settle,
+    }
+}
+
+fn attempted(x: &Delivery, attempt: &Attempt, facts: &Facts) -> Decision {
+    let mut next = x.clone();
+    next.attempts.push(attempt.clone());
+    let made = next.attempts.len();
+    if attempt.succeeded() {
+        next.health = facts.failing.map(Health::Working);
+        return ended(next, End::Delivered, facts);
+    }
+    if attempt.status == Some(410) {
+        next.health = Some(Health::Gone(facts.now));
+        return ended(next, End::Gone, facts);
+    }
+    next.health = facts.failing.is_none().then_some(Health::Failing(facts.now));
+    if made >= facts.limit.clamp(1, MAX_ATTEMPTS) as usize {
+        let dead = facts.failing.filter(|since| facts.now - *since >= FAILING);
+        next.health = dead.map(|since| Health::Dead(since, facts.now)).or(next.health);
+        return ended(next, End::GivenUp, facts);
+    }
+    let asked = attempt.retry_after.unwrap_or_default().min(LONGEST_PAUSE);
+    next.due = Some(facts.now + delay(x, made).max(asked));
+    Decision::Commit(Box::new(next), None)
+}
+
+/// The end has a record even if it publishes nothing: a redelivery knows by it that the engine may still have to note what the last
+/// attempt says about the subscription.
+fn ended(x: Delivery, end: End, facts: &Facts) -> Decision {
+    let mut next = Delivery { end: Some(end), due: None, ..x };
+    let result = if end == End::Delivered { TaskResult::Pass } else { TaskResult::Fail };
+    let answer = next.executor.finished.then(|| next.answer(Some(result), facts.now)).flatten();
+    let record = Record {
+        events: answer.into_iter().collect(),
+        made_by: facts.cause.id,
+        at: facts.now,
+        previous: next.record.map(|before| (before.number, before.hash.to_string())),
+        ..Record::default()
+    };
+    if record.events.is_empty() && next.health.is_none() {
+        return Decision::Commit(Box::new(next), None);
+    }
+    next.record = Some(record.id(next.id, RecordId::END));
+    Decision::Commit(Box::new(next), Some(Box::new(record)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delivery::Executor;
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const START: Timestamp = Timestamp(1_795_222_266_686);
+
+    fn delivery(executor: Executor) -> Delivery {
+        let event = json!({
+            "id": "e-1", "source": "shipyard-controller", "type": "sh.keptn.event.test.triggered", "shkeptncontext": "c-1",
+            "data": {"project": "shop", "stage": "dev", "service": "cart", "secret": "no"},
+        });
+        Delivery::begin(("shop", "hook"), &event, None, executor, START)
+    }
+
+    fn status(status: u16) -> Attempt {
+        Attempt { status: Some(status), ..Attempt::default() }
+    }
+
+    fn facts(now: Timestamp, failing: Option<Timestamp>) -> Facts {
+        Facts { now, cause: Cause::default(), limit: MAX_ATTEMPTS, failing }
+    }
+
+    fn committed(decision: Decision) -> (Delivery, Option<Record>) {
+        match decision {
+            Decision::Commit(next, record) => (*next, record.map(|record| *record)),
+            Decision::Settle => panic!("nothing was decided"),
+        }
+    }
+
+    #[test]
+    fn a_delivery_is_tried_ten_times_in_about_three_days() {
+        let mut x = delivery(Executor::default());
+        let (mut now, mut pauses) = (START, vec![]);
+        while x.end.is_none() {
+            let failing = x.attempts.first().map(|_| START);
+            x = committed(decide(&x, Input::Attempted(x.attempts.len(), &status(500)), &facts(now, failing))).0;
+            pauses.extend(x.due.map(|due| (due - now).0 / 1000));
+            now = x.due.unwrap_or(now);
+        }
+        assert_eq!((x.attempts.len(), x.end), (10, Some(End::GivenUp)));
+        for (pause, least) in pauses.iter().zip([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]) {
+            assert!((least..=least + least / 10).contains(pause), "{pauses:?}");
+        }
+        assert_eq!(x.health, Some(Health::Dead(START, now)), "nothing has reached the receiver for more than three days");
+    }
+
+    #[test]
+    fn what_an_attempt_says_about_the_subscription() {
+        let x = delivery(Executor::default());
+        let health =
+            |attempt: &Attempt, failing| committed(decide(&x, Input::Attempted(0, attempt), &facts(START, failing))).0.health;
+        assert_eq!(health(&status(200), None), None);
+        assert_eq!(health(&status(204), Some(START)), Some(Health::Working(START)));
+        assert_eq!(health(&status(500), None), Some(Health::Failing(START)));
+        assert_eq!(health(&status(302), Some(START)), None, "that is known, and redirects are not followed");
+        assert_eq!(health(&status(410), None), Some(Health::Gone(START)));
+    }
+
+    #[test]
+    fn a_receiver_that_asks_for_time_gets_it_for_a_day_at_most() {
+        let x = delivery(Executor::default());
+        let due = |seconds| {
+            let attempt = Attempt { retry_after: Some(Span::seconds(seconds)), ..status(429) };
+            committed(decide(&x, Input::Attempted(0, &attempt), &facts(START, None))).0.due.map(|due| (due - START).0 / 1000)
+        };
+        assert_eq!((due(3600), due(10_000_000)), (Some(3600), Some(86_400)));
+        assert!((5..=6).contains(&due(1).unwrap()), "the schedule is longer");
+    }
+
+    #[test]
+    fn a_task_is_answered_when_it_is_said_so() {
+        let (x, record) = delivery(Executor { started: true, finished: true }).begun(Cause::default());
+        let started = &record.unwrap().events[0];
+        assert_eq!(
+            (started.ty.as_str(), &started.answers),
+            ("sh.keptn.event.test.started", &crate::record::Answers::Event("e-1".into()))
+        );
+        let answered = Attempt { answer: "done".into(), ..status(200) };
+        let (x, record) = committed(decide(&x, Input::Attempted(0, &answered), &facts(START, None)));
+        let record = record.unwrap();
+        assert_eq!(record.previous.as_ref().map(|(number, _)| *number), Some(0));
+        let data = serde_json::Value::Object(record.events[0].data.clone());
+        assert_eq!(
+            (&data["status"], &data["result"], &data["test"]["responses"]),
+            (&"succeeded".into(), &"pass".into(), &json!(["done"]))
+        );
+        assert_eq!(data["secret"], serde_json::Value::Null);
+        assert_eq!(x.end, Some(End::Delivered));
+        let silent = delivery(Executor::default()).begun(Cause::default());
+        assert_eq!(silent.1, None);
+        let one = Facts { limit: 1, ..facts(START, None) };
+        let failed =
+            committed(decide(&delivery(Executor { started: false, finished: true }), Input::Attempted(0, &status(500)), &one)).1;
+        let data = serde_json::Value::Object(failed.unwrap().events[0].data.clone());
+        assert_eq!((&data["status"], &data["result"]), (&"errored".into(), &"fail".into()));
+        assert_eq!(data["message"], "webhook hook was given up after 1 attempts: it answered 500");
+    }
+
+    #[test]
+    fn a_delivery_that_is_asked_for_again_answers_no_task() {
+        let x = delivery(Executor::default());
+        let again = Delivery::begin(("shop", "hook"), &x.event, Some("a"), Executor { started: true, finished: true }, START);
+        assert_ne!(again.id, x.id);
+        assert_eq!(again.begun(Cause::default()).1, None);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Any {
+        Attempt(u16),
+        Now,
+        Wake,
+        Copy,
+        Stop,
+    }
+
+    fn any() -> impl Strategy<Value = Any> {
+        let status = prop_oneof![Just(200u16), Just(410), Just(429), Just(500), Just(302)];
+        prop_oneof![8 => status.prop_map(Any::Attempt), 1 => Just(Any::Now), 1 => Just(Any::Wake), 2 => Just(Any::Copy), 1 => Just(Any::Stop)]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_a_delivery_ends_once_and_its_attempts_stay(inputs in proptest::collection::vec(any(), 0..40), limit in 1u32..12) {
+            let mut x = delivery(Executor { started: true, finished: true });
+            let mut now = START;
+            let mut ends = 0;
+            for input in &inputs {
+                now = now + Span::seconds(1);
+                let facts = Facts { limit, ..facts(now, None) };
+                let n = x.attempts.len();
+                let attempt = match input { Any::Attempt(code) => status(*code), _ => status(500) };
+                let input = match input {
+                    Any::Attempt(_) => Input::Attempted(n, &attempt),
+                    Any::Now => Input::Now(n),
+                    Any::Wake => Input::Wake,
+                    // Of the attempt before.
+                    Any::Copy => Input::Attempted(n.wrapping_sub(1), &attempt),
+                    Any::Stop => Input::Stop(End::Deleted),
+                };
+                let Decision::Commit(next, record) = decide(&x, input, &facts) else { continue };
+                prop_assert_eq!(&next.attempts[..n], &x.attempts[..]);
+                prop_assert!(next.attempts.len() <= limit.min(MAX_ATTEMPTS) as usize);
+                prop_assert_eq!(next.end.is_some(), next.due.is_none());
+                prop_assert_eq!(next.end.is_some(), record.is_some_and(|record| record.events.len() == 1));
+                ends += usize::from(next.end.is_some());
+                x = *next;
+            }
+            prop_assert!(ends <= 1);
+        }
+    }
+}

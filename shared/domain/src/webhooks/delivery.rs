@@ -1,0 +1,208 @@
+//! One event on its way to one subscription.
+
+use crate::event::{EventType, Kind, Object, Status, TaskResult};
+use crate::ids::{RecordId, SubjectId, event_id, hash64};
+use crate::record::{Answers, Draft};
+use crate::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A transition record of a delivery.
+pub type Record = crate::record::Record<Nothing>;
+
+/// Deliveries cause nothing in each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Nothing {}
+
+/// A delivery: its attempts so far, and when the next one is due.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    /// Its id: see [`id`].
+    pub id: SubjectId,
+    /// Namespace and name of the subscription.
+    pub of: (String, String),
+    /// The event, as structured JSON.
+    pub event: Value,
+    /// Of a delivery that a person asked for again: what tells it from the first one.
+    pub again: Option<String>,
+    /// When it began.
+    pub began: Timestamp,
+    /// What Keelway answers for the receiver.
+    pub executor: Executor,
+    /// The attempts, oldest first.
+    pub attempts: Vec<Attempt>,
+    /// When the next attempt is due; `None` at the end.
+    pub due: Option<Timestamp>,
+    /// How it ended.
+    pub end: Option<End>,
+    /// What the last attempt says about the subscription; the engine notes it there.
+    pub health: Option<Health>,
+    /// The last record.
+    pub record: Option<RecordId>,
+}
+
+/// Which answers to a task's trigger Keelway gives itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Executor {
+    /// `.started`, when the delivery begins.
+    #[serde(rename = "s", default, skip_serializing_if = "std::ops::Not::not")]
+    pub started: bool,
+    /// `.finished`, when it ends.
+    #[serde(rename = "f", default, skip_serializing_if = "std::ops::Not::not")]
+    pub finished: bool,
+}
+
+/// One request and its answer. There is no secret in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// When it ended.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+    /// The status of the answer, if there was one.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How long it took, in milliseconds.
+    #[serde(rename = "m", default)]
+    pub ms: u64,
+    /// The beginning of the answer.
+    #[serde(rename = "a", default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
+    /// Why there was no answer, or none that counts.
+    #[serde(rename = "e", default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// How long the receiver wants to be left alone, if it says so with 429 or 503.
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Span>,
+}
+
+impl Attempt {
+    /// Whether the receiver took the event.
+    pub fn succeeded(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+}
+
+/// How a delivery ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum End {
+    /// The receiver took it.
+    Delivered,
+    /// No attempt is left.
+    GivenUp,
+    /// The receiver answered 410: it wants nothing more.
+    Gone,
+    /// The subscription was disabled before the next attempt.
+    Disabled,
+    /// The subscription was deleted before the next attempt.
+    Deleted,
+}
+
+impl End {
+    /// As the API shows it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::GivenUp => "givenUp",
+            Self::Gone => "gone",
+            Self::Disabled => "disabled",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// What an attempt says about the subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Health {
+    /// It has begun to fail.
+    Failing(Timestamp),
+    /// It works again; it had failed since this time.
+    Working(Timestamp),
+    /// It is disabled: the receiver answered 410.
+    Gone(Timestamp),
+    /// It is disabled: nothing has reached the receiver for long. Since when, and when that was found.
+    Dead(Timestamp, Timestamp),
+}
+
+/// The id of a delivery: the same event is delivered once to a subscription. `again` tells repetitions that people asked for.
+pub fn id(of: (&str, &str), source: &str, event: &str, again: Option<&str>) -> SubjectId {
+    let again = again.unwrap_or_default();
+    SubjectId(hash64(&[b"webhook", of.0.as_bytes(), of.1.as_bytes(), source.as_bytes(), event.as_bytes(), again.as_bytes()]))
+}
+
+impl Delivery {
+    /// A delivery whose first attempt is due now.
+    pub fn begin(of: (&str, &str), event: &Value, again: Option<&str>, executor: Executor, now: Timestamp) -> Self {
+        let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
+        // A person who asks for a delivery again does not ask for the task to be answered again.
+        let answers = again.is_none() && matches!(EventType::parse(text("type")), EventType::Task(_, Kind::Triggered));
+        Self {
+            id: id(of, text("source"), text("id"), again),
+            of: (of.0.to_owned(), of.1.to_owned()),
+            event: event.clone(),
+            again: again.map(str::to_owned),
+            began: now,
+            executor: if answers { executor } else { Executor::default() },
+            attempts: vec![],
+            due: Some(now),
+            end: None,
+            health: None,
+            record: None,
+        }
+    }
+
+    /// A text of the event's envelope.
+    pub fn text(&self, name: &str) -> &str {
+        self.event.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The answer to the task that the event triggers. `result`: `None` for `.started`.
+    pub(super) fn answer(&self, result: Option<TaskResult>, now: Timestamp) -> Option<Draft> {
+        let EventType::Task(task, Kind::Triggered) = EventType::parse(self.text("type")) else { return None };
+        let given = self.event.get("data");
+        let member = |name: &str| given.and_then(|data| data.get(name)).cloned().map(|value| (name.to_owned(), value));
+        let mut data: Object = ["project", "stage", "service", "labels"].into_iter().filter_map(member).collect();
+        let kind = match result {
+            None => Kind::Started,
+            Some(result) => {
+                let status = if result == TaskResult::Pass { Status::Succeeded } else { Status::Errored };
+                data.insert("status".into(), status.as_str().into());
+                data.insert("result".into(), result.as_str().into());
+                data.insert("message".into(), self.outcome().into());
+                let answers: Vec<&str> = self.attempts.last().map(|last| last.answer.as_str()).into_iter().collect();
+                data.insert(task.to_string(), json!({"webhook": self.of.1, "responses": answers}));
+                Kind::Finished
+            }
+        };
+        Some(Draft {
+            id: Some(event_id(self.id, kind.as_str()).to_string()),
+            ty: EventType::task(task.as_str(), kind),
+            source: super::SOURCE.into(),
+            time: now,
+            answers: Answers::Event(self.text("id").to_owned()),
+            context: Some(self.text("shkeptncontext").to_owned()),
+            data,
+            ..Draft::default()
+        })
+    }
+
+    /// What became of it, in a sentence.
+    pub fn outcome(&self) -> String {
+        let webhook = format!("webhook {}", self.of.1);
+        let last = self.attempts.last();
+        let why = || match last {
+            Some(Attempt { status: Some(status), error, .. }) if error.is_empty() => format!("it answered {status}"),
+            Some(attempt) => attempt.error.clone(),
+            None => String::new(),
+        };
+        match self.end {
+            None => format!("{webhook}: {} attempts so far", self.attempts.len()),
+            Some(End::Delivered) => format!("{webhook} answered {}", last.and_then(|last| last.status).unwrap_or_default()),
+            Some(End::GivenUp) => format!("{webhook} was given up after {} attempts: {}", self.attempts.len(), why()),
+            Some(End::Gone) => format!("{webhook} answered 410 and is disabled"),
+            Some(End::Disabled) => format!("{webhook} is disabled"),
+            Some(End::Deleted) => format!("{webhook} was deleted"),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What a subscription says, and which events it takes.
+
+use crate::deployments::registry::matches;
+use crate::event::CloudEvent;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Which events are delivered, where to, and in which form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscription {
+    /// Types of events; `*` stands for any text, `?` for one character. At least one.
+    pub events: Vec<String>,
+    /// Patterns of projects. Only `*` takes events that belong to no project.
+    pub projects: Vec<String>,
+    /// Patterns of stages, or of environments of pipelines. Empty: all, and events without a stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<String>,
+    /// Patterns of services. Empty: all, and events without a service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<String>,
+    /// All of them must hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub match_expressions: Vec<Expression>,
+    /// The template of the URL.
+    pub url: String,
+    /// The templates of additional headers, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What is sent.
+    #[serde(default, skip_serializing_if = "Body::is_event")]
+    pub body: Body,
+    /// The secrets that templates may use: the name there, and that of the secret in the subscription's namespace.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, String>,
+    /// Name of the secret that signs requests, in the subscription's namespace. Absent: they are not signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing: Option<String>,
+    /// Whether Keelway answers a task's `.triggered` event with `.started`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub send_started: bool,
+    /// Whether Keelway answers it with `.finished`, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub send_finished: bool,
+    /// How often a delivery is tried, 1 to [`super::MAX_ATTEMPTS`].
+    pub attempts: u32,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Body {
+    /// The CloudEvent, as structured JSON.
+    #[default]
+    Event,
+    /// A message for people, in the form of a chat.
+    Form(Form),
+    /// A template, which becomes JSON unless `content_type` says otherwise.
+    #[serde(rename_all = "camelCase")]
+    Template {
+        /// The template.
+        text: String,
+        /// The header `content-type`.
+        content_type: String,
+    },
+}
+
+impl Body {
+    fn is_event(&self) -> bool {
+        *self == Self::Event
+    }
+}
+
+/// A chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// Slack's incoming webhooks.
+    Slack,
+    /// Microsoft Teams' workflows, which take adaptive cards.
+    Teams,
+}
+
+/// A condition on a member of `data`, with the operators of Kubernetes' label selectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expression {
+    /// The member's path, such as `data.test.result`.
+    pub key: String,
+    /// What must hold.
+    pub operator: Operator,
+    /// For `In` and `NotIn`; numbers and booleans as they are written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+/// What must hold of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operator {
+    /// It is one of the values; of a list, one of its elements is.
+    In,
+    /// It is none of the values, or it is absent.
+    NotIn,
+    /// It is there; `null` counts as absent.
+    Exists,
+    /// It is absent.
+    DoesNotExist,
+}
+
+impl Subscription {
+    /// Whether an event is delivered.
+    pub fn takes(&self, event: &CloudEvent) -> bool {
+        let any = |patterns: &[String], text: &str| patterns.iter().any(|pattern| matches(pattern, text));
+        let filter = |patterns: &[String], text: Option<&str>| patterns.is_empty() || text.is_some_and(|text| any(patterns, text));
+        let project =
+            event.text("project").map_or_else(|| self.projects.iter().any(|all| all == "*"), |it| any(&self.projects, it));
+        project
+            && any(&self.events, &event.ty)
+            && filter(&self.stages, event.text("stage").or_else(|| event.text("environment")))
+            && filter(&self.services, event.text("service"))
+            && self.match_expressions.iter().all(|expression| expression.holds(event))
+    }
+
+    /// Whether only events of this project are taken.
+    pub fn is_within(&self, project: &str) -> bool {
+        self.projects.iter().all(|pattern| pattern == project)
+    }
+}
+
+impl Expression {
+    /// Whether it holds of an event.
+    pub fn holds(&self, event: &CloudEvent) -> bool {
+        let mut path = self.key.split('.').skip(1);
+        let first = path.next().and_then(|name| event.data.get(name));
+        let found = path.fold(first, |at, name| at.and_then(|at| at.get(name))).filter(|value| !value.is_null());
+        let is_listed = |value: &Value| scalar(value).is_some_and(|text| self.values.contains(&text));
+        let within = || match found {
+            Some(Value::Array(elements)) => elements.iter().any(is_listed),
+            Some(value) => is_listed(value),
+            None => false,
+        };
+        match self.operator {
+            Operator::In => within(),
+            Operator::NotIn => !within(),
+            Operator::Exists => found.is_some(),
+            Operator::DoesNotExist => found.is_none(),
+        }
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Context;
+    use crate::time::Timestamp;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn subscription(events: &[&str], projects: &[&str]) -> Subscription {
+        let texts = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        Subscription {
+            events: texts(events),
+            projects: texts(projects),
+            stages: vec![],
+            services: vec![],
+            match_expressions: vec![],
+            url: "https://hooks.example.com".into(),
+            headers: BTreeMap::new(),
+            body: Body::Event,
+            secrets: BTreeMap::new(),
+            signing: None,
+            send_started: false,
+            send_finished: false,
+            attempts: 10,
+        }
+    }
+
+    fn event(ty: &str, data: Value) -> CloudEvent {
+        CloudEvent {
+            id: "1".into(),
+            source: "me".into(),
+            ty: ty.into(),
+            time: Timestamp(0),
+            context: Context::of("c"),
+            triggered_id: None,
+            git_commit_id: None,
+            data: data.as_object().cloned().unwrap_or_default(),
+        }
+    }
+
+    const FINISHED: &str = "sh.keptn.event.dev.delivery.finished";
+
+    #[test]
+    fn types_are_patterns() {
+        let shop = json!({"project": "shop", "stage": "dev", "service": "cart"});
+        for (pattern, taken) in [
+            (FINISHED, true),
+            ("sh.keptn.event.*.finished", true),
+            ("*", true),
+            ("sh.keptn.event.*.started", false),
+            ("dev.*", false),
+        ] {
+            assert_eq!(subscription(&[pattern], &["shop"]).takes(&event(FINISHED, shop.clone())), taken, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn only_events_of_the_named_projects_are_taken() {
+        let of = |project: &str| event(FINISHED, json!({"project": project}));
+        let none = event("dev.keelway.target.observed", json!({}));
+        let shop = subscription(&["*"], &["shop"]);
+        assert!(shop.takes(&of("shop")) && !shop.takes(&of("shop2")) && !shop.takes(&none));
+        let shops = subscription(&["*"], &["shop*"]);
+        assert!(shops.takes(&of("shop2")) && !shops.takes(&none));
+        assert!(subscription(&["*"], &["*"]).takes(&none));
+        assert!(shop.is_within("shop") && !shops.is_within("shop"));
+    }
+
+    #[test]
+    fn stages_and_services_are_filters() {
+        let staged =
+            Subscription { stages: vec!["prod*".into()], services: vec!["cart".into()], ..subscription(&["*"], &["shop"]) };
+        assert!(staged.takes(&event(FINISHED, json!({"project": "shop", "stage": "production", "service": "cart"}))));
+        assert!(!staged.takes(&event(FINISHED, json!({"project": "shop", "stage": "dev", "service": "cart"}))));
+        assert!(!staged.takes(&event(FINISHED, json!({"project": "shop", "stage": "production"}))));
+        let pipeline = Subscription { services: vec![], ..staged };
+        assert!(pipeline.takes(&event("dev.keelway.promotion.failed", json!({"project": "shop", "environment": "production"}))));
+    }
+
+    #[test]
+    fn expressions_look_at_members_of_data() {
+        let event =
+            event(FINISHED, json!({"result": "fail", "test": {"result": "pass", "tries": 3, "tags": ["a", "b"], "none": null}}));
+        let holds = |key: &str, operator, values: &[&str]| {
+            Expression { key: key.into(), operator, values: values.iter().map(|value| (*value).to_owned()).collect() }.holds(&event)
+        };
+        use Operator::{DoesNotExist, Exists, In, NotIn};
+        assert!(holds("data.result", In, &["warning", "fail"]) && !holds("data.result", NotIn, &["fail"]));
+        assert!(holds("data.test.tries", In, &["3"]) && holds("data.test.tags", In, &["b"]));
+        assert!(!holds("data.test.other", In, &["x"]) && holds("data.test.other", NotIn, &["x"]));
+        assert!(holds("data.test.result", Exists, &[]) && !holds("data.test.none", Exists, &[]));
+        assert!(holds("data.deployment.result", DoesNotExist, &[]) && !holds("data.test", DoesNotExist, &[]));
+    }
+
+    proptest! {
+        #[test]
+        fn in_and_not_in_are_opposites_and_so_are_the_others(value in "[ab]{0,2}", list in proptest::collection::vec("[ab]{0,2}", 0..4)) {
+            let event = event("t", json!({"task": {"value": value}}));
+            let of = |operator, key: &str| Expression { key: key.into(), operator, values: list.clone() }.holds(&event);
+            for key in ["data.task.value", "data.task.other", "data.task", "data.x.y"] {
+                prop_assert_ne!(of(Operator::In, key), of(Operator::NotIn, key));
+                prop_assert_ne!(of(Operator::Exists, key), of(Operator::DoesNotExist, key));
+            }
+            prop_assert_eq!(of(Operator::In, "data.task.value"), list.contains(&value));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The keys of subscriptions and deliveries.
+
+use super::message::Address;
+use crate::item::Key;
+use crate::keys::{MAIN, ms};
+use keelway_domain::ids::SubjectId;
+use keelway_domain::time::Timestamp;
+
+/// The partition of all subscriptions.
+pub const SUBSCRIPTIONS: &str = "WS";
+
+/// A subscription.
+pub fn subscription(of: &Address) -> Key {
+    Key::new(SUBSCRIPTIONS, of.to_string())
+}
+
+/// The subscription of a key.
+pub fn address(key: &Key) -> Address {
+    let (namespace, name) = key.sk.split_once('/').unwrap_or(("", &key.sk));
+    Address { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+/// Says when the subscriptions last changed: whoever knows them reads this one item to see whether that is still so.
+pub fn changed() -> Key {
+    Key::new("WC", MAIN)
+}
+
+/// A delivery. Its records are in the same partition.
+pub fn delivery(id: SubjectId) -> Key {
+    Key::new(format!("WD#{id}"), MAIN)
+}
+
+/// Index partition: the deliveries of a namespace.
+pub fn log(namespace: &str) -> String {
+    format!("WL#{namespace}")
+}
+
+/// The place of a delivery in the log.
+pub fn place(began: Timestamp, id: SubjectId) -> String {
+    format!("{}#{id}", ms(began))
+}

@@ -1,0 +1,60 @@
+//! The engine's own messages.
+
+use super::NAME;
+use crate::protocol::{Letter, delivery};
+use keelway_domain::ids::SubjectId;
+use keelway_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A subscription by its namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Address {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A message of the webhooks engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Message {
+    /// An event is to be delivered.
+    Deliver {
+        /// To which subscription.
+        to: Address,
+        /// The event, as structured JSON.
+        event: Value,
+        /// A person asked for it again: what tells it from the first time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<String>,
+    },
+    /// The next attempt is due.
+    Wake {
+        /// Of which delivery.
+        to: SubjectId,
+        /// When.
+        at: Timestamp,
+    },
+    /// A person wants the next attempt now.
+    Now {
+        /// Of which delivery.
+        to: SubjectId,
+        /// How many there were before.
+        attempts: usize,
+    },
+}
+
+impl Message {
+    /// The message on its way to the engine's queue.
+    pub fn letter(&self) -> Letter {
+        Letter { to: NAME, body: delivery::body(self) }
+    }
+}

@@ -1,0 +1,244 @@
+//! The webhooks engine: events of the bus, delivered to servers of other people. A delivery is the subject of its messages.
+//!
+//! An event becomes one message for each subscription that takes it, and each message one [`Delivery`], whose id follows from the
+//! subscription and the event. Wake-ups have it tried, through [`Sender`]. The deliveries are the log, too: they expire.
+
+mod codec;
+mod health;
+pub mod keys;
+mod message;
+mod subject;
+mod subscriptions;
+mod views;
+
+pub use message::{Address, Message};
+pub use subscriptions::{Applied, MOST, Off, Outcome, fits};
+pub use views::{DeliveryPage, Redelivery};
+
+use crate::item::Key;
+use crate::ports::{PortError, Ports};
+use crate::protocol::{self, Body, Change, Engine, Handled, Handler, Verdict, run};
+use crate::table::{self, Items};
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::SubjectId;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::webhooks::{self, Attempt, Decision, Delivery, End, Executor, Facts, Health, Input, Subscription, decide};
+use serde_json::Value;
+use std::future::Future;
+
+/// The engine's name, and that of its queue.
+pub const NAME: &str = "webhooks";
+
+/// Settings of the installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long deliveries that have ended are kept. Default 90 days.
+    pub retention: Span,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { retention: Span::minutes(90 * 24 * 60) }
+    }
+}
+
+/// One request to make.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request<'a> {
+    /// Of which subscription.
+    pub of: &'a Address,
+    /// What it says.
+    pub subscription: &'a Subscription,
+    /// The delivery: its event, and the attempts that were made.
+    pub delivery: &'a Delivery,
+    /// Now.
+    pub now: Timestamp,
+}
+
+/// Whoever makes the requests. A request may be made again after it was made: it carries the event's id.
+pub trait Sender: Send + Sync {
+    /// Makes one. What fails is told in the attempt; there is no secret in it.
+    ///
+    /// # Errors
+    /// Of our own services.
+    fn send(&self, request: &Request<'_>) -> impl Future<Output = Result<Attempt, PortError>> + Send;
+}
+
+/// For those who make no requests: the API and the sweep.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+impl Sender for Nobody {
+    async fn send(&self, _: &Request<'_>) -> Result<Attempt, PortError> {
+        Err(PortError::Refused { request: "webhook", reason: "requests are made by the function webhooks only".into() })
+    }
+}
+
+/// A delivery and the version of its item.
+pub type Loaded = protocol::Loaded<Delivery>;
+/// A message from the engine's queue.
+pub type Parcel = protocol::Delivery<Message>;
+
+/// The engine on its ports.
+pub struct Webhooks<P, S = Nobody> {
+    ports: P,
+    limits: Limits,
+    sender: S,
+    known: subscriptions::Known,
+}
+
+impl<P: Ports> Webhooks<P> {
+    /// An engine that makes no requests.
+    pub fn new(ports: P, limits: Limits) -> Self {
+        Self::with(ports, limits, Nobody)
+    }
+}
+
+impl<P: Ports, S: Sender> Webhooks<P, S> {
+    /// An engine that makes requests.
+    pub fn with(ports: P, limits: Limits, sender: S) -> Self {
+        Self { ports, limits, sender, known: subscriptions::Known::default() }
+    }
+
+    /// The next attempt, if it is due; else what an earlier delivery of the message left undone.
+    async fn attempt(&self, to: SubjectId, cause: Cause) -> Result<Handled, PortError> {
+        let item = self.ports.get(&keys::delivery(to)).await?;
+        // It has ended long ago, and expired.
+        let Some(x) = item.as_ref().map(Loaded::read).transpose()?.map(|loaded| loaded.x) else { return Ok(Handled::Stale) };
+        let now = self.ports.now();
+        if x.due.is_none_or(|due| due > now) {
+            return self.turn(to, (Input::Wake, None), cause).await;
+        }
+        let of = Address { namespace: x.of.0.clone(), name: x.of.1.clone() };
+        let applied = self.subscription(&of).await?;
+        let applied = match &applied {
+            None => return self.turn(to, (Input::Stop(End::Deleted), None), cause).await,
+            Some(Applied { off: Some(_), .. }) => return self.turn(to, (Input::Stop(End::Disabled), None), cause).await,
+            Some(applied) => applied,
+        };
+        let request = Request { of: &of, subscription: &applied.value, delivery: &x, now };
+        let attempt = self.sender.send(&request).await?;
+        tracing::info!(
+            webhook = %of,
+            delivery = %to,
+            attempt = x.attempts.len() + 1,
+            status = attempt.status,
+            duration_ms = attempt.ms,
+            error = attempt.error,
+            "webhook tried"
+        );
+        self.turn(to, (Input::Attempted(x.attempts.len(), &attempt), Some(applied)), cause).await
+    }
+
+    async fn turn(&self, to: SubjectId, (input, of): (Input<'_>, Option<&Applied>), cause: Cause) -> Result<Handled, PortError> {
+        run(self, cause, &Turn { to, input, of, cause }).await
+    }
+}
+
+impl<P: Ports, S: Sender> Engine for Webhooks<P, S> {
+    type Ports = P;
+    type State = Delivery;
+    type Message = Message;
+
+    const NAME: &'static str = NAME;
+
+    fn ports(&self) -> &P {
+        &self.ports
+    }
+    fn retention(&self) -> Span {
+        self.limits.retention
+    }
+    fn is_wake_up(message: &Message) -> bool {
+        matches!(message, Message::Wake { .. })
+    }
+    async fn event(&self, event: &CloudEvent, _: Cause) -> Result<Handled, PortError> {
+        let all = self.in_force().await?;
+        let takers = all.iter().filter(|(_, applied)| applied.off.is_none() && applied.value.takes(event));
+        let json = event.to_json();
+        let deliver = |(to, _): &(Address, Applied)| Message::Deliver { to: to.clone(), event: json.clone(), again: None }.letter();
+        let letters: Vec<_> = takers.map(deliver).collect();
+        table::send_all(&self.ports, &letters).await?;
+        Ok(Handled::Recorded)
+    }
+    async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
+        match message {
+            Message::Deliver { to, event, again } => run(self, cause, &Begin { to, event, again: again.as_deref(), cause }).await,
+            Message::Wake { to, .. } => self.attempt(*to, cause).await,
+            Message::Now { to, attempts } => self.turn(*to, (Input::Now(*attempts), None), cause).await,
+        }
+    }
+    /// The rule for webhooks takes events of all kinds; those that are none are recorded by whoever they are for.
+    async fn handle(&self, delivery: &Parcel) -> Result<Handled, PortError> {
+        match &delivery.body {
+            Body::Event(event) => self.event(event, delivery.cause()).await,
+            Body::Own(message) if Self::is_wake_up(message) => self.message(message, delivery.cause_of_any_copy()).await,
+            Body::Own(message) => self.message(message, delivery.cause()).await,
+            Body::Invalid { .. } => Ok(Handled::Recorded),
+        }
+    }
+    async fn perform(&self, x: &Delivery, duty: &Health) -> Result<(), PortError> {
+        self.note(x, *duty).await
+    }
+}
+
+/// An event on its way to a subscription.
+struct Begin<'a> {
+    to: &'a Address,
+    event: &'a Value,
+    again: Option<&'a str>,
+    cause: Cause,
+}
+
+impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Begin<'_> {
+    fn key(&self) -> Key {
+        let text = |name: &str| self.event.get(name).and_then(Value::as_str).unwrap_or_default();
+        keys::delivery(webhooks::id((&self.to.namespace, &self.to.name), text("source"), text("id"), self.again))
+    }
+
+    fn reads(&self) -> Vec<Key> {
+        vec![keys::subscription(self.to)]
+    }
+
+    async fn decide(&self, engine: &Webhooks<P, S>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Delivery>, PortError> {
+        if found.is_some() {
+            return Ok(Verdict::Settle);
+        }
+        let applied = items.get(&keys::subscription(self.to)).map(subscriptions::read).transpose()?;
+        // It was deleted or disabled after the event was matched.
+        let Some(applied) = applied.filter(|applied| applied.off.is_none()) else { return Ok(Verdict::Done(Handled::Stale)) };
+        let executor = Executor { started: applied.value.send_started, finished: applied.value.send_finished };
+        let of = (self.to.namespace.as_str(), self.to.name.as_str());
+        let x = Delivery::begin(of, self.event, self.again, executor, engine.ports.now());
+        let (x, record) = x.begun(self.cause);
+        Ok(Verdict::Commit(Box::new(Change::new(None, x, record))))
+    }
+}
+
+/// An input on its way to a delivery, with what is known of its subscription if that matters.
+struct Turn<'a> {
+    to: SubjectId,
+    input: Input<'a>,
+    of: Option<&'a Applied>,
+    cause: Cause,
+}
+
+impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Turn<'_> {
+    fn key(&self) -> Key {
+        keys::delivery(self.to)
+    }
+
+    async fn decide(&self, engine: &Webhooks<P, S>, found: Option<&Loaded>, _: &Items) -> Result<Verdict<Delivery>, PortError> {
+        let Some(Loaded { x, .. }) = found else { return Ok(Verdict::Done(Handled::Stale)) };
+        let facts = Facts {
+            now: engine.ports.now(),
+            cause: self.cause,
+            limit: self.of.map_or(webhooks::MAX_ATTEMPTS, |of| of.value.attempts),
+            failing: self.of.and_then(|of| of.failing),
+        };
+        Ok(match decide(x, self.input, &facts) {
+            Decision::Commit(next, record) => Verdict::Commit(Box::new(Change::new(Some(x), *next, record.map(|record| *record)))),
+            Decision::Settle => Verdict::Settle,
+        })
+    }
+}

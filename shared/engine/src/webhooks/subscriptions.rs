@@ -1,0 +1,224 @@
+//! Subscriptions as they are applied. Each is one item; whether one is disabled stands beside what it says, in attributes of its own.
+
+use super::{Address, Sender, Webhooks, keys};
+use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
+use crate::json::{json, member};
+use crate::ports::{Condition, PortError, Ports, Query, Transacted, Write, Written};
+use crate::protocol::{COMMIT_TRIES, check_format, contended};
+use crate::table;
+use keelway_domain::time::Timestamp;
+use keelway_domain::webhooks::Subscription;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The newest format of a subscription that this code knows.
+const FORMAT: i64 = 1;
+/// At most so many subscriptions in an installation: every event is compared with all of them.
+pub const MOST: usize = 200;
+/// Since when nothing has reached the receiver.
+pub(super) const FAILING: Name = Name::Borrowed("fa");
+/// That it is disabled.
+pub(super) const OFF: Name = Name::Borrowed("off");
+/// What the list of subscriptions is known by.
+const CHANGED: Name = Name::Borrowed("c");
+
+/// A subscription in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// What it says.
+    pub value: Subscription,
+    /// The text as it was applied.
+    pub source: String,
+    /// When it was last changed.
+    pub at: Timestamp,
+    /// How often it was changed.
+    pub version: i64,
+    /// It is disabled until a person resumes it.
+    pub off: Option<Off>,
+    /// Since when nothing has reached the receiver.
+    pub failing: Option<Timestamp>,
+}
+
+/// Why a subscription is disabled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Off {
+    /// `gone`: the receiver answered 410. `failing`: nothing has reached it for long.
+    pub reason: String,
+    /// Since when it is disabled.
+    pub at: Timestamp,
+    /// The delivery that found it.
+    pub by: String,
+    /// Since when nothing reached the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+impl Off {
+    /// For people.
+    pub fn message(&self) -> String {
+        match self.since {
+            Some(since) => format!("no delivery has succeeded since {}", since.rfc3339()),
+            None => "the receiver answered 410 Gone".to_owned(),
+        }
+    }
+}
+
+/// What became of applying a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in force now.
+    Changed,
+    /// It was in force.
+    Unchanged,
+    /// It does not fit into an item.
+    TooLarge,
+    /// There are [`MOST`] others.
+    TooMany,
+}
+
+/// The subscriptions, and by what the list was known when they were read.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Option<(String, All)>>);
+
+/// All subscriptions, by namespace and name.
+type All = Arc<Vec<(Address, Applied)>>;
+
+fn values(value: &Subscription, source: &str) -> Attrs {
+    Attrs::from([("j".into(), json(value).into()), ("src".into(), source.into())])
+}
+
+/// Whether a subscription fits into its item.
+pub fn fits(of: &Address, value: &Subscription, source: &str) -> bool {
+    Item { key: keys::subscription(of), attrs: values(value, source) }.size() <= MAX_ITEM_BYTES - 2048
+}
+
+pub(super) fn read(item: &Item) -> Result<Applied, PortError> {
+    check_format(item, FORMAT)?;
+    let broken = || PortError::Refused { request: "decode", reason: format!("{} is no subscription", item.key) };
+    Ok(Applied {
+        value: member::<Option<Subscription>>(item, "j")?.ok_or_else(broken)?,
+        source: item.text("src").unwrap_or_default().to_owned(),
+        at: Timestamp(item.number("at").unwrap_or_default()),
+        version: item.version(),
+        off: off(item)?,
+        failing: item.number(&FAILING).map(Timestamp),
+    })
+}
+
+pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
+    member(item, &OFF)
+}
+
+/// What every subscription has, so that nothing is noted at one that was deleted.
+pub(super) fn is_there() -> Attrs {
+    Attrs::from([("f".into(), FORMAT.into())])
+}
+
+impl<P: Ports, S: Sender> Webhooks<P, S> {
+    /// Puts a subscription in force. One that is disabled stays so.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn apply(&self, of: &Address, value: &Subscription, source: &str) -> Result<Outcome, PortError> {
+        if !fits(of, value, source) {
+            return Ok(Outcome::TooLarge);
+        }
+        let key = keys::subscription(of);
+        for _ in 0..COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            let old = found.as_ref().map(read).transpose()?;
+            if old.as_ref().is_some_and(|old| old.value == *value && old.source == source) {
+                return Ok(Outcome::Unchanged);
+            }
+            if old.is_none() && self.subscriptions().await?.len() >= MOST {
+                return Ok(Outcome::TooMany);
+            }
+            let version = old.map_or(0, |old| old.version);
+            let mut set = values(value, source);
+            set.extend(is_there());
+            let attributes: [(Name, Attr); 2] = [("at".into(), self.ports.now().0.into()), ("v".into(), (version + 1).into())];
+            set.extend(attributes);
+            let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
+            let write = Write::Update { key: key.clone(), condition, set, remove: vec![], raise: false };
+            if self.ports.transact(&[write, self.change(of)]).await? == Transacted::Done {
+                return Ok(Outcome::Changed);
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// Takes a subscription out. `false`: there is none. Its deliveries that wait end at their next attempt.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn remove(&self, of: &Address) -> Result<bool, PortError> {
+        let key = keys::subscription(of);
+        for _ in 0..COMMIT_TRIES {
+            let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
+            let delete = Write::Delete(key.clone(), Condition::Version(found.version()));
+            if self.ports.transact(&[delete, self.change(of)]).await? == Transacted::Done {
+                return Ok(true);
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// Has a subscription that is disabled take events again. `None`: there is none; `false`: it was not disabled.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn resume(&self, of: &Address) -> Result<Option<bool>, PortError> {
+        let key = keys::subscription(of);
+        let Some(found) = self.subscription(of).await? else { return Ok(None) };
+        let Some(present) = found.off else { return Ok(Some(false)) };
+        let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
+        let write = Write::Update { key, condition, set: Attrs::new(), remove: vec![OFF, FAILING], raise: false };
+        // Somebody else resumed it in between.
+        let resumed = matches!(self.ports.write(&write).await?, Written::Done);
+        self.touch(of).await?;
+        Ok(Some(resumed))
+    }
+
+    /// A subscription by its name.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn subscription(&self, of: &Address) -> Result<Option<Applied>, PortError> {
+        self.ports.get(&keys::subscription(of)).await?.as_ref().map(read).transpose()
+    }
+
+    /// All of them, by namespace and name.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn subscriptions(&self) -> Result<Vec<(Address, Applied)>, PortError> {
+        let (items, _) = table::all(&self.ports, Query::table(keys::SUBSCRIPTIONS, 100), MOST).await?;
+        items.iter().map(|item| Ok((keys::address(&item.key), read(item)?))).collect()
+    }
+
+    /// All of them, as they are now: one item is read, and the others only if that one says that they have changed.
+    pub(super) async fn in_force(&self) -> Result<All, PortError> {
+        // There has never been any.
+        let Some(item) = self.ports.get(&keys::changed()).await? else { return Ok(All::default()) };
+        let changed = item.text(&CHANGED).unwrap_or_default();
+        let known = self.known.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((of, all)) = known
+            && of == changed
+        {
+            return Ok(all);
+        }
+        let all = Arc::new(self.subscriptions().await?);
+        *self.known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((changed.to_owned(), all.clone()));
+        Ok(all)
+    }
+
+    /// Says that the subscriptions have changed.
+    pub(super) async fn touch(&self, of: &Address) -> Result<(), PortError> {
+        self.ports.write(&self.change(of)).await.map(drop)
+    }
+
+    fn change(&self, of: &Address) -> Write {
+        let set = Attrs::from([(CHANGED, format!("{} {of}", self.ports.now().0).into())]);
+        Write::Update { key: keys::changed(), condition: Condition::Always, set, remove: vec![], raise: false }
+    }
+}

@@ -1,0 +1,203 @@
+//! The guards, against a server that really listens and a resolver that changes its mind.
+
+use keelway_outgoing::{Answer, Client, Failure, Hosts, Limits, Lookup};
+use reqwest::header::HeaderMap;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// Answers every connection with the same bytes. How many there were.
+struct Server {
+    port: u16,
+    connections: Arc<AtomicUsize>,
+    got: Arc<Mutex<String>>,
+}
+
+impl Server {
+    async fn answering(answer: impl Into<Vec<u8>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = Self { port: listener.local_addr().unwrap().port(), connections: Arc::default(), got: Arc::default() };
+        let (connections, got, answer) = (server.connections.clone(), server.got.clone(), answer.into());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                connections.fetch_add(1, Ordering::SeqCst);
+                let (answer, got) = (answer.clone(), got.clone());
+                tokio::spawn(async move {
+                    let mut buffer = vec![0; 4096];
+                    let n = stream.read(&mut buffer).await.unwrap_or_default();
+                    got.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..n]));
+                    // It may hang up before everything is written.
+                    drop(stream.write_all(&answer).await);
+                    // It never closes the connection itself.
+                    std::future::pending::<()>().await;
+                });
+            }
+        });
+        server
+    }
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// One answer after the other, and then the last one for ever.
+#[derive(Clone)]
+struct Answers(Arc<Mutex<Vec<Vec<IpAddr>>>>, Arc<AtomicUsize>);
+
+impl Answers {
+    fn of(answers: &[&[&str]]) -> Self {
+        let parse = |one: &&[&str]| one.iter().map(|address| address.parse().unwrap()).collect();
+        Self(Arc::new(Mutex::new(answers.iter().map(parse).collect())), Arc::default())
+    }
+}
+
+impl Lookup for Answers {
+    fn lookup(&self, _: &str) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        let mut answers = self.0.lock().unwrap();
+        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+const QUICK: Limits =
+    Limits { connect: Duration::from_secs(2), total: Duration::from_secs(4), request_bytes: 1000, answer_bytes: 1000 };
+
+fn client(lookup: Answers, allowed: &str) -> Client {
+    Client::with(lookup, Hosts::parse(allowed), QUICK).unwrap()
+}
+
+async fn post(client: &Client, url: &str) -> Result<Answer, Failure> {
+    client.post(url, HeaderMap::new(), "{}".into()).await
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+#[tokio::test]
+async fn a_name_that_resolves_to_this_machine_gets_no_connection() {
+    let server = Server::answering(OK).await;
+    for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "10.0.0.1"] {
+        let client = client(Answers::of(&[&[address]]), "");
+        let refused = post(&client, &format!("https://receiver.test:{}/", server.port)).await;
+        assert_eq!(refused, Err(Failure::Address(address.parse().unwrap())));
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn one_private_address_among_public_ones_refuses_the_name() {
+    let client = client(Answers::of(&[&["1.1.1.1", "10.0.0.1"]]), "");
+    assert_eq!(post(&client, "https://receiver.test/").await, Err(Failure::Address("10.0.0.1".parse().unwrap())));
+}
+
+/// It is asked once for a connection: there is no second answer that could differ from the one that was checked.
+#[tokio::test]
+async fn a_name_that_is_rebound_after_the_check_is_not_followed() {
+    let server = Server::answering(OK).await;
+    // Nobody answers there in time, and nothing may be sent to the second address instead.
+    let answers = Answers::of(&[&["1.1.1.1"], &["127.0.0.1"]]);
+    let client = Client::with(
+        answers.clone(),
+        Hosts::default(),
+        Limits { connect: Duration::from_millis(300), total: Duration::from_millis(600), ..QUICK },
+    )
+    .unwrap();
+    let url = format!("https://receiver.test:{}/", server.port);
+    let first = post(&client, &url).await;
+    assert!(matches!(first, Err(Failure::Unreachable(_) | Failure::TooSlow(_))), "{first:?}");
+    assert_eq!(answers.1.load(Ordering::SeqCst), 1);
+    assert_eq!(post(&client, &url).await, Err(Failure::Address("127.0.0.1".parse().unwrap())));
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn an_address_in_the_url_is_checked_however_it_is_written() {
+    let server = Server::answering(OK).await;
+    let client = client(Answers::of(&[&["1.1.1.1"]]), "");
+    for host in ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
+        let refused = post(&client, &format!("https://{host}:{}/", server.port)).await;
+        assert!(matches!(refused, Err(Failure::Address(_))), "{host}: {refused:?}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn only_https_is_used_and_no_credentials_in_urls() {
+    let client = client(Answers::of(&[&["1.1.1.1"]]), "");
+    for url in
+        ["http://receiver.test/", "ftp://receiver.test/", "file:///etc/passwd", "https://me:secret@receiver.test/", "receiver"]
+    {
+        let refused = post(&client, url).await.unwrap_err();
+        assert!(matches!(refused, Failure::Url(_)) && !refused.to_string().contains("secret"), "{url}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn an_allowed_host_is_reached_where_it_is_but_no_other_port_of_it() {
+    let server = Server::answering(OK).await;
+    let allowed = format!("receiver.test:{}, other.test", server.port);
+    let client = client(Answers::of(&[&["127.0.0.1"]]), &allowed);
+    let url = |host: &str, port: u16| format!("http://{host}:{port}/");
+    let answer = post(&client, &url("receiver.test", server.port)).await.unwrap();
+    assert_eq!((answer.status, answer.body.as_slice()), (200, b"ok".as_slice()));
+    assert_eq!(post(&client, &url("other.test", server.port)).await.map(|answer| answer.status), Ok(200));
+    assert!(matches!(post(&client, &url("receiver.test", 1)).await, Err(Failure::Url(_))));
+    assert!(matches!(post(&client, "https://receiver.test:1/").await, Err(Failure::Address(_))));
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_nothing_more() {
+    let target = Server::answering(OK).await;
+    let answer = format!("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:{}/\r\ncontent-length: 0\r\n\r\n", target.port);
+    let server = Server::answering(answer).await;
+    let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
+    assert_eq!(post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.map(|answer| answer.status), Ok(302));
+    assert_eq!(target.connections(), 0);
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_read_up_to_the_limit() {
+    let mut endless = b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n".to_vec();
+    endless.resize(50_000, b'x');
+    let server = Server::answering(endless).await;
+    let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
+    let answer = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.unwrap();
+    assert_eq!((answer.status, answer.body.len()), (200, 1000));
+}
+
+#[tokio::test]
+async fn whoever_does_not_answer_is_given_up() {
+    let server = Server::answering("").await;
+    let client = Client::with(
+        Answers::of(&[&["127.0.0.1"]]),
+        Hosts::parse("127.0.0.1"),
+        Limits { total: Duration::from_millis(200), ..QUICK },
+    )
+    .unwrap();
+    let slow = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await;
+    assert_eq!(slow, Err(Failure::TooSlow(0)));
+    assert_eq!(server.connections(), 1, "and it is not asked a second time");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_not_sent() {
+    let server = Server::answering(OK).await;
+    let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
+    let url = format!("http://127.0.0.1:{}/", server.port);
+    let refused = client.post(&url, HeaderMap::new(), "x".repeat(1001)).await;
+    assert_eq!((refused, server.connections()), (Err(Failure::TooLarge(1001, 1000)), 0));
+}
+
+#[tokio::test]
+async fn how_long_to_wait_is_read_from_the_answer() {
+    let server = Server::answering("HTTP/1.1 503 Service Unavailable\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n").await;
+    let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
+    let answer = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.unwrap();
+    assert_eq!((answer.status, answer.retry_after), (503, Some(120)));
+    assert!(server.got.lock().unwrap().starts_with("POST / HTTP/1.1\r\n"));
+}
