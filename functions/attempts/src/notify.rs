@@ -3,9 +3,6 @@
 //! The request is signed as Standard Webhooks does it (<https://www.standardwebhooks.com>): `webhook-id` is the same for all attempts of a
 //! promotion, so that a receiver can tell a repetition.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use hmac::{Hmac, KeyInit, Mac};
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{SubjectId, context_of, event_id};
 use keelway_domain::names::Context;
@@ -16,14 +13,12 @@ use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_engine::table;
+use keelway_outgoing::sign;
 use reqwest::{StatusCode, header};
 use serde_json::json;
-use sha2::Sha256;
 
 /// The type of the event that asks for a promotion.
 pub const NEEDED: &str = "dev.keelway.promotion.needed";
-/// What a secret of Standard Webhooks begins with; the rest is the key in Base64.
-const PREFIX: &str = "whsec_";
 
 /// Tells the bus, and then the URL.
 ///
@@ -87,14 +82,14 @@ async fn post(
     now: Timestamp,
 ) -> Option<Outcome> {
     let body = event.to_bytes();
-    let at = (now.0 / 1000).to_string();
+    let at = now.0 / 1000;
     let mut request = client
         .post(url)
         .header(header::CONTENT_TYPE, "application/cloudevents+json")
         .header("webhook-id", &event.id)
-        .header("webhook-timestamp", &at);
+        .header("webhook-timestamp", at);
     if let Some(key) = key {
-        let Some(signature) = sign(key, &event.id, &at, &body) else {
+        let Some(signature) = sign(key.expose(), &event.id, at, &body) else {
             return Some(failed("SecretUnusable", "the secret is no key: after whsec_ it must be Base64".into(), Retry::Patience));
         };
         request = request.header("webhook-signature", signature);
@@ -130,17 +125,6 @@ fn told(url: &str) -> String {
     url.to_string()
 }
 
-/// The header `webhook-signature`. `None`: the key is not Base64.
-fn sign(key: &SecretText, id: &str, at: &str, body: &str) -> Option<String> {
-    let key = match key.expose().trim().strip_prefix(PREFIX) {
-        Some(encoded) => BASE64.decode(encoded).ok()?,
-        None => key.expose().trim().as_bytes().to_vec(),
-    };
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
-    mac.update(format!("{id}.{at}.{body}").as_bytes());
-    Some(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
-}
-
 fn failed(reason: &str, message: String, retry: Retry) -> Outcome {
     Outcome::Failed { why: Condition::new(reason, message), retry }
 }
@@ -148,15 +132,6 @@ fn failed(reason: &str, message: String, retry: Retry) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The example of the specification.
-    #[test]
-    fn a_signature_as_receivers_check_it() {
-        let key = SecretText::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
-        let signature = sign(&key, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", r#"{"test": 2432232314}"#);
-        assert_eq!(signature.as_deref(), Some("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
-        assert_eq!(sign(&SecretText::new("whsec_%"), "1", "1", ""), None);
-    }
 
     #[test]
     fn what_may_be_secret_in_a_url_is_not_told() {

@@ -121,6 +121,7 @@ fn what_the_template_takes_the_functions_start_with() {
         "StartDeadline",
         "TaskTimeout",
         "TokenRequests",
+        "WebhookAllowedHosts",
     ];
     assert_eq!(seen, expected, "the parameters that the functions read");
 }
@@ -234,6 +235,7 @@ fn lambda_is_told_who_sends_messages_to_itself_by_design() {
             "ObserverFunction",
             "DeploymentsFunction",
             "DeployersFunction",
+            "WebhooksFunction",
         ];
         assert_eq!(to_itself, engines.contains(&name), "{name}");
         let allowed = properties["RecursiveLoop"].as_str();

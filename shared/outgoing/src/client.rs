@@ -10,7 +10,7 @@ use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Bounds of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub enum Failure {
 pub struct Answer {
     /// Its status.
     pub status: u16,
-    /// `Retry-After` in seconds, if it has one of that form.
+    /// `Retry-After` in seconds from now, if it has one.
     pub retry_after: Option<i64>,
     /// The beginning of its body.
     pub body: Vec<u8>,
@@ -151,7 +151,7 @@ impl Client {
         let work = async {
             let sent = client.post(url).headers(headers).body(body).send().await;
             let mut answer = sent.map_err(|error| self.failure(error))?;
-            let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse::<i64>().ok());
+            let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| seconds(value.to_str().ok()?));
             let mut read = vec![];
             // What comes after the status changes nothing: a body that breaks off, or never ends, is read as far as it goes.
             while read.len() < self.limits.answer_bytes
@@ -205,6 +205,16 @@ impl Client {
         }
         if error.is_timeout() { Failure::TooSlow(self.limits.total.as_secs()) } else { Failure::Unreachable(causes.join(": ")) }
     }
+}
+
+/// `Retry-After`: seconds, or a date.
+fn seconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    text.parse::<i64>().ok().or_else(|| {
+        let at = chrono::DateTime::parse_from_rfc2822(text).ok()?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some((at.timestamp() - i64::try_from(now.as_secs()).ok()?).max(0))
+    })
 }
 
 /// What the resolver answers instead of an address that is not public.

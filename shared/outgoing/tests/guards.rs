@@ -195,9 +195,16 @@ async fn a_body_that_is_too_large_is_not_sent() {
 
 #[tokio::test]
 async fn how_long_to_wait_is_read_from_the_answer() {
-    let server = Server::answering("HTTP/1.1 503 Service Unavailable\r\nretry-after: 120\r\ncontent-length: 0\r\n\r\n").await;
     let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
+    for (text, seconds) in [("120", Some(120)), ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)), ("soon", None)] {
+        let answer = format!("HTTP/1.1 503 Service Unavailable\r\nretry-after: {text}\r\ncontent-length: 0\r\n\r\n");
+        let server = Server::answering(answer).await;
+        let answer = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.unwrap();
+        assert_eq!((answer.status, answer.retry_after), (503, seconds), "{text}");
+        assert!(server.got.lock().unwrap().starts_with("POST / HTTP/1.1\r\n"));
+    }
+    let server =
+        Server::answering("HTTP/1.1 503 Busy\r\nretry-after: Sun, 06 Nov 2101 08:49:37 GMT\r\ncontent-length: 0\r\n\r\n").await;
     let answer = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.unwrap();
-    assert_eq!((answer.status, answer.retry_after), (503, Some(120)));
-    assert!(server.got.lock().unwrap().starts_with("POST / HTTP/1.1\r\n"));
+    assert!(answer.retry_after.is_some_and(|seconds| seconds > 86_400));
 }

@@ -11,7 +11,7 @@ use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Query, Store};
 use keelway_engine::sequences;
 use keelway_engine::table;
-use keelway_engine::{deployments, promotions};
+use keelway_engine::{deployments, promotions, webhooks};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -58,6 +58,7 @@ impl Stack {
                 (promotions::OBSERVER, "ObserverQueueUrl"),
                 (deployments::NAME, "DeploymentsQueueUrl"),
                 (deployments::DEPLOYERS, "DeployersQueueUrl"),
+                (webhooks::NAME, "WebhooksQueueUrl"),
             ]
             .into_iter()
             .map(|(engine, queue)| Ok((engine.to_owned(), QueueName { url: output(queue)?, arn: String::new() })))

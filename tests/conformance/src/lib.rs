@@ -11,3 +11,4 @@ pub mod promotions;
 pub mod sequences;
 pub mod sim;
 pub mod stand;
+pub mod webhooks;

@@ -6,6 +6,7 @@ use keelway_engine::keys;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
 use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::webhooks::{self, Sender, Webhooks};
 
 /// What the tests need of an engine besides the engine.
 pub trait Tested: Engine + Sized + 'static {
@@ -28,5 +29,18 @@ impl<P: Ports + 'static> Tested for Sequences<P> {
     fn is_state(key: &Key) -> bool {
         let schedule = key.pk.starts_with("SC#") && key.sk.starts_with("S#");
         schedule || key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == keys::MAIN)
+    }
+}
+
+impl<P: Ports + Clone + 'static, S: Sender + From<P> + 'static> Tested for Webhooks<P, S> {
+    fn on(ports: P) -> Self {
+        Self::with(ports.clone(), webhooks::Limits::default(), S::from(ports))
+    }
+    fn takes(_: &str, detail_type: &str) -> bool {
+        detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")
+    }
+    /// Deliveries and subscriptions.
+    fn is_state(key: &Key) -> bool {
+        key.pk.starts_with("WD#") && key.sk == keys::MAIN || key.pk == webhooks::keys::SUBSCRIPTIONS
     }
 }

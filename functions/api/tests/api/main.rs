@@ -40,6 +40,7 @@ mod revisions;
 mod rollbacks;
 mod schedules;
 mod stand;
+mod subscriptions;
 mod texts;
 mod triggered;
 mod waits;

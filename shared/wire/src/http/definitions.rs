@@ -35,11 +35,12 @@ pub struct Applied {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct AppliedDocument {
-    /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig` or `ArtifactSource`.
+    /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource` or
+    /// `WebhookSubscription`.
     pub kind: String,
     /// `metadata.name`
     pub name: String,
-    /// The project it belongs to: of a pipeline or cluster its namespace; of a git host empty.
+    /// The project it belongs to: of a pipeline, cluster or webhook subscription its namespace; of a git host empty.
     pub project: String,
     /// Of a shipyard: the revision now in force.
     #[serde(skip_serializing_if = "Option::is_none")]

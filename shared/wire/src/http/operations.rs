@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct DeadLetter {
     /// Names it.
     pub id: String,
-    /// The engine whose message it is: `sequences`, `promotions`, `attempts`, `observer`, `deployments` or `deployers`.
+    /// The engine whose message it is: `sequences`, `promotions`, `attempts`, `observer`, `deployments`, `deployers` or
+    /// `webhooks`.
     pub engine: String,
     /// The dead-letter queue it was in.
     pub queue: String,

@@ -45,8 +45,8 @@ impl Bed {
         if ability == Ability::Functions { self.functions } else { self.cloud.can(ability) }
     }
 
-    /// Parameters of the first stack: what its deployers may deploy, run and call.
-    pub const FIRST: [(&'static str, &'static str); 8] = [
+    /// Parameters of the first stack: what its deployers may deploy, run and call, and that webhooks may reach this machine.
+    pub const FIRST: [(&'static str, &'static str); 9] = [
         ("DeployedFunctions", "arn:aws:lambda:*:*:function:deployed-*"),
         ("DeployedRepositories", "arn:aws:ecr:*:*:repository/deployed-*"),
         ("DeployedPackages", "arn:aws:s3:::deployed-*"),
@@ -55,6 +55,7 @@ impl Bed {
         ("DeployerClusters", "arn:aws:ecs:*:*:cluster/deployer-*"),
         ("DeployerTaskRoles", "arn:aws:iam::*:role/deployer-*"),
         ("DeployerBuilds", "arn:aws:codebuild:*:*:project/deployer-*"),
+        ("WebhookAllowedHosts", "127.0.0.1"),
     ];
 
     /// Parameters of the second stack.

@@ -28,6 +28,7 @@ mod store;
 mod surface;
 mod together;
 mod tutorial;
+mod webhooks;
 
 use bed::Bed;
 use keelway_cloud_tests::runner::{Options, Test, run};
@@ -48,6 +49,7 @@ fn tests() -> Vec<Test<Bed>> {
         together::tests,
         tutorial::tests,
         recipes::tests,
+        webhooks::tests,
         approvals::tests,
         failures::tests,
         access::tests,

@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 8] = [
+const UNSEEN: [(&str, &str, &str); 9] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
+    ("keelway-webhooks", "kms:Decrypt", SECRETS),
     ("keelway-deployers", "ecr:BatchGetImage", IMAGES),
     ("keelway-deployers", "ecr:GetDownloadUrlForLayer", IMAGES),
     ("keelway-deployers", "ecr:GetRepositoryPolicy", IMAGES),

@@ -309,7 +309,14 @@ fn dead_letters(bed: &Bed) -> Outcome {
         let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(body);
         stack.wait(request.send()).map(drop).map_err(|error| Problem::of(queue, format!("{error:?}")))
     };
-    let queues = ["PromotionsQueueUrl", "AttemptsQueueUrl", "ObserverQueueUrl", "DeploymentsQueueUrl", "DeployersQueueUrl"];
+    let queues = [
+        "PromotionsQueueUrl",
+        "AttemptsQueueUrl",
+        "ObserverQueueUrl",
+        "DeploymentsQueueUrl",
+        "DeployersQueueUrl",
+        "WebhooksQueueUrl",
+    ];
     let marks: Vec<String> = queues.iter().map(|_| fresh()).collect();
     for (queue, mark) in queues.iter().zip(&marks) {
         send(queue, json!({"keelway": "from-the-future", "mark": mark}).to_string())?;
