@@ -55,7 +55,7 @@ async fn a_subscription_is_applied_listed_read_and_deleted() {
     assert_eq!(stand.manifests(SLACK).await["applied"][0]["changed"], false);
     let dry =
         stand.post_text("/v1/apply?dryRun=true", "application/yaml", SLACK.replace("slack\n  url", "teams\n  url")).await.json();
-    assert_eq!(dry["applied"][0]["changes"], json!([{"path": "spec.form", "before": "slack", "after": "teams"}]), "{dry}");
+    assert_eq!(dry["applied"][0]["changes"], json!([{"field": "spec.form", "was": "slack", "becomes": "teams"}]), "{dry}");
 
     let one = stand.get("/v1/webhookSubscriptions/shop/slack").await.json();
     assert_eq!((&one["spec"]["body"], &one["spec"]["projects"]), (&json!({"form": "slack"}), &json!(["shop"])));
@@ -167,5 +167,5 @@ async fn deliveries_are_listed_and_delivered_again() {
     let message = sent(&stand).pop().unwrap();
     assert_eq!((&message["keelway"], &message["event"]["id"]), (&json!("deliver"), &json!("e-2")));
     assert_eq!(redeliver(&stand, &done, "b").await.json(), again, "the same request is answered as before");
-    assert_eq!(sent(&stand).len(), 2);
+    assert!(sent(&stand)[1..].iter().all(|other| *other == message), "and asks for the same delivery");
 }

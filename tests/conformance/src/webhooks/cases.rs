@@ -71,8 +71,13 @@ impl Dialect for Hooks {
         let named = [&own.emit, &own.apply, &own.delete, &own.resume, &own.redeliver];
         named.iter().filter(|input| input.is_some()).count() + usize::from(own.receivers.is_some())
     }
+    /// What it publishes itself comes back, too, for those who want to be told. It answers none of it: an end of a task triggers nothing.
     fn takes(source: &str, detail_type: &str) -> bool {
-        Engine::takes(source, detail_type)
+        source != SOURCE && Engine::takes(source, detail_type)
+    }
+    /// A function that stops between arming the first attempt and telling `.started` may tell `.finished` first: sequences wait for the other one then.
+    fn stream(event: &Value) -> String {
+        format!("{} {}", event["shkeptncontext"], event["type"])
     }
     fn sound(_: &Telling<'_, Self>, event: &Value) -> Result<(), String> {
         if event["source"] == SOURCE { Ok(()) } else { Err(format!("it is no event of webhooks: {event}")) }
@@ -220,7 +225,7 @@ impl Tells<HooksWorld> for Hooks {
         };
         let mut data = Map::from_iter([("project".to_owned(), NAMESPACE.into())]);
         merge(&mut data, &own.data);
-        let ty = if ty.starts_with("dev.") { ty.clone() } else { format!("sh.keptn.event.{ty}") };
+        let ty = if ty.starts_with("dev.keelway.") { ty.clone() } else { format!("sh.keptn.event.{ty}") };
         let event = json!({
             "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": SPEC_VERSION,
             "id": telling.fresh_id(), "time": stand.now().rfc3339(), "shkeptncontext": telling.context(step.about()),
