@@ -39,7 +39,7 @@ fn every_example_is_accepted() {
                 }
                 Document::DeploymentConfig(_) | Document::ArtifactSource(_) => deployments.push(document.named()),
                 Document::Remediation(_) | Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
-                Document::Webhook(_) => {}
+                Document::Schedule(_) | Document::Webhook(_) => {}
             }
         }
     }

@@ -135,7 +135,7 @@ impl Document {
 }
 
 /// The kinds that are taken.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "Shipyard",
     "Project",
     "Remediation",
