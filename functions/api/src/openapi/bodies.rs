@@ -162,7 +162,7 @@ pub struct DeploymentConfigObject {
 #[expect(dead_code, reason = "the document shows its form")]
 pub enum ConfigOrRollback {
     /// The config.
-    Config(DeploymentConfigObject),
+    Config(Box<DeploymentConfigObject>),
     /// What the rollback did.
     Rollback(Box<RollbackAnswer>),
 }

@@ -34,15 +34,17 @@ async fn every_route_is_an_operation_and_nothing_else_is() {
         methods.into_iter().map(move |method| format!("{method} {}", path.replace("{*", "{")))
     });
     let routes: BTreeSet<String> = routes.collect();
-    for route in routes.difference(&documented) {
-        panic!(
+    let missing = routes.difference(&documented).map(|route| {
+        format!(
             "operation {route} is missing in the OpenAPI document: annotate its handler with #[utoipa::path], and list the handler in \
              functions/api/src/openapi/mod.rs"
-        );
-    }
-    for operation in documented.difference(&routes) {
-        panic!("operation {operation} of the OpenAPI document is no route: correct the path in its handler's #[utoipa::path]");
-    }
+        )
+    });
+    let extra = documented.difference(&routes).map(|operation| {
+        format!("operation {operation} of the OpenAPI document is no route: correct the path in its handler's #[utoipa::path]")
+    });
+    let wrong: Vec<String> = missing.chain(extra).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ pub fn bodies(operation: &str, f: &Furnished, rng: &mut Rng) -> Vec<Value> {
         ],
         ("POST", "/v1/project/{project}/service") => vec![json!({"serviceName": format!("s-{n}")}), json!({"serviceName": "cart"})],
         ("POST", "/v1/project/{project}/shipyard/rollback") => {
-            let back = |revision: &String| json!({"revision": revision, "dryRun": n % 5 == 0});
+            let back = |revision: &String| json!({"revision": revision, "dryRun": n.is_multiple_of(5)});
             f.known(path, "revision").iter().map(back).collect()
         }
         ("POST", "/v1/project/{project}/stage/{stage}/service/{service}/evaluation") => {
