@@ -19,7 +19,8 @@ use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryPage, DeliveryState,
 use serde::Deserialize;
 
 /// Which deliveries are wanted.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Wanted {
     namespace: Option<String>,
@@ -58,7 +59,14 @@ fn unknown(id: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "unknown delivery", detail)
 }
 
-/// `GET /v1/deliveries`
+/// Lists the deliveries of webhooks in a namespace, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/deliveries",
+    tag = "webhooks",
+    params(Wanted),
+    responses((status = 200, body = DeliveryPage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
@@ -80,7 +88,13 @@ pub async fn list<P: Ports + 'static>(
     }))
 }
 
-/// `GET /v1/deliveries/{namespace}/{id}`
+/// A delivery, with its event and its attempts.
+#[utoipa::path(
+    get,
+    path = "/v1/deliveries/{namespace}/{id}",
+    tag = "webhooks",
+    responses((status = 200, body = DeliveryState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, id)): Path<(String, String)>,
@@ -91,7 +105,14 @@ pub async fn one<P: Ports + 'static>(
     Ok(Json(DeliveryState { event: Some(x.event.clone()), ..shown(&x) }))
 }
 
-/// `POST /v1/deliveries/{namespace}/{id}/redeliver`: 202; the delivery shows what becomes of it.
+/// Delivers again; the delivery shows what becomes of it.
+#[utoipa::path(
+    post,
+    path = "/v1/deliveries/{namespace}/{id}/redeliver",
+    tag = "webhooks",
+    params(("Idempotency-Key" = Option<String>, Header)),
+    responses((status = 202, body = Redelivered), (status = 409), (status = 422))
+)]
 pub async fn redeliver<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, id)): Path<(String, String)>,

@@ -3,18 +3,19 @@
 use crate::Api;
 use crate::caller::Caller;
 use crate::input::{Json, Path, given, note};
+use crate::openapi::OverrideAnswer;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 /// The longest reason, in characters.
 const LONGEST: usize = 500;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[schema(as = OverrideRequest)]
 #[serde(deny_unknown_fields, default)]
 pub struct Command {
     stage: Option<String>,
@@ -22,13 +23,22 @@ pub struct Command {
     by: Option<String>,
 }
 
-/// Lets what waits there begin, and what gets there before the stage opens by itself. Whoever may approve in the stage may do it.
+/// Lets what waits in a closed stage begin, and what gets there before the stage opens by itself.
+///
+/// Whoever may approve in the stage may do it.
+#[utoipa::path(
+    post,
+    path = "/v1/sequence/{project}/{context}/override",
+    tag = "sequences",
+    request_body(content = Command, example = json!({"stage": "late", "reason": "fixes INC-7", "by": "ann"})),
+    responses((status = 200, body = crate::openapi::OverrideAnswer), (status = 409))
+)]
 pub async fn override_windows<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, of)): Path<(String, String)>,
     caller: Caller,
     Json(body): Json<Command>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<OverrideAnswer>> {
     let Some(reason) = note("reason", body.reason.as_ref(), LONGEST)? else {
         return Err(Refused::field("reason", "is missing: say why this cannot wait until the stage opens"));
     };
@@ -52,7 +62,11 @@ pub async fn override_windows<P: Ports + 'static>(
     };
     let detail = format!("{what}, although the stage is closed");
     let until = closed.until.map(|until| until.rfc3339());
-    Ok(axum::Json(
-        json!({"keptnContext": of.as_str(), "stage": closed.stage, "held": closed.held, "until": until, "detail": detail}),
-    ))
+    Ok(axum::Json(OverrideAnswer {
+        keptn_context: of.to_string(),
+        stage: closed.stage.to_string(),
+        held: closed.held,
+        until,
+        detail,
+    }))
 }

@@ -75,7 +75,14 @@ async fn found<P: Ports>(api: &Api<P>, project: &str, name: &str) -> Answer<Sche
     Err(Refusal::unknown("schedule", &format!("{project}/{name}"), names).into())
 }
 
-/// `GET /v1/schedules/{project}`
+/// Lists the schedules of a project.
+#[utoipa::path(
+    get,
+    path = "/v1/schedules/{project}",
+    tag = "sequences",
+    params(Paging),
+    responses((status = 200, body = SchedulePage))
+)]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(project): Path<String>,
@@ -94,7 +101,13 @@ pub async fn list<P: Ports + 'static>(
     Ok(Json(SchedulePage { schedules, next_page_key, page_size: u64::from(limit), total_count, now }))
 }
 
-/// `GET /v1/schedules/{project}/{name}`
+/// A schedule, when it triggers next, and what it triggered.
+#[utoipa::path(
+    get,
+    path = "/v1/schedules/{project}/{name}",
+    tag = "sequences",
+    responses((status = 200, body = ScheduleState))
+)]
 pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
@@ -103,7 +116,13 @@ pub async fn one<P: Ports + 'static>(
     Ok(Json(shown(found(&api, &project, &name).await?)))
 }
 
-/// `GET /v1/schedules/{project}/{name}/manifest`
+/// The manifest as it was applied.
+#[utoipa::path(
+    get,
+    path = "/v1/schedules/{project}/{name}/manifest",
+    tag = "sequences",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
 pub async fn manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
@@ -112,7 +131,13 @@ pub async fn manifest<P: Ports + 'static>(
     Ok(text(found(&api, &project, &name).await?.source))
 }
 
-/// `DELETE /v1/schedules/{project}/{name}`
+/// Deletes a schedule. What it triggered goes on.
+#[utoipa::path(
+    delete,
+    path = "/v1/schedules/{project}/{name}",
+    tag = "sequences",
+    responses((status = 204))
+)]
 pub async fn delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,

@@ -92,8 +92,15 @@ async fn unknown<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Refused> {
     Ok(Refusal::unknown("webhook subscription", &short, known.map(|(other, _)| other.name.as_str())).into())
 }
 
-/// `GET /v1/webhookSubscriptions`
-async fn list<P: Ports + 'static>(
+/// Lists the webhook subscriptions.
+#[utoipa::path(
+    get,
+    path = "/v1/webhookSubscriptions",
+    tag = "webhooks",
+    params(Wanted),
+    responses((status = 200, body = WebhookPage))
+)]
+pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
     caller: Caller,
     Params(wanted): Params<Wanted>,
@@ -119,8 +126,14 @@ async fn list<P: Ports + 'static>(
     }))
 }
 
-/// `GET /v1/webhookSubscriptions/{namespace}/{name}`
-async fn one<P: Ports + 'static>(
+/// A webhook subscription, and why it is disabled if it is.
+#[utoipa::path(
+    get,
+    path = "/v1/webhookSubscriptions/{namespace}/{name}",
+    tag = "webhooks",
+    responses((status = 200, body = WebhookState))
+)]
+pub async fn one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -129,8 +142,14 @@ async fn one<P: Ports + 'static>(
     Ok(Json(shown(&of, &applied)))
 }
 
-/// `GET /v1/webhookSubscriptions/{namespace}/{name}/manifest`
-async fn manifest<P: Ports + 'static>(
+/// The manifest as it was applied.
+#[utoipa::path(
+    get,
+    path = "/v1/webhookSubscriptions/{namespace}/{name}/manifest",
+    tag = "webhooks",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
+pub async fn manifest<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -138,8 +157,14 @@ async fn manifest<P: Ports + 'static>(
     Ok(text(found(&api, &namespace, &name).await?.1.source))
 }
 
-/// `POST /v1/webhookSubscriptions/{namespace}/{name}/resume`: it takes events again. One that is not disabled stays as it is.
-async fn resume<P: Ports + 'static>(
+/// Has a webhook subscription take events again. One that is not disabled stays as it is.
+#[utoipa::path(
+    post,
+    path = "/v1/webhookSubscriptions/{namespace}/{name}/resume",
+    tag = "webhooks",
+    responses((status = 200, body = WebhookState))
+)]
+pub async fn resume<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -150,8 +175,14 @@ async fn resume<P: Ports + 'static>(
     Ok(Json(shown(&of, &applied)))
 }
 
-/// `DELETE /v1/webhookSubscriptions/{namespace}/{name}`
-async fn delete<P: Ports + 'static>(
+/// Deletes a webhook subscription.
+#[utoipa::path(
+    delete,
+    path = "/v1/webhookSubscriptions/{namespace}/{name}",
+    tag = "webhooks",
+    responses((status = 204))
+)]
+pub async fn delete<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,

@@ -1,6 +1,7 @@
 //! Which members the objects in answers always have. Clients read them leniently, and so the types do not say it: their values do.
 
-use super::bodies::{ControlAnswer, LogsDeleted, RetryAnswer};
+use super::bodies::{ControlAnswer, LogsDeleted, OverrideAnswer, RetryAnswer};
+use keelway_wire::http::Overridden;
 use keelway_wire::http::access::{AuditEntry, AuditPage, GrantState, TokenAnswer, TokenPage, TokenState, WhoAmI};
 use keelway_wire::http::deployments::{
     ArtifactSourcePage, ArtifactSourceState, AuditEntry as ConfigAuditEntry, AuditPage as ConfigAuditPage, Cause, ClaimAnswer,
@@ -15,6 +16,10 @@ use keelway_wire::http::promotions::{
     Actor, AppState, CommandAnswer, EnvironmentState as PipelineEnvironment, Explained, Explanation, Healthy, HistoryPage, Hold,
     ObservationAnswer, ObservedFact, OpenPullRequest, OpenPullRequests, PastCommand, PastPromotion, PipelineEntry, PipelinePage,
     PipelineState, PromotionState, PullRequestState, Registered, RegisteredPage, RunState, TargetState, WaitingApproval,
+};
+use keelway_wire::http::schedules::{ScheduleLast, SchedulePage, ScheduleRun, ScheduleState};
+use keelway_wire::http::webhooks::{
+    DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered, WebhookDisabled, WebhookPage, WebhookState,
 };
 use keelway_wire::http::{
     Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, Decided, Ended, EnvironmentPage, EnvironmentState,
@@ -40,6 +45,19 @@ macro_rules! always {
 }
 
 always![
+    OverrideAnswer,
+    DeliveryAttempt,
+    DeliveryPage,
+    DeliveryState,
+    Redelivered,
+    WebhookDisabled,
+    WebhookPage,
+    WebhookState,
+    ScheduleLast,
+    SchedulePage,
+    ScheduleRun,
+    ScheduleState,
+    Overridden,
     Checks,
     InstalledLimits,
     RoundTrip,

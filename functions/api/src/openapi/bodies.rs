@@ -46,6 +46,22 @@ pub struct RetryAnswer {
     pub look: Option<String>,
 }
 
+/// What an override lets begin.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverrideAnswer {
+    /// The context.
+    pub keptn_context: String,
+    /// The stage that is closed.
+    pub stage: String,
+    /// How many executions waited for it to open.
+    pub held: usize,
+    /// When it opens by itself, as far as is known now.
+    pub until: Option<String>,
+    /// The same in words.
+    pub detail: String,
+}
+
 /// How many entries were deleted.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct LogsDeleted {

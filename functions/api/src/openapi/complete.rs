@@ -15,7 +15,7 @@ const ALIASES: [(&str, &str); 4] = [
 ];
 const PROBLEM: &str = "application/problem+json";
 /// What has a name in its path, and may not be there without that being an error.
-const NEVER_UNKNOWN: [&str; 1] = ["/v1/checks/{id}"];
+const NEVER_UNKNOWN: [&str; 2] = ["/v1/checks/{id}", "/v1/schedules/{project}"];
 /// Types of contents that are not looked at: the text says what it is.
 const ANY_TEXT: &str = "application/yaml";
 

@@ -55,6 +55,7 @@ const PARAMETERS: &[(&str, &str)] = &[
     ),
     ("unless", "A `fingerprint`: answers without events while exactly the triggers that it stands for are open."),
     ("uri", "The file's path, with `/` as such or percent-encoded."),
+    ("webhook", "Only those of this subscription."),
     ("wait", "So many seconds, up to 20, the request waits for the first trigger."),
 ];
 

@@ -3,6 +3,7 @@
 use crate::deployments::{SOURCE, manifest as config, push, say, settle};
 use crate::pipelines::{BY_REQUEST, begin, manifest as pipeline};
 use crate::stand::Stand;
+use crate::subscriptions::{SLACK, deliver_to};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::{dead_letter, invalid};
 use keelway_world::rng::Rng;
@@ -19,7 +20,7 @@ const STAGES: &str = "
 const SEEDS: u64 = 8;
 
 /// Path with query, the member that has the items, and what identifies one.
-const LISTS: [(&str, &str, &[&str]); 27] = [
+const LISTS: [(&str, &str, &[&str]); 30] = [
     ("/v1/project", "projects", &["/projectName"]),
     ("/v1/project/shop/service", "services", &["/serviceName"]),
     ("/v1/project/shop/stage/dev/service", "services", &["/serviceName"]),
@@ -41,6 +42,9 @@ const LISTS: [(&str, &str, &[&str]); 27] = [
     ("/v1/pipelines?namespace=shop", "pipelines", &["/namespace", "/name"]),
     ("/v1/pipelines/shop/carts/history", "commands", &["/message"]),
     ("/v1/clusters", "items", &["/namespace", "/name"]),
+    ("/v1/schedules/shop", "schedules", &["/name"]),
+    ("/v1/webhookSubscriptions", "webhookSubscriptions", &["/namespace", "/name"]),
+    ("/v1/deliveries?namespace=shop", "deliveries", &["/id"]),
     ("/v1/githosts", "items", &["/name"]),
     ("/v1/deploymentConfigs", "deploymentConfigs", &["/namespace", "/name"]),
     ("/v1/deploymentConfigs/shop:cart/audit", "entries", &["/message"]),
@@ -55,6 +59,9 @@ async fn begun(path: &str) -> Stand {
     stand.apply("shop", STAGES).await;
     if path.starts_with("/v1/pipelines/") {
         begin(&mut stand, BY_REQUEST).await;
+    }
+    if path.starts_with("/v1/deliveries") {
+        stand.manifests(SLACK).await;
     }
     if path.starts_with("/v1/deployment") {
         stand.manifests(&format!("{SOURCE}---\n{}", config("cart", "x", true))).await;
@@ -126,6 +133,13 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
                         secretRef: {name: t}\n";
             stand.manifests(&text.replace("NAME", &name)).await;
         }
+        "/v1/schedules/shop" => {
+            let text = "apiVersion: keelway.dev/v1\nkind: Schedule\nmetadata: {name: NAME}\nspec:\n  project: shop\n  stage: dev\n  services: [cart]\n  \
+                        sequence: delivery\n  cron: '0 3 * * *'\n";
+            stand.manifests(&text.replace("NAME", &name)).await;
+        }
+        "/v1/webhookSubscriptions" => drop(stand.manifests(&namespaced(SLACK.replace("slack,", &format!("{name},")))).await),
+        "/v1/deliveries" => drop(deliver_to(stand, "slack", &name, 200).await),
         "/v1/githosts" => {
             let text = "apiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {name: NAME}\nspec:\n  host: NAME.test\n  type: gitea\n  api: \
                         https://NAME.test/api/v1\n";
@@ -167,9 +181,9 @@ async fn remove(stand: &mut Stand, path: &str, item: &Value) -> bool {
         // The applied shipyard stays.
         _ if text("resourceURI") == "shipyard.yaml" => return false,
         "/v1/project/shop/resource" | "/v1/project/shop/stage/dev/resource" => format!("{base}/{}", text("resourceURI")),
-        "/v1/tokens" | "/v1/githosts" => format!("{base}/{}", text("name")),
+        "/v1/tokens" | "/v1/githosts" | "/v1/schedules/shop" => format!("{base}/{}", text("name")),
         "/v1/dead-letters" => format!("{base}/{}", text("id")),
-        "/v1/pipelines" | "/v1/clusters" | "/v1/artifactSources" => format!("{base}/{}/{}", text("namespace"), text("name")),
+        "/v1/pipelines" | "/v1/clusters" | "/v1/webhookSubscriptions" | "/v1/artifactSources" => format!("{base}/{}/{}", text("namespace"), text("name")),
         "/v1/deploymentConfigs" => format!("{base}/{}:{}", text("namespace"), text("name")),
         "/v1/log" => "/v1/log?integrationId=a".into(),
         "/v1/event/triggered/deployment" => {

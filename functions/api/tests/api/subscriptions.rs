@@ -11,7 +11,7 @@ use keelway_engine::webhooks::{Address, Limits, Message, Request, Sender, Webhoo
 use keelway_world::at_once::AtOnce;
 use serde_json::{Value, json};
 
-const SLACK: &str = "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\nmetadata: {name: slack, namespace: shop}\nspec:\n  events: \
+pub const SLACK: &str = "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\nmetadata: {name: slack, namespace: shop}\nspec:\n  events: \
                      [sh.keptn.event.approval.triggered]\n  form: slack\n  url: '{{ secrets.url }}'\n  secrets:\n  - {name: url, \
                      secretRef: {name: slack-url}}\n";
 
@@ -26,14 +26,19 @@ impl Sender for Says {
 
 /// Delivers an event to the subscription, and makes one attempt. Its delivery.
 async fn deliver(stand: &Stand, event: &str, status: u16) -> String {
-    let of = Address { namespace: "shop".into(), name: "slack".into() };
+    deliver_to(stand, "slack", event, status).await
+}
+
+/// The same to another subscription.
+pub async fn deliver_to(stand: &Stand, name: &str, event: &str, status: u16) -> String {
+    let of = Address { namespace: "shop".into(), name: name.into() };
     let engine = Webhooks::with(AtOnce::new(stand.world.worker(3)), Limits::default(), Says(status));
     let json = json!({
         "id": event, "source": "shipyard-controller", "type": "sh.keptn.event.approval.triggered", "shkeptncontext": "c-1",
         "data": {"project": "shop"},
     });
     engine.message(&Message::Deliver { to: of, event: json, again: None }, Cause::default()).await.unwrap();
-    let id = id(("shop", "slack"), "shipyard-controller", event, None);
+    let id = id(("shop", name), "shipyard-controller", event, None);
     engine.message(&Message::Wake { to: id, at: stand.world.now() }, Cause::default()).await.unwrap();
     id.to_string()
 }

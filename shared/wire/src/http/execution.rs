@@ -94,6 +94,7 @@ pub struct TaskState {
 
 /// Somebody let an execution begin although its stage was closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Overridden {
     /// Who.

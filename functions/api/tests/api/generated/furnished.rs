@@ -3,6 +3,7 @@
 use crate::deployments::{SOURCE, manifest as config, push, say, settle};
 use crate::pipelines::{BY_REQUEST, begin as begin_promotions, manual};
 use crate::stand::Stand;
+use crate::subscriptions::{SLACK, deliver_to};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::{dead_letter, invalid};
 use keelway_engine::secrets::Known;
@@ -28,6 +29,15 @@ const PROD: &str = "    - name: prod
         - name: release
           tasks: [{name: approval, properties: {pass: manual, warning: manual}}, {name: deployment}]
 ";
+const LATE: &str = "    - name: late
+      windows:
+        - {kind: deny, from: 2026-11-20T12:00, until: 2026-11-20T18:00, zone: Europe/Berlin, reason: quarter end}
+      sequences:
+        - name: delivery
+          tasks: [{name: deployment}]
+";
+const SCHEDULE: &str = "apiVersion: keelway.dev/v1\nkind: Schedule\nmetadata: {name: nightly}\nspec:\n  project: shop\n  stage: dev\n  services: [cart]\n  \
+                        sequence: evaluation\n  cron: '0 3 * * *'\n";
 const REGISTERED: &str = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: prod, namespace: shop}\nspec:\n  server: https://10.0.0.1:6443\n  \
                           secretRef: {name: prod-token}\n---\napiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {name: forge}\nspec:\n  host: \
                           git.test\n  type: gitea\n  api: https://git.test/api/v1\n  webhookSecretRef: {name: hook}\n";
@@ -41,6 +51,7 @@ pub struct Furnished {
     pub contexts: Vec<String>,
     pub approvals: Vec<String>,
     check: String,
+    deliveries: Vec<String>,
     /// The open trigger of a deployment.
     pub open: Value,
     /// The tokens of attempts, of one that is on its way and one that has ended.
@@ -53,7 +64,7 @@ pub struct Furnished {
 
 /// A shipyard of project `shop`; without `dev`, of which something is open, it is refused.
 pub fn shipyard(with_dev: bool, remark: u64) -> String {
-    let stages = if with_dev { format!("{DEV}{PROD}") } else { PROD.to_owned() };
+    let stages = if with_dev { format!("{DEV}{PROD}{LATE}") } else { format!("{PROD}{LATE}") };
     format!(
         "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata:\n  name: shipyard-shop\nspec:\n  stages:\n{}# {remark}\n",
         stages.trim_start_matches('\n')
@@ -66,7 +77,7 @@ pub fn manifests() -> String {
     let halted = config("halted", "x", true).replace("  replicas: 2\n", "  replicas: 2\n  paused: true\n");
     let shared = ["cart", "idle", "fresh"].map(|name| config(name, "x", true)).join("---\n");
     format!(
-        "{REGISTERED}---\n{SOURCE}---\n{lost}---\n{halted}---\n{shared}---\n{}",
+        "{REGISTERED}---\n{SCHEDULE}---\n{SLACK}---\n{SOURCE}---\n{lost}---\n{halted}---\n{shared}---\n{}",
         crate::pipelines::manifest("carts", &manual(""))
     )
 }
@@ -79,7 +90,7 @@ pub async fn furnish() -> Furnished {
         Known::default().with("default/hook", hook).with("shop/registry", &keys(registry)).with("shop/approvals", &keys(approvals));
     let mut stand = Stand::with_secrets(Limits::default(), Duration::from_secs(2), secrets);
     let stages = |stages: &str| stages.trim_start_matches('\n').to_owned();
-    for shop in [PROD.to_owned(), stages(&format!("{DEV}{PROD}")), stages(&format!("{DEV}{PROD}# again\n"))] {
+    for shop in [PROD.to_owned(), stages(&format!("{DEV}{PROD}{LATE}")), stages(&format!("{DEV}{PROD}{LATE}# again\n"))] {
         stand.apply("shop", &shop).await;
     }
     let failed = stand.trigger("shop", "dev", "delivery", "cart").await;
@@ -115,6 +126,14 @@ pub async fn furnish() -> Furnished {
         weak.push(stand.token(&format!("weak-{}", scope.split(':').next().unwrap()), &[scope], &["elsewhere"]).await);
     }
     stand.token("ci", &["read"], &[]).await;
+    contexts.push(stand.trigger("shop", "late", "delivery", "late").await);
+    let gone = SLACK.replace("name: slack,", "name: gone,");
+    stand.manifests(&gone).await;
+    // The last one disables its subscription.
+    let mut deliveries = vec![];
+    for (name, event, status) in [("slack", "e1", 200), ("slack", "e2", 500), ("gone", "e3", 410)] {
+        deliveries.push(deliver_to(&stand, name, event, status).await);
+    }
     let check = stand.post("/v1/checks", &Value::Null).await.json()["id"].as_str().unwrap().to_owned();
     stand.apply("blog", &stages(DEV)).await;
     let letters = letters(&stand).await;
@@ -126,6 +145,7 @@ pub async fn furnish() -> Furnished {
         contexts,
         approvals,
         check,
+        deliveries,
         open,
         attempts,
         integration: registered,
@@ -198,6 +218,7 @@ impl Furnished {
             "trigger" => self.approvals.clone(),
             "type" => texts(&["deployment", "approval,test", "sh.keptn.event.deployment.triggered"]),
             "token" => texts(&["ci", "weak-read"]),
+            "id" if begins("/v1/deliveries") => self.deliveries.clone(),
             "id" if begins("/v1/uniform") => vec![self.integration.clone()],
             "id" if begins("/v1/checks") => vec![self.check.clone()],
             "id" if begins("/v1/dead-letters") => self.letters.clone(),
@@ -210,6 +231,8 @@ impl Furnished {
             "command" if path.contains("triggers") => texts(&["suspend", "resume"]),
             "command" => texts(&["pause", "resume", "cancel", "retry", "proceed"]),
             "name" if begins("/v1/pipelines") => texts(&["carts", "orders"]),
+            "name" if begins("/v1/schedules") => texts(&["nightly"]),
+            "name" if begins("/v1/webhookSubscriptions") => texts(&["slack", "gone"]),
             "name" if begins("/v1/clusters") => texts(&["prod"]),
             "name" if begins("/v1/githosts") => texts(&["forge"]),
             "name" if begins("/v1/deployments") => texts(&["shop:cart-2", "shop:idle-2", "shop:fresh-1", "shop:cart-1"]),
