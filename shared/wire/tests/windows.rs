@@ -41,7 +41,7 @@ fn a_sequence_says_whether_windows_hold_it_back() {
 fn everything_wrong_is_told_with_its_remedy() {
     for (window, path, says) in [
         ("{kind: freeze, from: 2026-12-23, until: 2026-12-24}", "kind", "is neither `allow` nor `deny`"),
-        ("{kind: deny}", "schedule", "write when the window opens"),
+        ("{kind: deny, duration: 1h}", "schedule", "write when the window opens"),
         ("{kind: deny, schedule: 'daily', duration: 1h}", "schedule", "no cron expression"),
         ("{kind: deny, schedule: '0 9 * * *'}", "duration", "must be longer than 0s"),
         ("{kind: deny, schedule: '0 9 * * *', duration: 1h, zone: Mars}", "zone", "no IANA time zone"),
