@@ -183,7 +183,9 @@ async fn remove(stand: &mut Stand, path: &str, item: &Value) -> bool {
         "/v1/project/shop/resource" | "/v1/project/shop/stage/dev/resource" => format!("{base}/{}", text("resourceURI")),
         "/v1/tokens" | "/v1/githosts" | "/v1/schedules/shop" => format!("{base}/{}", text("name")),
         "/v1/dead-letters" => format!("{base}/{}", text("id")),
-        "/v1/pipelines" | "/v1/clusters" | "/v1/webhookSubscriptions" | "/v1/artifactSources" => format!("{base}/{}/{}", text("namespace"), text("name")),
+        "/v1/pipelines" | "/v1/clusters" | "/v1/webhookSubscriptions" | "/v1/artifactSources" => {
+            format!("{base}/{}/{}", text("namespace"), text("name"))
+        }
         "/v1/deploymentConfigs" => format!("{base}/{}:{}", text("namespace"), text("name")),
         "/v1/log" => "/v1/log?integrationId=a".into(),
         "/v1/event/triggered/deployment" => {

@@ -208,7 +208,9 @@ impl Level {
                 "at the top of the document, beside `kind`"
             }
             Metadata | ProjectMetadata | ObjectMetadata => "under `metadata`",
-            Spec | ProjectSpec | RemediationSpec | ScheduleSpec | PipelineSpec | ClusterSpec | GitHostSpec | WebhookSpec => "under `spec`",
+            Spec | ProjectSpec | RemediationSpec | ScheduleSpec | PipelineSpec | ClusterSpec | GitHostSpec | WebhookSpec => {
+                "under `spec`"
+            }
             WebhookFilter => "under `filter`",
             MatchExpression => "in an entry of `matchExpressions`",
             WebhookSecret => "in an entry of `secrets`",
@@ -254,7 +256,7 @@ impl Level {
             (ProjectSpec, "timeout") => Some("taskTimeout"),
             (ScheduleSpec, "service") => Some("services"),
             (ScheduleSpec, "schedule") => Some("cron"),
-            (ScheduleSpec, "timezone") => Some("zone"),
+            (ScheduleSpec | Window, "timezone" | "tz") => Some("zone"),
             (ScheduleSpec, "suspend") => Some("suspended"),
             (ScheduleSpec, "concurrencypolicy") => Some("concurrency"),
             (WebhookSpec, "event" | "types" | "eventtypes" | "on") => Some("events"),

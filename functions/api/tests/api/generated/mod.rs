@@ -90,8 +90,10 @@ async fn one(document: &Document, operation: &Operation, f: &mut Furnished, rng:
     f.stand.world.core().table.journal.clear();
     let before = judge::outgoing(&f.stand.world.core());
     // Engines of other functions are not at work here.
-    let works =
-        operation.method != "GET" && !["observe", "dead-letters", "checks", "deliveries", "webhookSubscriptions"].iter().any(|part| operation.path.contains(part));
+    let works = operation.method != "GET"
+        && !["observe", "dead-letters", "checks", "deliveries", "webhookSubscriptions"]
+            .iter()
+            .any(|part| operation.path.contains(part));
     let together = works && rng.chance(30.0);
     let answer = match together {
         true => f.stand.while_working(request).await,
