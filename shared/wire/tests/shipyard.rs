@@ -17,12 +17,12 @@ fn a_missing_or_unknown_kind() {
         |       ^
     "#);
     insta::assert_snapshot!(findings("kind: Deployment\n"), @r#"
-    error: shipyard.yaml:1:7: kind: "Deployment" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `List`, `Template`
+    error: shipyard.yaml:1:7: kind: "Deployment" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `WebhookSubscription`, `List`, `Template`
       1 | kind: Deployment
         |       ^
     "#);
     insta::assert_snapshot!(findings("metadata: {name: x}\n"), @r"
-    error: shipyard.yaml:1:1: kind: is missing: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Schedule`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: List`, `kind: Template`
+    error: shipyard.yaml:1:1: kind: is missing: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Schedule`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: WebhookSubscription`, `kind: List`, `kind: Template`
       1 | metadata: {name: x}
         | ^
     ");
@@ -32,7 +32,7 @@ fn a_missing_or_unknown_kind() {
         | ^
     ");
     insta::assert_snapshot!(findings("# nothing\n"), @r"
-    error: shipyard.yaml:1:1: holds no document: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Schedule`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: List`, `kind: Template`
+    error: shipyard.yaml:1:1: holds no document: write one of `kind: Shipyard`, `kind: Project`, `kind: Remediation`, `kind: Schedule`, `kind: Pipeline`, `kind: Cluster`, `kind: GitHost`, `kind: DeploymentConfig`, `kind: ArtifactSource`, `kind: WebhookSubscription`, `kind: List`, `kind: Template`
       1 | # nothing
         | ^
     ");
@@ -232,7 +232,7 @@ fn other_unknown_fields_are_ignored_with_a_warning() {
     warning: shipyard.yaml:10:9: spec.stages[0].sequences[0].tasks[0].image: is not a field of a task and is ignored: it has `name`, `triggeredAfter`, `properties`, `startDeadline`, `timeout`; a task's own settings go under `properties`
       10 |         image: x
          |         ^
-    warning: shipyard.yaml:11:7: spec.stages[0].sequences[0].description: is not a field of a sequence and is ignored: it has `name`, `triggeredOn`, `tasks`, `timeout`, `supersede`
+    warning: shipyard.yaml:11:7: spec.stages[0].sequences[0].description: is not a field of a sequence and is ignored: it has `name`, `triggeredOn`, `tasks`, `timeout`, `supersede`, `ignoreWindows`
       11 |       description: ours
          |       ^
     warning: shipyard.yaml:12:1: owner: is not a field of a Shipyard and is ignored: it has `apiVersion`, `version`, `kind`, `metadata`, `spec`
