@@ -5,6 +5,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// What stands in a text instead of a secret.
 const HIDDEN: &str = "***";
+/// Parts of a secret that are shorter are words, and no keys.
+const SHORTEST: usize = 8;
 
 /// Texts to hide, the longest first.
 pub struct Mask(Vec<String>);
@@ -15,7 +17,8 @@ impl Mask {
         let mut all: Vec<String> = vec![];
         for secret in secrets {
             let whole = secret.expose().trim();
-            for text in std::iter::once(whole).chain(whole.split_ascii_whitespace()) {
+            let keys = whole.split_ascii_whitespace().filter(|key| key.len() >= SHORTEST);
+            for text in std::iter::once(whole).chain(keys) {
                 let json = serde_json::Value::from(text).to_string();
                 all.extend([
                     text.to_owned(),
