@@ -151,8 +151,8 @@ pub const GET_SCHEDULES: &str = "Examples:
 pub const DELETE_SCHEDULE: &str = "Examples:
   keelway delete schedule nightly -p shop";
 pub const OVERRIDE: &str = "Examples:
-  keelway override 139a703f --reason 'fixes INC-7'
-  keelway override 139a703f --reason 'fixes INC-7' --stage production";
+  keelway override 139a703f --reason INC-7
+  keelway override 139a703f --reason INC-7 --stage production";
 pub const CONTROLLED: &str = "Examples:
   keelway pause sequence -c 139a703f
   keelway resume sequence -c 139a703f --stage staging

@@ -306,7 +306,8 @@ impl<E: Tested> Story<E> {
     /// Time goes by, and with it what comes due.
     pub fn wait(&mut self, span: Span) {
         let end = self.world.now() + span;
-        while self.next_timer(end) {}
+        // While nobody works, what comes due stays.
+        while !self.outage && self.next_timer(end) {}
         let now = self.world.now();
         self.world.pass(end - now);
     }
