@@ -19,7 +19,7 @@ const SOURCE: &str = "keelway-check";
 const KEPT: Span = Span::minutes(60);
 
 /// The stack's rules: the end of the name, after the stack's and `-`, and whether the rule is on the stack's own bus. The others are on the
-/// account's default bus. A test compares them with the template.
+/// account's default bus. A rule that a parameter switches off is not among them. A test compares them with the template.
 pub const RULES: [(&str, bool); 9] = [
     ("sequences", true),
     ("observations", true),
