@@ -11,7 +11,7 @@ KEELWAY_STACK ?= keelway
 # Instruction set of the packages: arm64 or x86-64.
 ARCH ?= $(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86-64)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-FUNCTIONS := keelway-api keelway-sequences keelway-promotions keelway-attempts keelway-webhooks keelway-observer keelway-deployments keelway-deployers keelway-sweep keelway-dead-letters
+FUNCTIONS := $(patsubst functions/%/Cargo.toml,keelway-%,$(sort $(wildcard functions/*/Cargo.toml)))
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 

@@ -58,7 +58,7 @@ def build():
 
 def build_release():
     """The functions as they go to AWS, and the empty one the bench compares them with."""
-    packages = ("api", "sequences", "promotions", "attempts", "observer", "deployments", "deployers", "sweep", "dead-letters", "empty")
+    packages = [*sorted(found.parent.name for found in (ROOT / "functions").glob("*/Cargo.toml")), "empty"]
     cargo_build("the functions in release", "--release", *(f"--package=keelway-{name}" for name in packages))
 
 
