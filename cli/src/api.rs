@@ -73,6 +73,14 @@ impl Api {
         Self::with(&api, Authority::Key(key))
     }
 
+    /// With the token of an attempt of a deployment alone.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub fn with_attempt(api: &str, token: &str) -> Result<Self, CliError> {
+        Self::with(api, Authority::Bearer(token.to_owned()))
+    }
+
     fn with(api: &str, authority: Authority) -> Result<Self, CliError> {
         let base = base(api)?;
         let builder = reqwest::Client::builder().connect_timeout(CONNECT).timeout(WHOLE);

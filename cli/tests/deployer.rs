@@ -232,3 +232,59 @@ fn a_wrong_lease_and_a_wrong_token_are_told_at_once() {
     let ran = Ran::of(api.keelway(&["deployer", "--", "true"]).env("KEELWAY_TOKEN", "wrong").output().unwrap());
     assert_eq!((ran.code, ran.err.contains("no known token")), (1, true), "{}", ran.err);
 }
+
+const STRATEGY: &str = "POST /v1/deployments/shop:carts-2/strategy";
+
+/// `keelway deploy` in the command of a deployer.
+fn deploys(more: &str) -> String {
+    format!("{} deploy {more}", env!("CARGO_BIN_EXE_keelway"))
+}
+
+fn carried(state: &str, message: &str) -> Value {
+    json!({"state": state, "until": 10, "message": message, "desired": "run"})
+}
+
+#[test]
+fn a_command_has_keelway_carry_the_strategy_out_in_parts() {
+    let api = api();
+    api.can(STRATEGY, carried("running", "10 % of the requests"));
+    let script = format!("set -e; {}; echo between; {}", deploys("--until 10%"), deploys(""));
+    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], &script)));
+    said(&api, "10 % of the requests");
+    api.wait_for_more(STRATEGY, 1);
+    api.can(STRATEGY, carried("done", "10 % of the requests"));
+    assert_eq!(running.ended(), 0);
+    let asked = bodies(&api, STRATEGY);
+    let (first, last) = (asked.first().unwrap(), asked.last().unwrap());
+    assert_eq!((first, last), (&json!({"until": 10}), &json!({"until": 100})));
+    let tail = bodies(&api, FINISH)[0]["tail"].clone();
+    assert_eq!(tail, "10 % of the requests\nbetween\n10 % of the requests\n", "each sentence is printed once");
+    let world = api.world();
+    let mut bearers = world.asked.iter().filter(|asked| asked.line == STRATEGY);
+    assert!(bearers.all(|asked| asked.bearer.as_deref() == Some(SECRET)));
+}
+
+#[test]
+fn a_strategy_that_was_not_carried_out_ends_the_command() {
+    let api = api();
+    api.can(STRATEGY, carried("failed", "the hook failed"));
+    assert_eq!(once(&api, &deploys("-q --until 0")).code, 1);
+    let finish = &bodies(&api, FINISH)[0];
+    assert_eq!(
+        (&finish["exitCode"], &finish["tail"]),
+        (&json!(1), &json!("error: the strategy was not carried out: the hook failed\n"))
+    );
+}
+
+#[test]
+fn keelway_deploy_needs_a_deployer_around_it_and_a_share() {
+    let ran = support::Ran::of(support::keelway(&["deploy"]).env_remove("DEPLOYMENT_TOKEN").output().unwrap());
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains("DEPLOYMENT_CALLBACK and DEPLOYMENT_TOKEN are not set: run this in the command of a keelway deployer")
+    );
+    for wrong in ["101%", "half", "-1", "%"] {
+        let ran = support::Ran::of(support::keelway(&["deploy", &format!("--until={wrong}")]).output().unwrap());
+        assert!(ran.code == 2 && ran.err.contains("is no share in percent: write 0% to 100%"), "{wrong}: {}", ran.err);
+    }
+}

@@ -1,6 +1,6 @@
 //! Deployments: `rollout`, `rollback`, `set`, `diff`, `deployer`.
 
-use super::values::{executor_name, length, version};
+use super::values::{executor_name, length, percent, version};
 use super::{Namespace, Output, Place, Said, examples};
 use clap::{Args as Group, Subcommand};
 use std::time::Duration;
@@ -261,6 +261,17 @@ pub struct Deployer {
     /// KEELWAY_DESIRED_FILE says run, pause or cancel; lines `target status message` in KEELWAY_PROGRESS_FILE tell how far it is
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// `deploy`
+#[derive(Group)]
+pub struct Deploy {
+    /// Until the new version gets this share of the requests, in percent; 100%: to the strategy's end
+    #[arg(long, default_value = "100%", value_parser = percent, value_name = "PERCENT")]
+    pub until: u8,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// `get deploymentconfigs`, `get artifactsources`

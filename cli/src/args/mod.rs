@@ -102,6 +102,8 @@ pub enum Command {
     /// Carry deployments out with a command, for as long as this runs
     #[command(after_help = examples::DEPLOYER)]
     Deployer(Deployer),
+    /// Have Keelway carry out the strategy, in the command of a deployer
+    Deploy(Deploy),
     /// Report what targets run, from Kubernetes objects or facts
     #[command(after_help = examples::OBSERVE)]
     Observe(Observe),

@@ -25,6 +25,12 @@ pub fn wait(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A share in percent.
+pub fn percent(text: &str) -> Result<u8, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse().ok().filter(|percent| *percent <= 100);
+    number.ok_or_else(|| "is no share in percent: write 0% to 100%".into())
+}
+
 /// The name becomes the `source` of what the executor sends.
 pub fn executor_name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);

@@ -58,6 +58,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Set(Set::Triggers(what)) => deployments::triggers(&api()?, &what).await?,
         Command::Diff(DiffAny { of: Some(DiffOf::Shipyard(what)), .. }) => return shipyard::diff(&api()?, &what).await,
         Command::Diff(DiffAny { versions, .. }) => return deployments::diff(&api()?, &versions).await,
+        Command::Deploy(what) => return crate::deployer::deploy::run(&what).await,
         Command::Deployer(what) => return crate::deployer::run(api()?, what).await,
         Command::Observe(what) => observe::observe(api, &what).await?,
         Command::Trigger(what) => trigger::trigger(&api()?, &what).await?,

@@ -5,6 +5,7 @@
 //! cancelled. The exit code is how it ended.
 
 mod attempt;
+pub mod deploy;
 mod exchange;
 
 use crate::api::Api;

@@ -66,6 +66,8 @@ pub const WEBHOOK: &str = "/v1/webhooks/{githost}";
 /// Reports of deployers bear the token of their attempt.
 pub const HEARTBEAT: &str = "/v1/deployments/{name}/heartbeat";
 /// As [`HEARTBEAT`].
+pub const STRATEGY: &str = "/v1/deployments/{name}/strategy";
+/// As [`HEARTBEAT`].
 pub const FINISH: &str = "/v1/deployments/{name}/finish";
 
 /// What registries tell may be signed instead.

@@ -169,6 +169,7 @@ pub const ROUTES: &[Route] = &[
     ("GET", "/v1/deployments/{name}", Scope(WORK), ""),
     ("POST", "/v1/deployments/{name}/claim", Scope(&[Execute]), ""),
     ("POST", "/v1/deployments/{name}/heartbeat", Itself, ""),
+    ("POST", "/v1/deployments/{name}/strategy", Itself, ""),
     ("POST", "/v1/deployments/{name}/finish", Itself, ""),
     ("GET", "/v1/artifactSources", Handler(&[Read]), ""),
     ("GET", "/v1/artifactSources/{namespace}/{name}", READ, ""),

@@ -1,31 +1,47 @@
-//! The steps that look at aliases and change them. Each looks first, so that it may be taken any number of times; each change names the
-//! revision that was looked at, so that a late request of an earlier step changes nothing.
+//! The steps that look at aliases and change them. Each looks first, so that it may be taken any number of times. Each change names the
+//! revision that was looked at, and the look comes before the step claims the attempt. So of two steps at the same time, the one that
+//! claimed later prevails: either it has seen what the other one changed, or one of the two changes is refused.
 
 use crate::checkpoint::Place;
 use crate::plan::{self, Image};
 use crate::work::{Done, Work};
 use keelway_domain::deployments::Status;
-use keelway_domain::deployments::definition::Target;
-use keelway_engine::functions::{Function, Functions, Readiness, Route};
+use keelway_domain::deployments::definition::{Definition, Target};
+use keelway_engine::functions::{Alias, Function, Functions, Readiness, Route};
 use keelway_engine::ports::PortError;
 use std::collections::BTreeMap;
 
 /// The version that no weight can be put on.
 const LATEST: &str = "$LATEST";
 
+/// The aliases of a config's targets, by their names.
+pub type Seen = BTreeMap<String, Result<Option<Alias>, PortError>>;
+
+/// Looks at every alias.
+pub async fn see(cloud: &impl Functions, definition: &Definition) -> Seen {
+    let mut seen = Seen::new();
+    for target in &definition.targets {
+        // A target that names no alias is told by the first step.
+        if let Ok((function, alias)) = plan::place(target) {
+            seen.insert(target.name.clone(), cloud.alias(&function, alias).await);
+        }
+    }
+    seen
+}
+
 /// Remembers where every alias points, and what the image means there.
-pub async fn look(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
+pub fn look(work: &mut Work) -> Result<Done, PortError> {
     let image = match plan::image(&work.definition) {
         Ok(image) => image,
         Err(why) => return Ok(Done::Fail(why)),
     };
     let mut places = BTreeMap::new();
     for target in work.definition.targets.clone() {
-        let (function, alias, version) = match (plan::place(&target), plan::version(&image, &target)) {
-            (Ok((function, alias)), Ok(version)) => (function, alias, version),
-            (Err(why), _) | (_, Err(why)) => return Ok(Done::Fail(why)),
+        let version = match plan::place(&target).and_then(|_| plan::version(&image, &target)) {
+            Ok(version) => version,
+            Err(why) => return Ok(Done::Fail(why)),
         };
-        let found = cloud.alias(&function, alias).await?.map(|found| found.route);
+        let found = work.seen(&target)?.map(|found| found.route);
         let shared = found.as_ref().is_some_and(|route| route.canary.is_some());
         let from = found.map(|route| route.version);
         let now = from.as_ref().map_or_else(|| "there is no such alias yet".to_owned(), |from| format!("at version {from}"));
@@ -77,7 +93,7 @@ pub async fn shift(cloud: &impl Functions, work: &mut Work, weight: u8) -> Resul
     for (target, function, alias) in targets(work) {
         let place = work.place(&target);
         let wanted = route(&place, weight);
-        match (cloud.alias(&function, &alias).await?, &place.from) {
+        match (work.seen(&target)?, &place.from) {
             (None, None) => cloud.create_alias(&function, &alias, &place.to).await?,
             (None, Some(_)) => return Ok(Done::Fail(format!("alias {} was deleted", target.id))),
             (Some(found), _) if found.route == wanted => {}
@@ -99,7 +115,11 @@ pub async fn back(cloud: &impl Functions, work: &mut Work, status: Status) -> Re
     let (mut later, mut refused) = (None, None);
     for (target, function, alias) in targets(work) {
         let place = work.place(&target);
-        match take_back(cloud, (&function, &alias), &place).await {
+        let taken = match work.seen(&target) {
+            Ok(found) => take_back(cloud, (&function, &alias), &place, found).await,
+            Err(error) => Err(error),
+        };
+        match taken {
             Ok(told) => work.tell_target(&target, status, told),
             Err(error) if error.passes() => later = Some(Done::from(error)),
             Err(error) => {
@@ -111,12 +131,17 @@ pub async fn back(cloud: &impl Functions, work: &mut Work, status: Status) -> Re
     Ok(later.or(refused).unwrap_or(Done::Go))
 }
 
-async fn take_back(cloud: &impl Functions, (function, alias): (&Function, &str), place: &Place) -> Result<String, PortError> {
+async fn take_back(
+    cloud: &impl Functions,
+    (function, alias): (&Function, &str),
+    place: &Place,
+    found: Option<Alias>,
+) -> Result<String, PortError> {
     let Some(from) = &place.from else {
         return Ok("there was no such alias before: what was made stays".into());
     };
     let wanted = Route::to(from);
-    match cloud.alias(function, alias).await? {
+    match found {
         None => Ok("the alias was deleted".into()),
         Some(found) if found.route == wanted => Ok(format!("at version {from}, as before")),
         Some(found) if !is_ours(place, &found.route) => {
@@ -155,6 +180,12 @@ fn targets(work: &Work) -> Vec<(Target, Function, String)> {
 }
 
 impl Work {
+    /// The alias of a target, as it was before the step claimed the attempt.
+    fn seen(&mut self, target: &Target) -> Result<Option<Alias>, PortError> {
+        let another = || PortError::Contended { request: "GetAlias", reason: "another step was taken meanwhile".into() };
+        self.seen.remove(&target.name).unwrap_or_else(|| Err(another()))
+    }
+
     fn place(&self, target: &Target) -> Place {
         self.point.aliases.get(&target.name).cloned().unwrap_or_default()
     }

@@ -37,6 +37,11 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// Whether aliases are looked at when this is done.
+    pub fn looks(self) -> bool {
+        matches!(self, Self::Look | Self::Shift(_) | Self::Restore | Self::Back)
+    }
+
     /// Whether aliases may have been changed when this is done next.
     pub fn has_begun(self) -> bool {
         matches!(self, Self::Shift(_) | Self::Post | Self::Restore | Self::End)
@@ -99,7 +104,8 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// As it was kept; at the beginning if there is none.
     pub fn of(d: &Deployment) -> Self {
-        serde_json::from_str(&d.progress.checkpoint).unwrap_or_default()
+        let kept = d.part.as_ref().map_or(&d.progress.checkpoint, |part| &part.checkpoint);
+        serde_json::from_str(kept).unwrap_or_default()
     }
 
     /// As it is kept.
@@ -112,7 +118,8 @@ impl Checkpoint {
         if self.stage == Stage::Back {
             return false;
         }
-        d.cancel.is_some() || paused != self.paused || self.hold.is_some_and(|told| d.proceeds > told)
+        let goes_back = d.part.as_ref().is_some_and(|part| part.back.is_some());
+        d.cancel.is_some() || goes_back || paused != self.paused || self.hold.is_some_and(|told| d.proceeds > told)
     }
 
     /// Goes to another stage.

@@ -1,9 +1,9 @@
 //! Carries out deployments to Lambda aliases, by the contract that every deployer has: it claims, says how far it is, and ends. Deployments that
 //! name a task of ECS or a build of CodeBuild are started here (`tasks`).
 //!
-//! One message is one step: claim the attempt (the same claim again gets it again, with a new token, so whoever took an earlier step and is
-//! still at it counts no more), look at what is desired, do what the checkpoint says is next, keep the next checkpoint with a lease that
-//! reaches beyond it, and send the message of the next step. A lost message costs time: when the lease ends, the engine sends another one.
+//! One message is one step: look at the aliases, claim the attempt (the same claim again gets it again, with a new token, so whoever took an
+//! earlier step and is still at it counts no more), do what is desired and what the checkpoint says is next, keep the next checkpoint with a
+//! lease that reaches beyond it, and send the message of the next step. A lost message costs time: when the lease ends, the engine sends another one.
 
 mod aliases;
 mod checkpoint;
@@ -61,10 +61,14 @@ impl Attempt<'_> {
         (token.clone(), Call::Claim { by: SOURCE.into(), id: self.claim(), token, lease })
     }
 
-    /// The deployment, if this function is to carry it out, or does.
+    /// The deployment, if this function is to carry it out, or does; or a part of it for somebody else.
     fn present<'x>(&self, x: &'x Config) -> Option<&'x Deployment> {
-        let d = x.in_flight().filter(|d| (d.n, d.attempt) == (self.n, self.attempt) && d.content.starts && d.report.is_none())?;
-        d.claim.as_ref().is_none_or(|claim| claim.id == self.claim()).then_some(d)
+        let d = x.in_flight().filter(|d| (d.n, d.attempt) == (self.n, self.attempt))?;
+        let (is_asked, claim) = match &d.part {
+            Some(part) => (part.is_open(), &part.claim),
+            None => (d.content.starts && d.report.is_none(), &d.claim),
+        };
+        (is_asked && claim.as_ref().is_none_or(|claim| claim.id == self.claim())).then_some(d)
     }
 }
 
@@ -85,8 +89,14 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     async fn job(&self, attempt: &Attempt<'_>, at: Timestamp, again: bool) -> Result<Handled, PortError> {
         let states = self.engine.states(std::slice::from_ref(attempt.of)).await?;
         let Some(x) = states.into_iter().next().flatten() else { return Ok(Handled::Stale) };
-        let Some(d) = attempt.present(&x) else { return Ok(Handled::Stale) };
-        let (is_news, next) = match Started::of(d) {
+        let Some(d) = attempt.present(&x) else {
+            // It may be this message that ended it, and stopped there.
+            if again {
+                self.engine.remind(attempt.of, &x).await?;
+            }
+            return Ok(Handled::Stale);
+        };
+        let (is_news, next) = match Started::of(d).filter(|_| d.part.is_none()) {
             Some(started) => (started.is_news(d), started.at),
             None => {
                 let point = Checkpoint::of(d);
@@ -110,14 +120,18 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             let reason = format!("the snapshot of {} is missing", x.version_name(d.n));
             return Err(PortError::Refused { request: "deployer", reason });
         };
-        if let Some(starter) = &snapshot.definition.deployer {
+        if let Some(starter) = snapshot.definition.deployer.as_ref().filter(|_| d.part.is_none()) {
             return self.start(attempt, starter, at).await;
         }
+        let seen = match Checkpoint::of(d).stage.looks() {
+            true => aliases::see(&self.cloud, &snapshot.definition).await,
+            false => aliases::Seen::new(),
+        };
         let (token, claim) = attempt.call(STEP);
         let told = self.engine.say(attempt.of, attempt.n, &claim).await?;
         let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
         let Some(d) = attempt.present(&x) else { return Ok(Handled::Stale) };
-        let mut work = Work::new(attempt.of, &x, d, snapshot.definition, told.now);
+        let mut work = Work::new(attempt.of, &x, d, snapshot.definition, (told.now, seen));
         let exit = self.step(&mut work, desired).await;
         self.tell(attempt, work, (token, at), exit).await
     }
@@ -126,7 +140,8 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     async fn step(&self, work: &mut Work, desired: Desired) -> Option<i64> {
         let now = work.now;
         if desired == Desired::Cancel && work.point.stage != Stage::Back {
-            let cancel = work.deployment.cancel.as_ref();
+            let back = work.deployment.part.as_ref().and_then(|part| part.back.as_ref());
+            let cancel = work.deployment.cancel.as_ref().or(back);
             let why = cancel.map_or_else(|| "it was cancelled".to_owned(), |cancel| cancel.message.clone());
             return self.give_up(work, &why);
         }
@@ -172,7 +187,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     async fn act(&self, work: &mut Work) -> Result<Done, PortError> {
         let hooks = work.definition.strategy.hooks.clone();
         let (which, hook) = match work.point.stage {
-            Stage::Look => return aliases::look(&self.cloud, work).await,
+            Stage::Look => return aliases::look(work),
             Stage::Publish => return aliases::publish(&self.cloud, work).await,
             Stage::Ready => return aliases::ready(&self.cloud, work).await,
             Stage::Shift(n) => {
@@ -198,12 +213,15 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         let stages = plan::stages(&work.definition, &work.point, work.first);
         let place = stages.iter().position(|stage| *stage == work.point.stage);
         let next = place.and_then(|place| stages.get(place + 1)).copied().unwrap_or(Stage::End);
+        let so_far = plan::goes_so_far(work, work.point.stage, next);
         let mut due = work.now;
         let mut hold = None;
         if let Stage::Shift(n) = work.point.stage {
             let weights = plan::weights(&work.definition.strategy, work.first);
             match weights.get(n).and_then(|step| step.bake) {
                 Some(bake) => due = due + bake,
+                // Whoever asks for more proceeds by that: nothing holds it.
+                None if so_far => {}
                 None => {
                     hold = Some(work.deployment.proceeds);
                     work.tell(format!("{}; it holds until it is told to proceed", work.progress.message.clone()));
@@ -224,7 +242,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         if work.point.text().len() > MAX_CHECKPOINT {
             return self.give_up(work, "it has too many targets to remember where each one was: split it into several configs");
         }
-        None
+        so_far.then_some(SUCCEEDED)
     }
 
     fn succeed(&self, work: &mut Work) -> Option<i64> {
@@ -262,6 +280,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         let (token, at) = said;
         let Work { mut point, mut progress, now, .. } = work;
         if let Some(exit) = exit {
+            progress.checkpoint = point.text();
             let message = if exit == SUCCEEDED { progress.message.clone() } else { point.why };
             let end = Call::End { token, exit: Some(exit), message, progress };
             let told = self.engine.say(attempt.of, attempt.n, &end).await?;

@@ -1,6 +1,8 @@
 //! What a definition means for aliases: in which stages a version comes, and which version it is.
 
 use crate::checkpoint::{Checkpoint, Place, Stage};
+use crate::work::Work;
+use keelway_domain::deployments::WHOLE;
 use keelway_domain::deployments::definition::{Definition, Strategy, StrategyKind, Target, Weight};
 use keelway_domain::time::Span;
 use keelway_engine::functions::{Code, Function, Package};
@@ -46,6 +48,20 @@ pub fn weights(strategy: &Strategy, first: bool) -> Vec<Weight> {
         all.bake = all.bake.or(Some(Span(0)));
     }
     weights
+}
+
+/// Whether what was asked for of the strategy is done after a stage: the new version has that share of the requests.
+pub fn goes_so_far(work: &Work, done: Stage, next: Stage) -> bool {
+    let until = work.deployment.part.as_ref().map_or(WHOLE, |part| part.until);
+    if until >= WHOLE {
+        return false;
+    }
+    match (done, next) {
+        (Stage::Shift(n), _) => weights(&work.definition.strategy, work.first).get(n).is_none_or(|step| step.weight >= until),
+        (_, Stage::Shift(_)) => until == 0,
+        // There is nothing to share.
+        (_, next) => matches!(next, Stage::Post | Stage::Restore | Stage::End),
+    }
 }
 
 fn rolling(params: &Map<String, Value>) -> Vec<Weight> {

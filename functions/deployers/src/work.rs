@@ -1,5 +1,6 @@
 //! A deployment while one of its steps is taken.
 
+use crate::aliases::Seen;
 use crate::checkpoint::Checkpoint;
 use keelway_domain::deployments::definition::{Definition, Target};
 use keelway_domain::deployments::{Config, Deployment, Progress, Status, TargetProgress};
@@ -45,11 +46,13 @@ pub struct Work {
     pub progress: Progress,
     /// When the step began.
     pub now: Timestamp,
+    /// The aliases before that, if the step needs them.
+    pub seen: Seen,
 }
 
 impl Work {
     /// As the config says it is.
-    pub fn new(of: &Address, x: &Config, deployment: &Deployment, definition: Definition, now: Timestamp) -> Self {
+    pub fn new(of: &Address, x: &Config, deployment: &Deployment, definition: Definition, (now, seen): (Timestamp, Seen)) -> Self {
         Self {
             of: of.clone(),
             deployment: deployment.clone(),
@@ -59,6 +62,7 @@ impl Work {
             point: Checkpoint::of(deployment),
             progress: Progress { tail: deployment.progress.tail.clone(), ..Progress::default() },
             now,
+            seen,
         }
     }
 

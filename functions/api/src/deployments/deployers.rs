@@ -3,23 +3,29 @@
 
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
-use crate::Api;
 use crate::auth;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
 use crate::tokens::random_hex;
+use crate::{Api, hand_in};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use keelway_domain::deployments::{Call, Config, Desired, LEASE, LEASE_MOST, MAX_TARGETS, Progress, Reply, SOURCE, TargetProgress};
+use keelway_domain::deployments::{
+    Call, Config, Desired, LEASE, LEASE_MOST, MAX_TARGETS, Progress, Reply, SOURCE, TargetProgress, WHOLE,
+};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::deployers::Told;
 use keelway_engine::ports::Ports;
-use keelway_wire::http::deployments::{ClaimAnswer, ClaimRequest, FinishRequest, HeartbeatRequest, ReportAnswer, TargetState};
+use keelway_wire::http::deployments::{
+    ClaimAnswer, ClaimRequest, FinishRequest, HeartbeatRequest, ReportAnswer, StrategyAnswer, StrategyRequest, TargetState,
+};
 use std::collections::BTreeMap;
 
+/// A part of a strategy that is not done yet.
+const RUNNING: &str = "running";
 /// The longest id of a claim.
 const CLAIM: usize = 255;
 
@@ -90,6 +96,52 @@ pub async fn heartbeat<P: Ports + 'static>(
     report(api.deployments().say(&of, n, &call).await?)
 }
 
+/// Has Keelway carry out the strategy for the deployer, and tells how far it is. The same request again asks for nothing more.
+#[utoipa::path(
+    post,
+    path = "/v1/deployments/{name}/strategy",
+    tag = "deployments",
+    request_body(content = Option<StrategyRequest>, example = json!({"until": 50})),
+    responses((status = 200, body = StrategyAnswer), (status = 409))
+)]
+pub async fn strategy<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+    headers: HeaderMap,
+    input::Maybe(asked): input::Maybe<StrategyRequest>,
+) -> Answer<Json<StrategyAnswer>> {
+    let token = bearer(&headers)?;
+    let (of, n) = version(&name).ok_or_else(not_authorised)?;
+    let until = asked.until.unwrap_or(WHOLE);
+    if until > WHOLE {
+        return Err(Refused::field("until", format!("{until} is no share of the requests in percent: send 0 to {WHOLE}")));
+    }
+    let call = Call::Carry { token, until };
+    let ask = || async { carried(&api.deployments().say(&of, n, &call).await?) };
+    let look = || async { Ok::<_, Refused>(Some(ask().await?).filter(|answer| answer.state != RUNNING)) };
+    let answer = hand_in::outcome(api.settings().patience, look).await?;
+    Ok(Json(match answer {
+        Some(answer) => answer,
+        None => ask().await?,
+    }))
+}
+
+/// How far a part of a strategy is.
+fn carried(told: &Told) -> Answer<StrategyAnswer> {
+    let desired = desired(told)?;
+    let last = told.config.as_ref().and_then(|config| config.last.as_ref());
+    let part = last.and_then(|last| last.part.as_ref());
+    let state = match part {
+        Some(part) if part.is_open() => RUNNING,
+        Some(part) if part.has_failed() => "failed",
+        // What is not there any more was done, or the claim would not count.
+        _ => "done",
+    };
+    let (until, message) = part.map_or((WHOLE, String::new()), |part| (part.until, part.message.clone()));
+    Ok(StrategyAnswer { state: state.into(), until, message, desired: desired.into() })
+}
+
 /// Tells how a deployment ended.
 #[utoipa::path(
     post,
@@ -115,11 +167,7 @@ pub async fn finish<P: Ports + 'static>(
 
 /// The answer to a report. Whoever has no token of this version learns nothing about it.
 fn report(told: Told) -> Answer<Json<ReportAnswer>> {
-    let desired = match told.reply {
-        Reply::Refused(_) if told.stranger => return Err(not_authorised()),
-        Reply::Refused(why) => return Err(refused(why)),
-        Reply::Desired(desired) => word(desired),
-    };
+    let desired = desired(&told)?;
     let last = told.config.as_ref().and_then(|config| config.last.as_ref());
     Ok(Json(ReportAnswer {
         desired: desired.into(),
@@ -127,6 +175,14 @@ fn report(told: Told) -> Answer<Json<ReportAnswer>> {
         lease_until: lease_until(told.config.as_ref()),
         deadline: last.and_then(|last| last.due).map(Timestamp::rfc3339),
     }))
+}
+
+fn desired(told: &Told) -> Answer<&'static str> {
+    match &told.reply {
+        Reply::Refused(_) if told.stranger => Err(not_authorised()),
+        Reply::Refused(why) => Err(refused(why.clone())),
+        Reply::Desired(desired) => Ok(word(*desired)),
+    }
 }
 
 fn word(desired: Desired) -> &'static str {

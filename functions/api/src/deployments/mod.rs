@@ -75,6 +75,7 @@ pub fn routes<P: Ports + Secrets + 'static>(api: &Api<P>) -> Router<Api<P>> {
 pub fn authorised_routes<P: Ports + Secrets + 'static>() -> Router<Api<P>> {
     Router::new()
         .route(auth::HEARTBEAT, post(deployers::heartbeat::<P>))
+        .route(auth::STRATEGY, post(deployers::strategy::<P>))
         .route(auth::FINISH, post(deployers::finish::<P>))
         .route(auth::ARTIFACT, post(artifacts::told::<P>))
 }

@@ -140,7 +140,7 @@ fn let_in(route: &str, needs: Needs) -> (Value, Vec<&'static str>) {
     let or_signed = json!([{"token": []}, {"bearer": []}, {"signature": []}]);
     let schemes = match route {
         crate::auth::WEBHOOK => json!([{"webhook": []}]),
-        crate::auth::HEARTBEAT | crate::auth::FINISH => json!([{"attempt": []}]),
+        crate::auth::HEARTBEAT | crate::auth::STRATEGY | crate::auth::FINISH => json!([{"attempt": []}]),
         crate::auth::APPROVAL | crate::auth::ARTIFACT => or_signed,
         _ => token,
     };

@@ -152,6 +152,7 @@ use utoipa::OpenApi;
         crate::deployments::generate::generate,
         crate::deployments::deployers::claim,
         crate::deployments::deployers::heartbeat,
+        crate::deployments::deployers::strategy,
         crate::deployments::deployers::finish,
         crate::deployments::artifacts::list,
         crate::deployments::artifacts::one,

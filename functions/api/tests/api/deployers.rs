@@ -4,7 +4,9 @@ use crate::deployments::{CART, SOURCE, ask, begin, claim, deploy, digest, image,
 use crate::stand::{Answer, Stand, TOKEN};
 use axum::body::Body;
 use axum::http::Request;
+use keelway_domain::deployments::{Call, LEASE, Progress, SOURCE as SOURCE_OF_KEELWAY};
 use keelway_domain::time::Span;
+use keelway_engine::deployments::{Address, Deployments};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::Limits;
 use keelway_wire::signature::{Algorithm, Request as Canonical, Signed};
@@ -180,10 +182,12 @@ async fn late_reports_are_recorded_and_those_of_strangers_are_not() {
     assert_eq!(strays(&audit), 2, "{audit}");
 
     for stranger in [Some(format!("Bearer {}", "0".repeat(64))), Some("Basic x".into()), Some("Bearer ".into()), None] {
-        for path in ["heartbeat", "finish"] {
+        for path in ["heartbeat", "strategy", "finish"] {
             let request = Request::post(format!("{TWO}/{path}")).header("content-type", "application/json");
             let request = stranger.iter().fold(request, |request, value| request.header("authorization", value));
-            let answer = stand.request(request.body(Body::from(r#"{"message": "x"}"#)).unwrap()).await;
+            let answer = stand
+                .request(request.body(Body::from(if path == "strategy" { "{}" } else { r#"{"message": "x"}"# })).unwrap())
+                .await;
             assert_eq!((answer.status, answer.problem().contains("header Authorization")), (401, true), "{answer:?}");
         }
     }
@@ -255,4 +259,66 @@ async fn without_a_source_nothing_can_be_signed() {
 async fn deploy_all(stand: &mut Stand) {
     push(stand, 2).await;
     deploy(stand, 2, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployer_around_a_strategy_has_keelway_carry_it_out() {
+    let mut stand = stand().await;
+    let strategy = "  strategy: {type: Canary, canaryParams: {steps: [{weight: 50, bake: 1m}]}, customParams: {image: 'deployer:1'}}\n  \
+                    targets: [{name: main, kind: lambda-alias, id: 'web:live'}]\n  template:";
+    stand.manifests(&manifest("cart", "b", true).replace("  template:", strategy)).await;
+    crate::deployments::settle(&mut stand).await;
+    let mine = token(&claim(&stand, 2).await);
+    let carry = async |stand: &Stand, body: Value| say(stand, &format!("{TWO}/strategy"), &mine, &body).await;
+
+    // Keelway is not so far: the answer says so after a while, and asking again changes nothing.
+    for _ in 0..2 {
+        let answer = carry(&stand, json!({"until": 50})).await;
+        assert_eq!(
+            (answer.status, answer.json()),
+            (200, json!({"state": "running", "until": 50, "message": "", "desired": "run"}))
+        );
+    }
+    stand.work().await;
+    // What Keelway's own deployer says.
+    let to = Address { namespace: "shop".into(), name: "cart".into() };
+    let engine = Deployments::new(stand.world.worker(1), Default::default());
+    let claim = Call::Claim { by: SOURCE_OF_KEELWAY.into(), id: 1, token: "its".into(), lease: LEASE };
+    let done = |exit: i64, message: &str| Call::End {
+        token: "its".into(),
+        exit: Some(exit),
+        message: message.into(),
+        progress: Progress::default(),
+    };
+    engine.say(&to, 2, &claim).await.unwrap();
+    engine.say(&to, 2, &done(0, "50 % of the requests")).await.unwrap();
+    for until in [50, 20] {
+        let answer = carry(&stand, json!({"until": until})).await.json();
+        assert_eq!(answer, json!({"state": "done", "until": 50, "message": "50 % of the requests", "desired": "run"}));
+    }
+    // The default is all of it.
+    assert_eq!(carry(&stand, json!({})).await.json()["until"], 100);
+    stand.work().await;
+    engine.say(&to, 2, &claim).await.unwrap();
+    engine.say(&to, 2, &done(1, "the hook failed")).await.unwrap();
+    let answer = carry(&stand, json!({})).await.json();
+    assert_eq!((&answer["state"], &answer["message"]), (&json!("failed"), &json!("the hook failed")));
+
+    let wrong = carry(&stand, json!({"until": 101})).await;
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.problem().contains("101 is no share of the requests in percent: send 0 to 100"), "{wrong:?}");
+    assert_eq!(carry(&stand, json!({"until": "half"})).await.status, 400);
+    assert_eq!(finish(&stand, &mine, &json!({"exitCode": 1})).await.status, 200);
+    stand.work().await;
+    let over = carry(&stand, json!({})).await;
+    assert_eq!((over.status, over.problem().contains("the deployment has ended: Failed")), (409, true), "{over:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strategy_that_keelway_does_not_know_is_not_carried_out() {
+    let stand = begun().await;
+    let mine = token(&claim(&stand, 2).await);
+    let refused = say(&stand, &format!("{TWO}/strategy"), &mine, &json!({})).await;
+    assert_eq!(refused.status, 409);
+    assert!(refused.problem().contains("that takes Recreate, Rolling or Canary with customParams, and Lambda aliases as targets"));
 }

@@ -321,8 +321,8 @@ impl Stand {
         let Some(id) = receivable.first() else { return false };
         let engine = self.world.core().queue.messages[id].engine.clone();
         let received = self.world.core().queue.receive(*id).unwrap();
-        // Another function delivers.
-        if engine == keelway_engine::webhooks::NAME {
+        // Other functions deliver, and deploy.
+        if [keelway_engine::webhooks::NAME, deployments::DEPLOYERS].contains(&engine.as_str()) {
             self.world.core().queue.acknowledge(*id);
             return true;
         }

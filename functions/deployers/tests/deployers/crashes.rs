@@ -1,8 +1,8 @@
 //! Whatever goes wrong with a request or a message, a deployment ends alike.
 
 use crate::stand::{DEPLOYER, Stand, definition, hook};
-use keelway_domain::deployments::Status;
 use keelway_domain::deployments::definition::{Definition, FailurePolicy, Weight};
+use keelway_domain::deployments::{Command, Status};
 use keelway_domain::time::Span;
 use keelway_world::core::Fault;
 
@@ -117,4 +117,31 @@ fn the_way_back_is_repeated_too() {
         let well = if hooks(&stand).len() == 1 { (Status::Failed, "1") } else { (Status::Complete, "10") };
         assert_eq!((last.status, stand.alias("live").as_str()), well, "crash after request {after}: {last:#?}");
     }
+}
+
+/// A delivery may stall at any request for as long as it likes; meanwhile the deployment is cancelled and taken back.
+#[test]
+fn a_step_that_was_overtaken_moves_nothing_any_more() {
+    let play = |stall: Option<u64>| {
+        let mut next = full();
+        next.strategy.steps.truncate(1);
+        let mut stand = Stand::deployed(&next);
+        stand.stall_after = stall;
+        stand.apply(&next);
+        stand.pass(Span::seconds(10));
+        if stand.status() == Status::Complete {
+            return (stand, false);
+        }
+        stand.command(Command::Cancel);
+        stand.pass(Span::minutes(15));
+        stand.assert_ended(Status::Failed, "1");
+        let stalled = stand.go_on();
+        stand.pass(Span::minutes(90));
+        stand.assert_ended(Status::Failed, "1");
+        assert_eq!(stand.last().reason, "Cancelled");
+        (stand, stalled)
+    };
+    let (clean, _) = play(None);
+    let stalls = (1..=clean.requests).filter(|after| play(Some(*after)).1).count();
+    assert!(stalls > 20, "only {stalls} of {} deliveries stalled", clean.requests);
 }

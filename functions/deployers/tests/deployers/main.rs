@@ -7,3 +7,4 @@ mod people;
 mod stand;
 mod started;
 mod strategies;
+mod wrapped;

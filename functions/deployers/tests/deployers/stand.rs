@@ -10,11 +10,12 @@ use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Limits, Message};
 use keelway_engine::functions::Route;
 use keelway_world::World;
-use keelway_world::exec::{block_on, step};
+use keelway_world::exec::{Task, block_on, step};
 use keelway_world::queue::Parcel;
 use keelway_world::story::handle;
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::task::Poll;
 
 /// The worker that carries out deployments: its requests can be made to fail.
@@ -24,7 +25,10 @@ pub struct Stand {
     pub world: World,
     pub lambda: Lambda,
     pub engine: Deployments<Worker>,
-    deployers: Deployers<Worker, Lambda>,
+    deployers: Arc<Deployers<Worker, Lambda>>,
+    /// The deployer stalls after its request with this number, once: the message is delivered again, and that delivery goes on later.
+    pub stall_after: Option<u64>,
+    stalled: Option<Task<bool>>,
     /// The deployer stops after its request with this number, once.
     pub crash_after: Option<u64>,
     /// Every message to the deployer is handled twice.
@@ -68,8 +72,9 @@ impl Stand {
         let engine = |worker| Deployments::new(world.worker(worker), Limits::default());
         let lambda = Lambda::new(world.worker(DEPLOYER));
         lambda.state().function("shop", 9);
-        let deployers = Deployers::new(engine(DEPLOYER), lambda.clone(), "https://api.example.com");
-        Self { engine: engine(1), deployers, lambda, crash_after: None, twice: false, requests: 0, world }
+        let deployers = Arc::new(Deployers::new(engine(DEPLOYER), lambda.clone(), "https://api.example.com"));
+        let (crash_after, stall_after, stalled) = (None, None, None);
+        Self { engine: engine(1), deployers, lambda, crash_after, stall_after, stalled, twice: false, requests: 0, world }
     }
 
     /// The same with version 1 deployed at `shop:live`; what was logged is forgotten.
@@ -193,7 +198,8 @@ impl Stand {
 
     /// One delivery to the deployer. `false`: it failed, or the deployer stopped.
     fn deploy(&mut self, received: &keelway_world::queue::Received) -> bool {
-        let mut task = Box::pin(handle(&self.deployers, received));
+        let (deployers, received) = (self.deployers.clone(), received.clone());
+        let mut task: Task<bool> = Box::pin(async move { handle(&*deployers, &received).await.is_ok() });
         loop {
             let before = self.world.core().request_count();
             let polled = step(&mut task);
@@ -203,8 +209,21 @@ impl Stand {
                 return false;
             }
             if let Poll::Ready(handled) = polled {
-                return handled.is_ok();
+                return handled;
+            }
+            if self.stall_after.is_some_and(|after| self.requests >= after) {
+                self.stall_after = None;
+                self.stalled = Some(task);
+                return false;
             }
         }
+    }
+
+    /// The delivery that stalled goes on to its end. `false`: none has stalled.
+    pub fn go_on(&mut self) -> bool {
+        let Some(stalled) = self.stalled.take() else { return false };
+        block_on(stalled);
+        self.work();
+        true
     }
 }

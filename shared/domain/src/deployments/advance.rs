@@ -3,6 +3,7 @@
 use super::announce;
 use super::deployment::{Deployment, Status, Why};
 use super::facts::{Applied, Decision, Facts, OFFER_AGAIN, Obeyed, Order, Past, QUIET, QUIET_MOST, Snapshot, Transition};
+use super::part::Part;
 use super::resolve::{self, Images, Resolved, causes};
 use super::state::{Config, Settling};
 use crate::deployments::definition::{Concurrency, Definition, Resume};
@@ -315,8 +316,9 @@ impl<'a> Step<'a> {
 
     /// The attempt that Keelway carries out itself, if it was paused, resumed, cancelled or told to proceed.
     fn told_otherwise(&self) -> Option<(u64, u32)> {
-        let mine = |d: &&Deployment| d.content.starts && d.claim.as_ref().is_some_and(|claim| claim.by == announce::SOURCE);
-        let d = self.next.in_flight().filter(mine).filter(|d| d.report.is_none())?;
+        let claimed = |d: &Deployment| d.content.starts && d.claim.as_ref().is_some_and(|claim| claim.by == announce::SOURCE);
+        let carries = |d: &Deployment| d.part.as_ref().is_some_and(Part::is_open);
+        let d = self.next.in_flight().filter(|d| claimed(d) || carries(d)).filter(|d| d.report.is_none())?;
         let before = self.before.in_flight().filter(|before| (before.n, before.attempt) == (d.n, d.attempt))?;
         let cancelled = d.cancel.is_some() && before.cancel.is_none();
         let paused = self.next.paused.is_some() != self.before.paused.is_some();

@@ -1,8 +1,10 @@
 //! What deployers say. It is decided without effects: whoever serves the deployer writes the next state at once, and the evaluation that
 //! follows tells what became of it.
 
+use super::announce::SOURCE;
 use super::deployment::{Claim, Deployment, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Status};
 use super::facts::{Call, Desired, LEASE_MOST, Refused, Reply};
+use super::part::Part;
 use super::state::Config;
 use crate::time::{Span, Timestamp};
 
@@ -39,11 +41,12 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
                 take(d, claim, x.paused.is_some(), &x.version_name(n))
             }
             Call::Heartbeat { token, running, lease, progress } => {
-                mine(d, token).and_then(|()| beat(d, *running, *lease, progress, now))
+                mine(d, token).and_then(|who| beat(d, who, (*running, *lease, progress), now))
             }
+            Call::Carry { token, until } => mine(d, token).and_then(|_| carry(d, *until)),
             Call::End { token, exit, message, progress } => {
                 let report = Report { exit: *exit, message: cut(message), at: now };
-                mine(d, token).and_then(|()| end(d, report, progress))
+                mine(d, token).and_then(|who| end(d, who, report, progress))
             }
         },
         Err(refused) => Err(refused),
@@ -52,7 +55,7 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
         Err(refused) => Answer { reply: Reply::Refused(refused), next: None },
         Ok(()) => {
             let desired = match next.last.as_ref() {
-                Some(d) if d.cancel.is_some() => Desired::Cancel,
+                Some(d) if d.cancel.is_some() || goes_back(d) => Desired::Cancel,
                 _ if next.paused.is_some() => Desired::Pause,
                 _ => Desired::Run,
             };
@@ -89,6 +92,8 @@ fn take(d: &mut Deployment, claim: Claim, paused: bool, name: &str) -> Result<()
     match (&d.claim, d.status) {
         (_, Status::Complete) => return refuse(format!("deployment {name} has already run to completion")),
         (_, Status::Failed) => return refuse(format!("deployment {name} has failed: retry it to carry it out again")),
+        (Some(_), _) if claim.by == SOURCE && d.part.is_some() => return d.part.as_mut().map_or(Ok(()), |part| part.take(claim)),
+        (Some(_), _) if goes_back(d) => return Err(is_over(d)),
         // The same claim again: its answer got lost, or the deployer goes on after a crash.
         (Some(held), _) if held.id == claim.id => {
             d.claim = Some(Claim { at: held.at, running: held.running, ..claim });
@@ -110,22 +115,70 @@ fn take(d: &mut Deployment, claim: Claim, paused: bool, name: &str) -> Result<()
     Ok(())
 }
 
-/// Whether it comes from whoever holds the attempt's token.
-fn mine(d: &Deployment, token: &str) -> Result<(), Refused> {
-    match &d.claim {
-        Some(claim) if claim.token == token => Ok(()),
-        _ => Err(Refused::Conflict(
-            "this token is not the one of the present attempt: the work was given to somebody else, or has ended".into(),
-        )),
-    }
+/// Who says something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// Whoever holds the attempt.
+    Deployer,
+    /// Keelway's own deployer, on its behalf.
+    Part,
 }
 
-fn beat(d: &mut Deployment, running: bool, lease: Span, progress: &Progress, now: Timestamp) -> Result<(), Refused> {
+/// Who it comes from: whoever has the attempt's token, or that of the part that Keelway carries out.
+fn mine(d: &Deployment, token: &str) -> Result<Who, Refused> {
+    let has = |claim: &Option<Claim>| claim.as_ref().is_some_and(|claim| claim.token == token);
+    if d.part.as_ref().is_some_and(|part| has(&part.claim)) && !d.status.is_final() {
+        return Ok(Who::Part);
+    }
+    if !has(&d.claim) {
+        return Err(Refused::Conflict(
+            "this token is not the one of the present attempt: the work was given to somebody else, or has ended".into(),
+        ));
+    }
+    if goes_back(d) { Err(is_over(d)) } else { Ok(Who::Deployer) }
+}
+
+/// Whether the deployment fails as soon as Keelway has taken back what it changed.
+fn goes_back(d: &Deployment) -> bool {
+    d.part.as_ref().is_some_and(|part| part.back.is_some())
+}
+
+fn is_over(d: &Deployment) -> Refused {
+    let why = d.part.as_ref().and_then(|part| part.back.as_ref()).map(|back| back.message.as_str()).unwrap_or_default();
+    Refused::Conflict(format!("the deployment fails ({why}): Keelway takes back what it changed"))
+}
+
+/// Has Keelway carry out a part of the strategy.
+fn carry(d: &mut Deployment, until: u8) -> Result<(), Refused> {
+    if d.status.is_final() || d.report.is_some() {
+        return Err(Refused::Conflict(format!("the deployment has ended: {} ({})", d.status, d.message)));
+    }
+    if !d.content.wraps {
+        return Err(Refused::Conflict(
+            "Keelway cannot carry this strategy out: that takes Recreate, Rolling or Canary with customParams, and Lambda aliases as targets"
+                .into(),
+        ));
+    }
+    Part::ask(&mut d.part, until);
+    Ok(())
+}
+
+fn beat(d: &mut Deployment, who: Who, said: (bool, Span, &Progress), now: Timestamp) -> Result<(), Refused> {
+    let (running, lease, progress) = said;
     if d.status.is_final() {
         return Err(Refused::Conflict(format!("the deployment has ended: {} ({})", d.status, d.message)));
     }
+    if let (Who::Part, Some(part)) = (who, &mut d.part) {
+        if !part.is_open() {
+            return Err(Refused::Conflict("nothing more of the strategy is asked for".into()));
+        }
+        part.keep(&progress.checkpoint, &cut(&progress.message));
+        part.claim = part.claim.take().map(|claim| Claim { lease: claim.lease.max(now + held(lease)), ..claim });
+    }
     if let Some(claim) = &mut d.claim {
-        claim.lease = claim.lease.max(now + held(lease));
+        if who == Who::Deployer {
+            claim.lease = claim.lease.max(now + held(lease));
+        }
         if running {
             claim.running.get_or_insert(now);
         }
@@ -133,12 +186,24 @@ fn beat(d: &mut Deployment, running: bool, lease: Span, progress: &Progress, now
     if running {
         d.status = Status::Running;
     }
-    take_over(&mut d.progress, progress);
+    take_over(&mut d.progress, &shown(who, progress));
     Ok(())
 }
 
-fn end(d: &mut Deployment, report: Report, progress: &Progress) -> Result<(), Refused> {
-    if let Some(known) = &d.report {
+/// What a deployment shows of somebody's progress: the log and the checkpoint are those of whoever holds it.
+fn shown(who: Who, progress: &Progress) -> Progress {
+    match who {
+        Who::Deployer => progress.clone(),
+        Who::Part => Progress { tail: String::new(), log: String::new(), checkpoint: String::new(), ..progress.clone() },
+    }
+}
+
+fn end(d: &mut Deployment, who: Who, report: Report, progress: &Progress) -> Result<(), Refused> {
+    let known = match who {
+        Who::Deployer => &d.report,
+        Who::Part => d.part.as_ref().map_or(&None, |part| &part.report),
+    };
+    if let Some(known) = known {
         let same = (known.exit, &known.message) == (report.exit, &report.message);
         return if same {
             Ok(())
@@ -149,8 +214,14 @@ fn end(d: &mut Deployment, report: Report, progress: &Progress) -> Result<(), Re
     if d.status.is_final() {
         return Err(Refused::Conflict(format!("the deployment has ended without this report: {} ({})", d.status, d.message)));
     }
-    take_over(&mut d.progress, progress);
-    d.report = Some(report);
+    take_over(&mut d.progress, &shown(who, progress));
+    match (who, &mut d.part) {
+        (Who::Part, Some(part)) => {
+            part.keep(&progress.checkpoint, &report.message);
+            part.report = Some(report);
+        }
+        _ => d.report = Some(report),
+    }
     Ok(())
 }
 

@@ -41,6 +41,7 @@ impl Step<'_> {
             held: None,
             offered: None,
             claim: None,
+            part: None,
             report: None,
             cancel: None,
             progress: Progress::default(),

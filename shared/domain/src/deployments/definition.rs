@@ -346,9 +346,19 @@ impl Definition {
         self.deployer.is_some() || self.deploys_to_aliases()
     }
 
-    /// Whether Keelway is the deployer: the targets are Lambda aliases, and nobody else is named.
+    /// Whether Keelway is the deployer: it knows the strategy, and nobody else is named.
     pub fn deploys_to_aliases(&self) -> bool {
-        let stock = self.strategy.kind != StrategyKind::Custom && self.strategy.custom.is_none() && self.deployer.is_none();
-        stock && !self.targets.is_empty() && self.targets.iter().all(|target| target.kind == LAMBDA_ALIAS)
+        self.has_known_strategy() && self.strategy.custom.is_none() && self.deployer.is_none()
+    }
+
+    /// Whether somebody else is the deployer, and may have Keelway carry the strategy out.
+    pub fn wraps(&self) -> bool {
+        self.has_known_strategy() && !self.deploys_to_aliases()
+    }
+
+    /// Whether Keelway can carry the strategy out: the targets are Lambda aliases.
+    fn has_known_strategy(&self) -> bool {
+        let aliases = !self.targets.is_empty() && self.targets.iter().all(|target| target.kind == LAMBDA_ALIAS);
+        aliases && self.strategy.kind != StrategyKind::Custom
     }
 }

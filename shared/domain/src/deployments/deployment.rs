@@ -1,6 +1,7 @@
 //! A numbered version of a config: what it deploys, why it was cut, and how its deployment goes.
 
 use super::definition::ImageTag;
+use super::part::Part;
 use super::template::Images;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,9 @@ pub struct Deployment {
     /// How far it is.
     #[serde(rename = "g", default)]
     pub progress: Progress,
+    /// What Keelway carries out for the deployer.
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// The statuses that were published, one bit each.
     #[serde(rename = "b", default)]
     pub told: u8,
@@ -94,7 +98,8 @@ impl Deployment {
         let untold = |status: Status| self.told & status.bit() == 0;
         let running = self.claim.as_ref().is_some_and(|claim| claim.running.is_some());
         let ended = self.report.is_some() && !self.status.is_final();
-        ended || self.claim.is_some() && untold(Status::Pending) || running && untold(Status::Running)
+        let part = !self.status.is_final() && self.part.as_ref().is_some_and(Part::is_untold);
+        ended || part || self.claim.is_some() && untold(Status::Pending) || running && untold(Status::Running)
     }
 }
 
@@ -113,6 +118,9 @@ pub struct Content {
     /// Whether Keelway starts the deployer.
     #[serde(rename = "s", default)]
     pub starts: bool,
+    /// Whether the deployer may have Keelway carry the strategy out.
+    #[serde(rename = "w", default, skip_serializing_if = "std::ops::Not::not")]
+    pub wraps: bool,
 }
 
 /// How long a deployment may wait, and run.

@@ -117,6 +117,13 @@ pub enum Call {
         /// How far it is.
         progress: Progress,
     },
+    /// It has Keelway carry out a part of the strategy.
+    Carry {
+        /// The SHA-256 of its token.
+        token: String,
+        /// How far, in percent of the requests: see [`super::Part::until`].
+        until: u8,
+    },
     /// It has ended.
     End {
         /// The SHA-256 of its token.

@@ -4,6 +4,7 @@ use super::advance::Step;
 use super::announce;
 use super::deployment::{Cancel, Deployment, Status};
 use super::facts::{Applied, Back, OFFER_AGAIN, Order, Past, STOP};
+use super::part::Part;
 use super::state::Version;
 use crate::event::Object;
 use crate::promotions::Note;
@@ -24,10 +25,20 @@ impl Step<'_> {
             }
             _ => {}
         }
+        if self.takes_back() {
+            return;
+        }
+        let Some(d) = self.next.last.as_mut().filter(|d| !d.status.is_final()) else { return };
         if let Some(report) = d.report.clone() {
             let behind: Vec<&str> =
                 d.progress.targets.iter().filter(|(_, at)| at.status != Status::Complete).map(|(name, _)| name.as_str()).collect();
             let (reason, message) = match (report.exit, &d.cancel) {
+                (Some(0), _) if d.part.as_ref().is_some_and(Part::has_failed) => {
+                    ("DeployerFailed", d.part.as_ref().map(|part| part.message.clone()).unwrap_or_default())
+                }
+                (Some(0), _) if d.part.as_ref().is_some_and(Part::is_open) => {
+                    ("DeployerFailed", "the deployer exited while Keelway was carrying the strategy out for it".to_owned())
+                }
                 (Some(0), _) if behind.is_empty() => return self.complete(),
                 (Some(0), _) => ("TargetsIncomplete", format!("not all targets are complete: {}", behind.join(", "))),
                 (_, Some(cancel)) => (cancel.reason.as_str(), cancel.message.clone()),
@@ -46,8 +57,37 @@ impl Step<'_> {
             }
             self.wake_at(cancel.due);
         }
+        self.carry();
         self.leases();
         self.deadlines();
+    }
+
+    /// Has Keelway's own deployer at work on what another one asked it for, and again if nothing is heard of it.
+    fn carry(&mut self) {
+        let now = self.facts.now;
+        let Some(d) = self.next.last.as_mut() else { return };
+        let Some(part) = d.part.as_mut().filter(|part| part.is_open()) else { return };
+        if part.overdue_at() <= now {
+            part.ordered = Some(now);
+            self.orders.push(Order::Start { n: d.n, attempt: d.attempt, at: now });
+        }
+        let next = part.overdue_at();
+        self.wake_at(next);
+    }
+
+    /// Whether the deployment waits until Keelway has taken back what it changed. It fails then, or when that takes too long.
+    fn takes_back(&mut self) -> bool {
+        let part = self.next.last.as_ref().filter(|d| !d.status.is_final()).and_then(|d| d.part.as_ref());
+        let Some((part, back)) = part.and_then(|part| Some((part, part.back.clone()?))) else { return false };
+        if !part.is_open() {
+            self.has_failed(&back.reason, &back.message);
+        } else if back.due <= self.facts.now {
+            self.has_failed(&back.reason, &format!("{}; what was changed could not be taken back in time", back.message));
+        } else {
+            self.carry();
+            self.wake_at(back.due);
+        }
+        true
     }
 
     /// A deployer that is not heard of any more is gone. One that Keelway runs itself goes on where it was.
@@ -114,6 +154,7 @@ impl Step<'_> {
         d.status = Status::Complete;
         d.ended = Some(now);
         d.due = None;
+        d.part = None;
         // It was too late to stop it.
         d.cancel = None;
         let done = d.clone();
@@ -123,8 +164,18 @@ impl Step<'_> {
         self.past.push(Past { deployment: done, at: now });
     }
 
-    /// The deployment has failed.
+    /// The deployment fails: at once, or after Keelway has taken back what it changed for the deployer.
     pub fn fail(&mut self, reason: &str, message: &str) {
+        let now = self.facts.now;
+        if let Some(part) = self.next.last.as_mut().and_then(|d| d.part.as_mut()).filter(|part| !part.has_failed()) {
+            part.go_back(Cancel { reason: reason.to_owned(), message: message.to_owned(), at: now, due: now + STOP });
+            self.takes_back();
+        } else {
+            self.has_failed(reason, message);
+        }
+    }
+
+    fn has_failed(&mut self, reason: &str, message: &str) {
         let now = self.facts.now;
         let undo = self.undoes(reason);
         self.forget_wakes();
@@ -134,6 +185,7 @@ impl Step<'_> {
         d.message = message.to_owned();
         d.ended = Some(now);
         d.due = None;
+        d.part = None;
         if undo {
             d.undo = message.to_owned();
         }

@@ -18,6 +18,7 @@ mod decide;
 mod deployment;
 mod facts;
 mod life;
+mod part;
 mod resolve;
 mod rollback;
 mod state;
@@ -36,6 +37,7 @@ pub use facts::{
     Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,
     Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, Transition,
 };
+pub use part::{Part, WHOLE};
 pub use resolve::{Generated, Images, Resolved, generate, message, resolve};
 pub use rollback::candidate;
 pub use state::{Config, MAX_OBEYED, Pin, Settling, Suspension, Version};

@@ -59,6 +59,7 @@ pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images
         revision: definition.main_image().map(|image| template::revision(image).to_owned()).unwrap_or_default(),
         images,
         starts: definition.starts(),
+        wraps: definition.wraps(),
     };
     Resolved { definition, content, unresolved, blank }
 }

@@ -8,7 +8,7 @@ use crate::json::json;
 use crate::ports::{Condition, PortError, Ports, Query, Write};
 use crate::protocol::{COMMIT_TRIES, Change, Effect, commit, contended};
 use keelway_domain::cause::Cause;
-use keelway_domain::deployments::{Answer, Call, Config, Deployment, Past, Refused, Reply, Snapshot, answer};
+use keelway_domain::deployments::{Answer, Call, Config, Deployment, Past, Refused, Reply, SOURCE, Snapshot, answer};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
 
@@ -46,11 +46,13 @@ impl<P: Ports> Deployments<P> {
             let Answer { reply, next } = answer(&found.x, n, call, now);
             let Some(next) = next else {
                 let stranger = matches!(reply, Reply::Refused(_)) && self.is_stranger(of, n, call, &found.x).await?;
-                match &reply {
-                    Reply::Refused(Refused::Conflict(_)) if !stranger => self.note_stray(of, n, call, now).await?,
-                    // It was said before, and whoever wrote it may have stopped there.
-                    Reply::Desired(_) if untold(&found.x) => self.wake(of, because(n, now)).await?,
-                    _ => {}
+                if let (Reply::Refused(Refused::Conflict(_)), false) = (&reply, stranger) {
+                    self.note_stray(of, n, call, now).await?;
+                }
+                // Of those who want the work, only one gets it: the others know nothing of what was said before.
+                let comes_late = matches!(call, Call::Claim { by, .. } if by != SOURCE);
+                if matches!(reply, Reply::Desired(_)) || !stranger && !comes_late {
+                    self.remind(of, &found.x).await?;
                 }
                 return Ok(Told { reply, config: Some(found.x), stranger, now });
             };
@@ -65,6 +67,17 @@ impl<P: Ports> Deployments<P> {
         Err(contended(key))
     }
 
+    /// Has a config evaluated if a deployer has said something that no evaluation has told: whoever wrote it may have stopped there.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn remind(&self, of: &Address, x: &Config) -> Result<(), PortError> {
+        match x.last.as_ref().filter(|_| untold(x)) {
+            Some(last) => self.wake(of, because(last.n, self.ports.now())).await,
+            None => Ok(()),
+        }
+    }
+
     /// What a version deploys.
     ///
     /// # Errors
@@ -76,7 +89,7 @@ impl<P: Ports> Deployments<P> {
 
     /// Whether a call's token is that of no attempt of the version. Nothing is kept of what strangers say: anybody can send it.
     async fn is_stranger(&self, of: &Address, n: u64, call: &Call, x: &Config) -> Result<bool, PortError> {
-        let (Call::Heartbeat { token, .. } | Call::End { token, .. }) = call else { return Ok(false) };
+        let (Call::Heartbeat { token, .. } | Call::Carry { token, .. } | Call::End { token, .. }) = call else { return Ok(false) };
         let owns = |d: &Deployment| d.n == n && d.claim.as_ref().is_some_and(|claim| claim.token == *token);
         if x.last.as_ref().is_some_and(owns) {
             return Ok(false);
@@ -94,7 +107,7 @@ impl<P: Ports> Deployments<P> {
     async fn note_stray(&self, of: &Address, n: u64, call: &Call, now: Timestamp) -> Result<(), PortError> {
         let said = match call {
             Call::End { exit, message, .. } => format!("{n}: exit {exit:?} {message}"),
-            Call::Claim { .. } | Call::Heartbeat { .. } => return Ok(()),
+            Call::Claim { .. } | Call::Heartbeat { .. } | Call::Carry { .. } => return Ok(()),
         };
         let content = hash64(&[b"stray", said.as_bytes()]);
         let expires = now + self.limits.retention;

@@ -5,6 +5,7 @@ use crate::bed::{Bed, Second};
 use crate::deployers::{Config, says, tail};
 use crate::failures::kill_functions;
 use crate::shell::Shell;
+use keelway_cloud_tests::cloud::binaries;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
@@ -29,6 +30,8 @@ pub fn tests() -> Vec<Test<Bed>> {
             wrapped,
         )
         .needs(functions),
+        Test::new("deployers::a deployer around a strategy has Keelway carry it out, and taken back when it fails", carried)
+            .needs(functions),
         Test::new("deployers::a deployer that is killed loses the attempt, and another one carries out the next", killed_deployer),
     ]
 }
@@ -217,6 +220,66 @@ fn wrapped(bed: &Bed) -> Outcome {
             same(&format!("{name} of {kind}"), &strategy[*field][name], value)?;
         }
     }
+    deployer.end()
+}
+
+/// The command of a deployer around a canary: a tenth, its own work, and the rest.
+const AROUND: &str = "set -e
+    keelway deploy --until 10%
+    touch FOLDER/tenth-$DEPLOYMENT_VERSION
+    while [ -d FOLDER ] && [ ! -e FOLDER/go-$DEPLOYMENT_VERSION ]; do sleep 0.1; done
+    [ $DEPLOYMENT_VERSION != 3 ] || exit 7
+    keelway deploy
+    echo all of it
+";
+
+fn carried(bed: &Bed) -> Outcome {
+    let (config, folder, shell) = (Config::new(bed), folder()?, Shell(bed));
+    let (shop, hook) = (format!("deployed-{}", config.salt), format!("hook-{}", config.salt));
+    let arn = config.function(&shop, &[&says("one"), &says("two"), &says("three")])?;
+    config.function(&hook, &[&says("fine")])?;
+    let hook = json!({"failurePolicy": "Abort", "invoke": hook});
+    let mut strategy = json!({"type": "Canary", "canaryParams": {
+        "timeoutSeconds": 600, "steps": [{"weight": 10, "bake": "1s"}, {"weight": 50}], "pre": hook, "post": hook,
+    }});
+    let spec = |version: u32, strategy: &Value| {
+        json!({
+            "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:live")}],
+            "strategy": strategy, "triggers": [{"type": "ConfigChange"}],
+            "template": {"containers": [{"name": "app", "image": format!("{arn}:{version}")}]},
+        })
+    };
+    config.apply(&spec(1, &strategy))?;
+    config.becomes(1, &["Complete"])?;
+    strategy["customParams"] = json!({"image": "deployer:1"});
+    let script = AROUND.replace("FOLDER", &folder.path().display().to_string());
+    let script = script.replace("keelway deploy", &format!("{} deploy", binaries()?.join("keelway").display()));
+    let deployer = shell.deployer("own", &["-n", &config.namespace], &["sh", "-c", &script])?;
+    let tenth =
+        |version: u32| Route { version: if version == 2 { "1" } else { "2" }.into(), canary: Some((version.to_string(), 10)) };
+    for version in [2, 3] {
+        config.apply(&spec(version, &strategy))?;
+        let path = folder.path().join(format!("tenth-{version}"));
+        until(&format!("the first part of {version}"), || Ok(path.exists().then_some(())), || config.so_far())?;
+        same(&format!("the alias at the tenth of {version}"), alias(config.stack, &shop, "live")?, Some(tenth(version)))?;
+        touch(&folder.path().join(format!("go-{version}")))?;
+        if version == 2 {
+            // The second part holds at its second step, as the strategy says.
+            let holds = || Ok(config.so_far().contains("it holds until it is told to proceed").then_some(()));
+            until("the step that holds", holds, || config.so_far())?;
+            config.command("proceed", &json!({"by": "ann"}))?;
+            let second = config.becomes(2, &["Complete", "Failed"])?;
+            same("version 2", (&second["status"], &second["deployer"]), (&json!("Complete"), &json!("own")))?;
+            for told in ["10 % of the requests", "every alias points to the new version", "all of it"] {
+                ensure(tail(&second).contains(told), || format!("{told:?} is not told: {second}"))?;
+            }
+            same("the alias after version 2", alias(config.stack, &shop, "live")?, Some(Route::to("2")))?;
+        }
+    }
+    let third = config.becomes(3, &["Complete", "Failed"])?;
+    same("version 3", (&third["status"], &third["reason"]), (&json!("Failed"), &json!("DeployerFailed")))?;
+    same("why", &third["message"], &json!("the deployer exited with 7: 10 % of the requests go to the new version"))?;
+    same("the alias after version 3", alias(config.stack, &shop, "live")?, Some(Route::to("2")))?;
     deployer.end()
 }
 

@@ -212,6 +212,10 @@ fn stays(was: &Deployment, is: &Deployment) -> Result<(), String> {
     if (was.snapshot, &was.content, &was.causes) != (is.snapshot, &is.content, &is.causes) {
         return Err(format!("what a version deploys was changed: {was:?}, then {is:?}"));
     }
+    let lent = was.part.as_ref().filter(|part| part.back.is_none() && !part.has_failed());
+    if lent.is_some() && is.status == Status::Failed {
+        return Err(format!("it failed, and what Keelway had changed was not taken back: {was:?}, then {is:?}"));
+    }
     let id = |d: &Deployment| d.claim.as_ref().map(|claim| claim.id);
     if id(was).is_some() && id(was) != id(is) {
         return Err(format!("an attempt was claimed twice: {was:?}, then {is:?}"));

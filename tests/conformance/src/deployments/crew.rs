@@ -36,6 +36,8 @@ pub enum Say {
     Claim,
     /// It is at it.
     Beat,
+    /// It has Keelway carry its strategy out, until this share of the requests.
+    Carry(u8),
     /// It has ended with this code.
     End(i64),
 }
@@ -65,6 +67,8 @@ pub struct Deployer {
     dismissed: bool,
     /// Its process is gone.
     pub gone: bool,
+    /// It is around a strategy that Keelway can carry out.
+    pub wraps: bool,
 }
 
 /// An answer that nobody has reacted to yet.
@@ -126,6 +130,7 @@ impl Crew {
             accepted: None,
             dismissed: false,
             gone: false,
+            wraps: false,
         });
         self.all.len() - 1
     }
@@ -137,6 +142,7 @@ impl Crew {
         match say {
             Say::Claim => Call::Claim { by: format!("deployer {who}"), id: claim_id(who), token, lease: d.lease },
             Say::Beat => Call::Heartbeat { token, running: true, lease: d.lease, progress: Progress::default() },
+            Say::Carry(until) => Call::Carry { token, until },
             Say::End(exit) => {
                 d.said.insert(exit);
                 Call::End { token, exit: Some(exit), message: String::new(), progress: Progress::default() }
@@ -183,7 +189,7 @@ impl Crew {
             Say::End(exit) => d.accepted = Some(exit),
             // Of two clocks, the one that gives the lease may be behind, and the one that ends it ahead.
             Say::Claim | Say::Beat if d.said.is_empty() => d.until = d.until.max(sent + d.lease + Span(-margin.0)),
-            Say::Claim | Say::Beat => {}
+            Say::Claim | Say::Beat | Say::Carry(_) => {}
         }
     }
 

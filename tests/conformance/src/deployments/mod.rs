@@ -16,7 +16,7 @@ pub use world::{DeploymentsWorld, Rider};
 
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
-use keelway_domain::deployments::{Call, Config};
+use keelway_domain::deployments::{Call, Config, Desired, LEASE, Progress, Reply, SOURCE};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::deployers::Told;
@@ -30,19 +30,39 @@ use keelway_world::Tested;
 use keelway_world::worker::Worker;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The account and the region of the tests' installation.
 pub const HERE: (&str, &str) = ("111122223333", "eu-central-1");
 
+/// What Keelway's own deployer has changed for others.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// Changes with every change.
+    revision: u64,
+    /// How often somebody has looked.
+    looks: u64,
+    /// The attempts whose changes have not been taken back: `<config>-<version>-<attempt>`.
+    pub versions: BTreeSet<String>,
+}
+
 /// The service that starts deployers, as far as a request to it can be seen.
 #[derive(Debug, Clone, Default)]
-pub struct Starter(Arc<Mutex<Vec<String>>>);
+pub struct Starter {
+    started: Arc<Mutex<Vec<String>>>,
+    changed: Arc<Mutex<Changed>>,
+}
 
 impl Starter {
     /// Every deployer that was started: `<config>-<version>-<attempt>`, once, however often it was asked for.
     pub fn started(&self) -> MutexGuard<'_, Vec<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What Keelway's own deployer has changed.
+    pub fn changed(&self) -> MutexGuard<'_, Changed> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,6 +111,11 @@ impl Both {
 
     async fn start(&self, job: &Job) -> Result<Handled, PortError> {
         let Job::Start { of, n, attempt, .. } = job;
+        let states = self.configs.states(std::slice::from_ref(of)).await?;
+        let running = states.iter().flatten().find_map(|x| x.in_flight()).filter(|d| (d.n, d.attempt) == (*n, *attempt));
+        if running.is_some_and(|d| d.part.is_some()) {
+            return self.carry(of, *n, *attempt).await;
+        }
         // The id that the service knows the request again by.
         let token = format!("{}-{n}-{attempt}", of.name);
         let start = |_| {
@@ -100,6 +125,46 @@ impl Both {
             }
         };
         self.worker.outside(|| format!("start {token}"), start).await.map(|()| Handled::Recorded)
+    }
+}
+
+impl Both {
+    /// Carries out what a deployer asked for, or takes it back: in one step here.
+    async fn carry(&self, of: &Address, n: u64, attempt: u32) -> Result<Handled, PortError> {
+        let version = format!("{}-{n}-{attempt}", of.name);
+        let look = |_| {
+            let mut world = self.starter.changed();
+            world.looks += 1;
+            (world.revision, world.looks)
+        };
+        let (revision, look) = self.worker.outside(|| format!("look at {version}"), look).await?;
+        let token = format!("look {look}");
+        let claim = Call::Claim { by: SOURCE.into(), id: n << 32 | u64::from(attempt), token: token.clone(), lease: LEASE };
+        let Reply::Desired(desired) = self.configs.say(of, n, &claim).await?.reply else { return Ok(Handled::Stale) };
+        let back = desired == Desired::Cancel && self.configs.ports().plant != Some(Plant::NothingTakenBack);
+        let change = |_| {
+            let mut world = self.starter.changed();
+            // As a change of an alias names its revision: one that comes late changes nothing.
+            if world.revision != revision {
+                return false;
+            }
+            world.revision += 1;
+            if back {
+                world.versions.remove(&version)
+            } else {
+                world.versions.insert(version.clone())
+            };
+            true
+        };
+        if !self.worker.outside(|| format!("carry {version}"), change).await? {
+            return Err(PortError::Contended { request: "UpdateAlias", reason: "another revision".into() });
+        }
+        let (exit, message) = if back { (1, "taken back") } else { (0, "so far") };
+        let end = Call::End { token, exit: Some(exit), message: message.into(), progress: Progress::default() };
+        Ok(match self.configs.say(of, n, &end).await?.reply {
+            Reply::Desired(_) => Handled::Committed,
+            Reply::Refused(_) => Handled::Stale,
+        })
     }
 }
 

@@ -55,11 +55,13 @@ pub enum Plant {
     CancelNotAwaited,
     /// A commit by a copy of a message does not note what it owes.
     NothingOwed,
+    /// What Keelway changed for a deployer that has failed stays.
+    NothingTakenBack,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 19] = [
+    pub const ALL: [Plant; 20] = [
         Plant::ReportNotEvaluated,
         Plant::ClaimUnconditional,
         Plant::HeartbeatOverwrites,
@@ -79,6 +81,7 @@ impl Plant {
         Plant::OlderPushAccepted,
         Plant::CancelNotAwaited,
         Plant::NothingOwed,
+        Plant::NothingTakenBack,
     ];
 }
 

@@ -193,6 +193,12 @@ impl Deploying {
         if !versions.iter().copied().eq(1..=x.latest) {
             return Err(format!("versions {versions:?} up to {}", x.latest));
         }
+        for past in ended.values().map(|past| &past.deployment).filter(|d| d.status == Status::Failed) {
+            let in_time = !past.message.ends_with("could not be taken back in time");
+            if in_time && self.starter.changed().versions.contains(&format!("{}-{}-{}", to.name, past.n, past.attempt)) {
+                return Err(format!("what Keelway changed for {past:?} was not taken back"));
+            }
+        }
         if let Some(id) = seen.obeyed.iter().find(|id| !seen.audit.contains_key(id)) {
             return Err(format!("command {id} was obeyed, and is not in the audit"));
         }

@@ -190,6 +190,9 @@ impl Deploying {
             }
             (Say::End(_), _) | (_, None) => None,
             (_, Some(Desired::Cancel)) if d.fate != Fate::GoesOn || quiet || d.beats == 0 => Some((soon, Say::End(1))),
+            (Say::Claim | Say::Beat, Some(_)) if d.wraps && sim.rng.chance(40.0) => {
+                Some((soon, Say::Carry(*sim.rng.pick(&[0, 10, 50, 100]))))
+            }
             (_, Some(_)) if d.beats == 0 => Some((soon, Say::End(end))),
             (_, Some(_)) => {
                 d.beats -= 1;
@@ -213,7 +216,12 @@ impl Deploying {
         let lease = *sim.rng.pick(&[Span::seconds(60), Span::seconds(60), Span::seconds(20), Span::minutes(5)]);
         let beats = sim.rng.below(5) as u32;
         let beats = if matches!(fate, Fate::ComesBack | Fate::GoesOn | Fate::Dies) { beats + 2 } else { beats };
-        let who = lock(&self.crew).hire(place, n, fate, (lease, beats));
+        let who = {
+            let mut crew = lock(&self.crew);
+            let who = crew.hire(place, n, fate, (lease, beats));
+            crew.all[who].wraps = self.configs[place].1.wraps();
+            who
+        };
         let at = if self.quiet { sim.world.now() } else { sim.world.now() + sim.a_while(60) };
         sim.plan(at, Action::Deployer(who, Say::Claim));
     }

@@ -62,6 +62,8 @@ pub struct Own {
     pub claim: Option<String>,
     /// A deployer is at work: its name.
     pub beat: Option<String>,
+    /// A deployer has Keelway carry out its strategy, until the new version gets this share of the requests.
+    pub carry: Option<u8>,
     /// A deployer has ended, with this code.
     pub end: Option<i64>,
     /// A deployer has ended without ever running.

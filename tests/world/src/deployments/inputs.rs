@@ -137,6 +137,7 @@ pub(super) fn call(own: &Own) -> Result<Option<Call>, String> {
             Some(Call::Claim { by: name.clone(), id, token: token(name), lease })
         }
         Own { beat: Some(name), .. } => Some(Call::Heartbeat { token: token(name), running: !own.idle, lease, progress }),
+        Own { carry: Some(until), .. } => Some(Call::Carry { token: token(&by()), until: *until }),
         Own { end: Some(exit), .. } => Some(Call::End { token: token(&by()), exit: Some(*exit), message, progress }),
         Own { never: Some(_), .. } => Some(Call::End { token: token(&by()), exit: None, message, progress }),
         _ => None,
@@ -171,6 +172,7 @@ pub(super) fn count(own: &Own) -> usize {
         own.rollback.is_some(),
         own.claim.is_some(),
         own.beat.is_some(),
+        own.carry.is_some(),
         own.end.is_some(),
         own.alarm.is_some(),
         own.task.is_some(),

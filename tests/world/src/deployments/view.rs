@@ -1,6 +1,6 @@
 //! A config as cases see it.
 
-use keelway_domain::deployments::{Config, Deployment, Past, Snapshot, Why};
+use keelway_domain::deployments::{Config, Deployment, Part, Past, Snapshot, Why};
 use serde_json::{Value, json};
 
 /// An image as cases name it: its digest, or the whole reference.
@@ -20,6 +20,22 @@ fn word(why: &Why) -> String {
     .to_owned()
 }
 
+/// What Keelway does for a deployer, and how far it goes: `open 50`, `back 50` on the way back, `done 50` or `failed 50`.
+fn part(part: &Part) -> String {
+    let word = match (part.is_open(), part.has_failed()) {
+        (true, _) if part.back.is_some() => "back",
+        (true, _) => "open",
+        (_, failed) => {
+            if failed {
+                "failed"
+            } else {
+                "done"
+            }
+        }
+    };
+    format!("{word} {}", part.until)
+}
+
 fn deployment(d: &Deployment) -> Value {
     let images: serde_json::Map<_, _> = d.content.images.iter().map(|(name, image)| (name.clone(), short(image).into())).collect();
     json!({
@@ -34,12 +50,13 @@ fn deployment(d: &Deployment) -> Value {
         "cancel": d.cancel.as_ref().map(|cancel| cancel.reason.as_str()),
         "rollbackTo": d.rollback.as_ref().map(|rollback| rollback.release),
         "proceeds": d.proceeds,
+        "part": d.part.as_ref().map(part),
         "targets": d.progress.targets.iter().map(|(name, at)| (name.clone(), at.status.to_string().into())).collect::<serde_json::Map<_, _>>(),
     })
 }
 
 /// `latest`, `active`, `oldest`, `paused`, `suspended`, `deleted` and `condition` (its reason, empty: nothing is left to do) of the config; of its
-/// last deployment `version`, `status`, `attempt`, `reason`, `message`, `causes`, `images`, `by`, `cancel`, `rollbackTo`, `targets`; `pending`, the version
+/// last deployment `version`, `status`, `attempt`, `reason`, `message`, `causes`, `images`, `by`, `cancel`, `rollbackTo`, `targets`, `part`; `pending`, the version
 /// that waits; `deployed`, what the snapshot of the last one says; `history`: `<version>[/<attempt>] <status> [<reason>]` of each attempt that has ended.
 pub fn view(x: &Config, history: &[Past], last: Option<&Snapshot>) -> Value {
     let line = |past: &Past| {

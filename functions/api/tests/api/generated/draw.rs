@@ -157,7 +157,7 @@ fn credentials(sent: &mut Sent, operation: &Operation, f: &Furnished, rng: &mut 
         let digits: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
         return sent.headers.push(("x-gitea-signature".into(), digits));
     }
-    if (path.ends_with("/heartbeat") || path.ends_with("/finish")) && rng.chance(85.0) {
+    if ["/heartbeat", "/strategy", "/finish"].iter().any(|end| path.ends_with(end)) && rng.chance(85.0) {
         // The token that goes with the version, most of the time.
         let place = usize::from(sent.uri.contains("idle"));
         let token = if rng.chance(90.0) { &f.attempts[place] } else { rng.pick(&f.attempts) };

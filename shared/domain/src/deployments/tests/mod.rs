@@ -1,6 +1,7 @@
 //! The transition table, examples, and properties of long random lives.
 
 mod examples;
+mod part;
 pub mod stand;
 mod walk;
 

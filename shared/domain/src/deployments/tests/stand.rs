@@ -1,11 +1,11 @@
 //! A config with everything around it, driven by hand.
 
 use crate::cause::Cause;
-use crate::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
+use crate::deployments::definition::{Custom, Definition, ImageChange, ImageTag, Strategy, StrategyKind, Target, Trigger};
 use crate::deployments::registry::{Head, Heads};
 use crate::deployments::{
-    Answer, Applied, Back, Call, Command, Config, Decision, Facts, Input, LEASE, Latest, Past, Progress, Refused, Reply, Snapshot,
-    Transition, answer, decide, target,
+    Answer, Applied, Back, Call, Command, Config, Decision, Facts, Input, LEASE, Latest, Order, Part, Past, Progress, Refused,
+    Reply, SOURCE, Snapshot, Transition, answer, decide, target,
 };
 use crate::promotions::Note;
 use crate::time::{Span, Timestamp};
@@ -17,6 +17,14 @@ pub fn tag(name: &str) -> ImageTag {
 
 pub fn on_image(automatic: bool) -> Trigger {
     Trigger::ImageChange(ImageChange { automatic, from: tag("latest"), containers: vec!["web".into()] })
+}
+
+/// A deployer of one's own around a strategy on Lambda aliases.
+pub fn wrapped(mut definition: Definition) -> Definition {
+    definition.strategy.custom = Some(Custom::default());
+    definition.targets =
+        vec![Target { name: "main".into(), kind: "lambda-alias".into(), id: "shop:live".into(), region: None, account: None }];
+    definition
 }
 
 pub fn definition(triggers: Vec<Trigger>) -> Definition {
@@ -61,6 +69,8 @@ pub struct Stand {
     pub snapshots: Vec<Snapshot>,
     /// The types of what was published, without their common prefix.
     pub told: Vec<String>,
+    /// What was ordered.
+    pub orders: Vec<Order>,
     messages: u64,
 }
 
@@ -76,6 +86,7 @@ impl Stand {
             past: vec![],
             snapshots: vec![],
             told: vec![],
+            orders: vec![],
             messages: 0,
         };
         stand.evaluate();
@@ -106,6 +117,7 @@ impl Stand {
             applied.definition = definition;
             applied.version += 1;
         }
+        self.orders.extend(transition.record.iter().flat_map(|record| record.sends.clone()));
         let events = transition.record.into_iter().flat_map(|record| record.events);
         self.told.extend(events.map(|event| event.ty.trim_start_matches("dev.keelway.").to_owned()));
     }
@@ -195,6 +207,39 @@ impl Stand {
     pub fn end(&mut self, exit: i64) -> Reply {
         let token = self.token();
         self.call(Call::End { token, exit: Some(exit), message: String::new(), progress: Progress::default() })
+    }
+
+    /// The deployer has Keelway carry out a part of the strategy.
+    pub fn carry(&mut self, until: u8) -> Reply {
+        let token = self.token();
+        self.call(Call::Carry { token, until })
+    }
+
+    /// Keelway's own deployer takes a step of it.
+    pub fn part_claim(&mut self) -> Reply {
+        let n = self.x.last.as_ref().map_or(0, |last| u64::from(last.attempt) + 100 * last.n);
+        self.messages += 1;
+        let token = format!("part {n} {}", self.messages);
+        self.call(Call::Claim { by: SOURCE.into(), id: n + 1_000_000, token, lease: LEASE })
+    }
+
+    pub fn part(&self) -> Option<&Part> {
+        self.x.last.as_ref().and_then(|last| last.part.as_ref())
+    }
+
+    fn part_token(&self) -> String {
+        self.part().and_then(|part| part.claim.as_ref()).map(|claim| claim.token.clone()).unwrap_or_default()
+    }
+
+    pub fn part_beat(&mut self) -> Reply {
+        let progress = Progress { checkpoint: "at it".into(), message: "at it".into(), ..Progress::default() };
+        self.call(Call::Heartbeat { token: self.part_token(), running: true, lease: LEASE, progress })
+    }
+
+    pub fn part_end(&mut self, exit: i64) -> Reply {
+        let message = if exit == 0 { "as far as asked" } else { "the hook failed" };
+        let progress = Progress::default();
+        self.call(Call::End { token: self.part_token(), exit: Some(exit), message: message.into(), progress })
     }
 
     /// Carries out the latest version.

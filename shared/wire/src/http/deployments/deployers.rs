@@ -65,6 +65,32 @@ pub struct HeartbeatRequest {
     pub log: String,
 }
 
+/// The body of `POST /v1/deployments/{id}-{n}/strategy`. It may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct StrategyRequest {
+    /// Until the new version gets this share of the requests, in percent, 0 to 100. 100, the default: to the strategy's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub until: Option<u8>,
+}
+
+/// How far Keelway is with a strategy that it carries out for a deployer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct StrategyAnswer {
+    /// `running`: send the request again; `done`; or `failed`: everything is back where it was, and no more can be asked for.
+    pub state: String,
+    /// How far it goes at most, by this request or an earlier one.
+    pub until: u8,
+    /// A sentence for people.
+    pub message: String,
+    /// As in the answer to a heartbeat.
+    pub desired: String,
+}
+
 /// The body of `POST /v1/deployments/{id}-{n}/finish`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
