@@ -126,3 +126,32 @@ fn an_override_says_why_and_what_waits_says_what_for() {
     let line = ran.out.lines().nth(1).unwrap();
     assert!(line.contains("1h00m") && line.trim_end().ends_with("frozen for 5h00m: quarter end"), "{}", ran.out);
 }
+
+#[test]
+fn executions_are_listed_one_by_one() {
+    let api = Api::start();
+    let execution = |id: &str, at: &str| {
+        json!({"id": id, "project": "shop", "shkeptncontext": CONTEXT, "service": id, "stage": "dev", "sequence": "delivery", "state": "finished",
+            "result": "pass", "acceptedAt": format!("2026-11-21T08:00:{at}.000Z")})
+    };
+    let page = |next: u64| {
+        let executions = [execution("late", "09"), execution("early", "01")];
+        json!({"sequenceExecutions": executions, "nextPageKey": next, "pageSize": 100, "totalCount": 2, "now": "2026-11-21T08:00:42.000Z"})
+    };
+    api.can("GET /v1/sequence-execution", page(0));
+    let words = ["get", "executions", "-c", CONTEXT, "-p", "shop", "--stage", "dev", "--state", "finished"];
+    let ran = api.run(&words);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let place = |service: &str| ran.out.lines().position(|line| line.starts_with(service));
+    assert!(place("early").is_some_and(|early| place("late").is_some_and(|late| early < late)), "oldest first: {}", ran.out);
+    let asked = api.lines().into_iter().find(|line| line.contains("sequence-execution")).unwrap();
+    for part in [format!("keptnContext={CONTEXT}"), "project=shop".into(), "stage=dev".into(), "status=finished".into()] {
+        assert!(asked.contains(&part), "{asked}");
+    }
+    // Pages are followed up to the limit, and then it is said that there is more.
+    api.can("GET /v1/sequence-execution", page(7));
+    let some = api.run(&[&words[..], &["--limit", "3", "-o", "json"]].concat());
+    let data: Value = serde_json::from_str(&some.out).unwrap();
+    assert_eq!((data["executions"].as_array().unwrap().len(), some.err.contains("--limit")), (3, true), "{}", some.err);
+    assert!(api.lines().last().unwrap().contains("nextPageKey=7"));
+}

@@ -32,6 +32,9 @@ pub const GET_SEQUENCES: &str = "Examples:
   keelway get sequences -p shop
   keelway get sequences -p shop --state waitingForApproval
   keelway get sequences -p shop -c 139a703f -o wide";
+pub const GET_EXECUTIONS: &str = "Examples:
+  keelway get executions -c 139a703f
+  keelway get executions -p shop --stage production --state waitingForApproval";
 pub const GET_EVENTS: &str = "Examples:
   keelway get events -c 139a703f
   keelway get events -p shop --stage staging --type sh.keptn.event.evaluation.finished -o json";

@@ -30,6 +30,9 @@ pub enum Get {
     /// What ran and runs in a project, newest first
     #[command(after_help = examples::GET_SEQUENCES)]
     Sequences(GetSequences),
+    /// Executions of sequences one by one: those of a context, or of a project's newest contexts
+    #[command(visible_alias = "execution", after_help = examples::GET_EXECUTIONS)]
+    Executions(GetExecutions),
     /// Events of a context, or of a project's newest contexts
     #[command(after_help = examples::GET_EVENTS)]
     Events(GetEvents),
@@ -126,6 +129,27 @@ pub struct GetSequences {
     pub name: Option<SequenceName>,
     /// At most this many contexts
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `get executions`
+#[derive(Group)]
+pub struct GetExecutions {
+    /// The context
+    #[arg(short, long, value_parser = name::<Context>, required_unless_present = "project")]
+    pub context: Option<Context>,
+    #[command(flatten)]
+    pub scope: Scope,
+    /// Only in this state, for example started or waitingForApproval
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Only of sequences of this name
+    #[arg(long, value_parser = name::<SequenceName>)]
+    pub name: Option<SequenceName>,
+    /// At most this many executions
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     #[command(flatten)]
     pub output: Output,

@@ -2,7 +2,7 @@
 
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
-use super::{deployments, environments, find, operations, pipelines, queue, registered, schedules, shipyard, webhooks};
+use super::{deployments, environments, executions, find, operations, pipelines, queue, registered, schedules, shipyard, webhooks};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
@@ -31,6 +31,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Services { project, output } => services(api, project, output.format).await,
         Get::Shipyard(what) => shipyard::get(api, what).await,
         Get::Sequences(what) => sequences(api, what).await,
+        Get::Executions(what) => executions::executions(api, what).await,
         Get::Events(what) => events(api, what).await,
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
         Get::Schedules(what) => schedules::schedules(api, what).await,
@@ -155,6 +156,10 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
     let lines: Vec<delivery::Line> = lines.collect();
     board::rows(&lines, &look).iter().try_for_each(|row| say(row))?;
     hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look));
+    for state in page.states.iter().filter(|state| state.truncated) {
+        let (context, project) = (&state.shkeptncontext, &state.project);
+        eprintln!("context {context} has more executions than were looked at: keelway get executions -c {context} -p {project}");
+    }
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod approve;
 pub mod deployments;
 mod doctor;
 mod environments;
+mod executions;
 pub mod files;
 mod find;
 mod get;

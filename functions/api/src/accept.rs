@@ -67,12 +67,15 @@ pub async fn accept<P: Ports + 'static>(
 
 /// A client's event. Without an id, it gets the one of its place in this request: sent again with the same `Idempotency-Key`, it has the same.
 fn read<P: Ports>(api: &Api<P>, mut event: Value, (request, place): (u64, usize)) -> Answer<CloudEvent> {
-    cloudevent::fill_id(&mut event, || {
-        Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("event {request:016x} {place}").as_bytes()).to_string()
-    });
+    cloudevent::fill_id(&mut event, || id_of((request, place)));
     let event = cloudevent::parse(&event, Origin::Client, api.engine().ports().now())?;
     cloudevent::check_client_event(&event)?;
     Ok(event)
+}
+
+/// The id of an event without one, by its place in a request.
+pub fn id_of((request, place): (u64, usize)) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("event {request:016x} {place}").as_bytes()).to_string()
 }
 
 /// Takes all events of a batch, or none.

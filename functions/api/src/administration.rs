@@ -2,12 +2,14 @@
 
 use crate::Api;
 use crate::apply;
+use crate::caller::Caller;
 use crate::input::{Json, Path};
 use crate::openapi::Empty;
 use crate::problem::{Answer, Refused};
 use crate::resources::{content, text_of};
 use axum::extract::State;
 use axum::http::StatusCode;
+use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
@@ -23,9 +25,11 @@ use keelway_wire::http::keptn::{Message, NewProject, NewService};
 )]
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Json(sent): Json<NewProject>,
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
     let name = ProjectName::new(sent.name).map_err(|error| Refused::field("name", error))?;
+    permitted(&caller, name.as_str(), "create")?;
     match api.engine().get_project(&name).await {
         Ok(_) => {
             let detail = format!("project {name} exists already: update its shipyard, or delete it first");
@@ -38,7 +42,7 @@ pub async fn create<P: Ports + 'static>(
         return Err(Refused::field("shipyard", "is missing: send the shipyard in base64"));
     };
     let settings = ProjectSettings { name, description: None, start_deadline: None, task_timeout: None };
-    apply::one_shipyard(&api, settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+    apply::one_shipyard(&api, &caller, settings, &text_of(content("shipyard", &shipyard)?)?).await?;
     Ok((StatusCode::CREATED, axum::Json(Empty {})))
 }
 
@@ -50,12 +54,27 @@ pub async fn create<P: Ports + 'static>(
     request_body(content = NewProject, example = json!({"name": "blog", "shipyard": "YXBpVmVyc2lvbjogc3BlYy5rZXB0bi5zaC8wLjIuMwpraW5kOiBTaGlweWFyZAptZXRhZGF0YToKICBuYW1lOiBzaGlweWFyZC1ibG9nCnNwZWM6CiAgc3RhZ2VzOgogIC0gbmFtZTogZGV2CiAgICBzZXF1ZW5jZXM6CiAgICAtIG5hbWU6IGRlbGl2ZXJ5CiAgICAgIHRhc2tzOgogICAgICAtIG5hbWU6IGRlcGxveW1lbnQK"})),
     responses((status = 200, body = crate::openapi::Empty), (status = 404), (status = 409))
 )]
-pub async fn update<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<NewProject>) -> Answer<axum::Json<Empty>> {
+pub async fn update<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Json(sent): Json<NewProject>,
+) -> Answer<axum::Json<Empty>> {
+    permitted(&caller, &sent.name, "update")?;
     let project = api.engine().find_project(&sent.name).await?;
-    if let Some(shipyard) = sent.shipyard.filter(|text| !text.is_empty()) {
-        apply::one_shipyard(&api, project.settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+    match sent.shipyard.filter(|text| !text.is_empty()) {
+        Some(shipyard) => {
+            apply::one_shipyard(&api, &caller, project.settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+        }
+        None => caller.does_nothing(),
     }
     Ok(axum::Json(Empty {}))
+}
+
+/// Lets pass who may change this project, which the path does not show.
+fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
+    caller.check(Need::Administer, Some(project))?;
+    caller.tells(project, format!("{what} project {project}"));
+    Ok(())
 }
 
 /// Deletes a project, unless something of it is open. Its history stays.

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::identity::Providers;
 use crate::problem::{Answer, Refused};
 use crate::scopes::{self, Needs};
-use crate::{Api, audit, deployments, signed};
+use crate::{Api, audit, deployments, repeated, signed};
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -112,7 +112,8 @@ pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Reque
         return refused.into_response();
     }
     let response = next.run(Request::from_parts(parts, body)).await;
-    audit::keep(&api, &caller, about, response).await
+    let response = audit::keep(&api, &caller, about, response).await;
+    repeated::remember(&api, response).await
 }
 
 /// The refusal of requests that come too fast.

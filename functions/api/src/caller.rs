@@ -5,6 +5,8 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use keelway_domain::access::{self, ADMINISTRATOR, Grant, Kind, Need, missing};
+use keelway_domain::names::ProjectName;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who sends a request; an extension of it. Clones share what the audit is told.
@@ -92,6 +94,19 @@ impl Caller {
     /// Whether what is in a project is shown.
     pub fn sees(&self, project: &str) -> bool {
         self.may(Need::Read, Some(project))
+    }
+    /// The projects of which something is shown, by name; `None`: all of them.
+    pub fn seen(&self) -> Option<Vec<ProjectName>> {
+        let reading = || self.grants.iter().filter(|grant| grant.has(Kind::Read));
+        if reading().any(|grant| grant.projects.is_empty()) {
+            return None;
+        }
+        let all: BTreeSet<&ProjectName> = reading().flat_map(|grant| &grant.projects).collect();
+        Some(all.into_iter().cloned().collect())
+    }
+    /// Whether the triggers of a task may be answered, in some project.
+    pub fn executes(&self, task: &str) -> bool {
+        self.grants.iter().any(|grant| grant.allows(Need::Execute(task), grant.projects.first().map(ProjectName::as_str)))
     }
     /// Lets pass what is allowed in a project; `None`: in all of them.
     ///

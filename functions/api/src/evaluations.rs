@@ -5,14 +5,14 @@ use crate::accept;
 use crate::caller::Caller;
 use crate::input::{Maybe, Path, given};
 use crate::problem::{Answer, Refused};
-use axum::extract::State;
+use crate::repeated::RequestId;
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use keelway_domain::event::Object;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::evaluation;
 use serde::Deserialize;
 use serde_json::Value;
-use uuid::Uuid;
 
 /// The longest id of an event, in characters.
 const MAX_ID: usize = 200;
@@ -35,12 +35,14 @@ pub struct Request {
     post,
     path = "/v1/project/{project}/stage/{stage}/service/{service}/evaluation",
     tag = "sequences",
+    params(("Idempotency-Key" = Option<String>, Header)),
     request_body(content = Option<Request>, example = json!({"start": "2026-11-20T11:00:00Z", "timeframe": "10m", "labels": {"who": "me"}})),
-    responses((status = 200, body = keelway_wire::http::Accepted), (status = 409))
+    responses((status = 200, body = keelway_wire::http::Accepted), (status = 409), (status = 422))
 )]
 pub async fn evaluate<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((project, stage, service)): Path<(String, String, String)>,
+    Extension(RequestId(request)): Extension<RequestId>,
     caller: Caller,
     Maybe(body): Maybe<Request>,
 ) -> Answer<Response> {
@@ -62,7 +64,7 @@ pub async fn evaluate<P: Ports + 'static>(
             window: (given(body.start.as_ref()), given(body.end.as_ref()), given(body.timeframe.as_ref())),
             labels,
             git_commit_id: given(body.gitcommitid.as_ref()).map(str::to_owned),
-            id: id.unwrap_or_else(|| Uuid::now_v7().to_string()),
+            id: id.unwrap_or_else(|| accept::id_of((request, 0))),
         })
         .await?;
     accept::put(&api, &caller, event).await

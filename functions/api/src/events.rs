@@ -68,22 +68,22 @@ pub async fn list<P: Ports + 'static>(
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
     let of = given(wanted.keptn_context.as_ref()).map(Context::of);
-    let named = match given(wanted.project.as_ref()) {
+    let asked = given(wanted.project.as_ref());
+    // First: others are not told which projects there are.
+    if asked.is_some() && !caller.has_in(Scope::Execute, asked) {
+        caller.check(Need::Read, asked)?;
+    }
+    let named = match asked {
         Some(name) => Some(api.engine().find_project(name).await?.settings.name),
         None => None,
     };
-    if let Some(project) = &named
-        && !caller.has_in(Scope::Execute, Some(project.as_str()))
-    {
-        caller.check(Need::Read, Some(project.as_str()))?;
-    }
     let page = match (named, of) {
         (Some(project), Some(of)) => api.engine().events_of(&project, &of, &filter, size, from).await?,
         (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
         (None, Some(of)) if filter.ty.as_deref() == Some(monitoring::CONFIGURED) && !monitoring::configures(&api).await? => {
             return Ok(event_page(vec![monitoring::nothing_configured(&of, api.engine().now())], size, None, api.engine().now()));
         }
-        (None, Some(of)) => match api.engine().project_of(&of).await? {
+        (None, Some(of)) => match api.engine().projects_of(&of).await?.into_iter().find(|project| sees_some(&caller, project)) {
             Some(project) => api.engine().events_of(&project, &of, &filter, size, from).await?,
             None => return Ok(event_page(vec![], size, None, api.engine().now())),
         },
@@ -91,6 +91,11 @@ pub async fn list<P: Ports + 'static>(
     };
     let items = page.items.into_iter().filter(|event| shown_to(&caller, event)).collect();
     Ok(event_page(items, size, (page.next != 0).then(|| page.next.to_string()), api.engine().now()))
+}
+
+/// Whether a caller may be shown some of a project's events.
+fn sees_some(caller: &Caller, project: &ProjectName) -> bool {
+    caller.sees(project.as_str()) || caller.has_in(Scope::Execute, Some(project.as_str()))
 }
 
 /// Whether a caller is shown an event: who may see the project, and of the events of a task, who carries it out.
@@ -140,7 +145,14 @@ pub async fn triggered<P: Ports + 'static>(
     let tasks = tasks_of(&ty)?;
     let size = page_size(wanted.page_size.as_ref())?;
     let wait = waiting(wanted.wait.as_ref())?;
-    let project = match given(wanted.project.as_ref()) {
+    let asked = given(wanted.project.as_ref());
+    for task in &tasks {
+        // Whoever names no project is shown the triggers of their own. Others are not told which projects there are.
+        if asked.is_some() && !caller.may(Need::Execute(task.as_str()), asked) {
+            caller.check(Need::Read, asked)?;
+        }
+    }
+    let project = match asked {
         Some(name) => Some(known_project(&api, name).await?),
         None => None,
     };
@@ -149,14 +161,6 @@ pub async fn triggered<P: Ports + 'static>(
         Some(id) => id,
         None => None,
     };
-    for task in &tasks {
-        // Whoever names no project is shown the triggers of their own.
-        if let Some(project) = &project
-            && !caller.may(Need::Execute(task.as_str()), Some(project.as_str()))
-        {
-            caller.check(Need::Read, Some(project.as_str()))?;
-        }
-    }
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let filter = WorkFilter { project, stage: own(&wanted.stage), service: own(&wanted.service), id };
     let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");

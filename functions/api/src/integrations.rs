@@ -1,6 +1,7 @@
 //! Integrations and what they log, in Keptn's shapes.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::openapi::{Empty, LogsDeleted};
 use crate::problem::{Answer, Refused};
@@ -8,6 +9,8 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{delete, get, post, put};
+use keelway_domain::access::{Kind as Scope, Need};
+use keelway_domain::event::EventType;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
@@ -52,6 +55,35 @@ fn read(sent: SubscriptionState) -> Subscription {
     }
 }
 
+/// What a caller is shown of an executor: those of its subscriptions that reach a project of the caller's.
+fn shown_to(caller: &Caller, mut one: Integration) -> Option<Integration> {
+    let sees = |project: &String| caller.sees(project) || caller.has_in(Scope::Execute, Some(project));
+    let subscribes = !one.subscriptions.is_empty();
+    one.subscriptions.retain_mut(|of| {
+        let everywhere = of.projects.is_empty();
+        of.projects.retain(sees);
+        everywhere || !of.projects.is_empty()
+    });
+    (!subscribes || !one.subscriptions.is_empty()).then_some(one)
+}
+
+/// Lets pass who may answer the tasks of these subscriptions: nobody speaks for the executors of others.
+fn speaks_for(caller: &Caller, subscriptions: &[Subscription]) -> Answer<()> {
+    let tasks = subscriptions.iter().filter_map(|of| match EventType::parse(&of.event) {
+        EventType::Task(task, _) => Some(task),
+        _ => None,
+    });
+    match tasks.into_iter().find(|task| !caller.executes(task.as_str())) {
+        Some(task) => Err(caller.lacks(Need::Execute(task.as_str()), None)),
+        None => Ok(()),
+    }
+}
+
+/// Lets pass who may speak for an executor that is registered.
+async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
+    speaks_for(caller, &api.engine().integration(id).await?.subscriptions)
+}
+
 /// Registers an executor. 201: it is new.
 #[utoipa::path(
     post,
@@ -62,6 +94,7 @@ fn read(sent: SubscriptionState) -> Subscription {
 )]
 pub async fn register<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Json(sent): Json<IntegrationState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
     let metadata = &sent.metadata;
@@ -71,7 +104,8 @@ pub async fn register<P: Ports + 'static>(
         hostname: metadata.hostname.clone(),
     };
     let about = serde_json::to_string(&Metadata { lastseen: String::new(), ..metadata.clone() }).unwrap_or_default();
-    let subscriptions = sent.subscriptions.unwrap_or_default().into_iter().map(read).collect();
+    let subscriptions: Vec<Subscription> = sent.subscriptions.unwrap_or_default().into_iter().map(read).collect();
+    speaks_for(&caller, &subscriptions)?;
     let new = Integration { id: String::new(), who, about, subscriptions, seen: Timestamp(0) };
     let (id, is_new) = api.engine().register_integration(&new).await?;
     api.pings().forget(&id);
@@ -121,12 +155,14 @@ pub struct Wanted {
 )]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Vec<IntegrationState>>> {
     let is = |wanted: &Option<String>, has: &str| given(wanted.as_ref()).is_none_or(|wanted| wanted == has);
     let has =
         |wanted: &Option<String>, list: &[String]| given(wanted.as_ref()).is_none_or(|wanted| list.iter().any(|one| one == wanted));
-    let mut all = api.engine().integrations().await?;
+    let all = api.engine().integrations().await?;
+    let mut all: Vec<Integration> = all.into_iter().filter_map(|one| shown_to(&caller, one)).collect();
     all.retain(|one| {
         let by_name = is(&wanted.name, &one.who.name) && is(&wanted.id, &one.id);
         let by_place = is(&wanted.namespace, &one.who.namespace) && is(&wanted.hostname, &one.who.hostname);
@@ -146,7 +182,12 @@ pub async fn list<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = crate::openapi::Empty))
 )]
-pub async fn unregister<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<Empty>> {
+pub async fn unregister<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Answer<axum::Json<Empty>> {
+    own(&api, &caller, &id).await?;
     api.engine().unregister_integration(&id).await?;
     api.pings().forget(&id);
     Ok(axum::Json(Empty {}))
@@ -161,10 +202,12 @@ pub async fn unregister<P: Ports + 'static>(State(api): State<Api<P>>, Path(id):
 )]
 pub async fn subscriptions<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Vec<SubscriptionState>>> {
-    let found = api.engine().integration(&id).await?;
-    Ok(axum::Json(found.subscriptions.into_iter().map(shown_subscription).collect()))
+    let found = shown_to(&caller, api.engine().integration(&id).await?);
+    let subscriptions = found.map(|found| found.subscriptions).unwrap_or_default();
+    Ok(axum::Json(subscriptions.into_iter().map(shown_subscription).collect()))
 }
 
 /// A subscription.
@@ -176,9 +219,11 @@ pub async fn subscriptions<P: Ports + 'static>(
 )]
 pub async fn subscription<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<SubscriptionState>> {
-    let mut found = api.engine().integration(&id).await?.subscriptions;
+    let found = shown_to(&caller, api.engine().integration(&id).await?);
+    let mut found = found.map(|found| found.subscriptions).unwrap_or_default();
     found.retain(|one| one.id == subscription);
     let detail = || format!("subscription {subscription:?} does not exist: integration {id} does not have it");
     let found = found.pop().ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, "unknown subscription", detail()))?;
@@ -195,10 +240,14 @@ pub async fn subscription<P: Ports + 'static>(
 )]
 pub async fn subscribe<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path(id): Path<String>,
     Json(sent): Json<SubscriptionState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
-    let subscription = api.engine().subscribe(&id, &read(sent), None).await?;
+    let new = read(sent);
+    speaks_for(&caller, std::slice::from_ref(&new))?;
+    own(&api, &caller, &id).await?;
+    let subscription = api.engine().subscribe(&id, &new, None).await?;
     api.pings().forget(&id);
     Ok((StatusCode::CREATED, axum::Json(Identified { id: subscription })))
 }
@@ -213,10 +262,14 @@ pub async fn subscribe<P: Ports + 'static>(
 )]
 pub async fn replace<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path((id, subscription)): Path<(String, String)>,
     Json(sent): Json<SubscriptionState>,
 ) -> Answer<axum::Json<Identified>> {
-    let subscription = api.engine().subscribe(&id, &read(sent), Some(&subscription)).await?;
+    let new = read(sent);
+    speaks_for(&caller, std::slice::from_ref(&new))?;
+    own(&api, &caller, &id).await?;
+    let subscription = api.engine().subscribe(&id, &new, Some(&subscription)).await?;
     api.pings().forget(&id);
     Ok(axum::Json(Identified { id: subscription }))
 }
@@ -230,8 +283,10 @@ pub async fn replace<P: Ports + 'static>(
 )]
 pub async fn unsubscribe<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<Empty>> {
+    own(&api, &caller, &id).await?;
     api.engine().unsubscribe(&id, &subscription).await?;
     api.pings().forget(&id);
     Ok(axum::Json(Empty {}))

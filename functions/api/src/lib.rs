@@ -201,7 +201,10 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         .route("/stage/{stage}", get(projects::stage::<P>))
         .route("/stage/{stage}/service", get(projects::stage_services::<P>))
         .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
-        .route("/stage/{stage}/service/{service}/evaluation", post(evaluations::evaluate::<P>))
+        .route(
+            "/stage/{stage}/service/{service}/evaluation",
+            post(evaluations::evaluate::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)),
+        )
         .route("/approval/{context}/{trigger}", post(approvals::decide::<P>))
         .merge(resources::routes());
     let pipeline = Router::new()
@@ -234,6 +237,7 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         )
         .route("/event/triggered/{type}", get(events::triggered::<P>))
         .route("/sequence/{project}", get(sequences::list::<P>))
+        .route("/sequence-execution", get(sequences::executions::<P>))
         .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
         .route("/sequence/{project}/{context}/retry", post(retry::retry::<P>))
         .route("/sequence/{project}/{context}/override", post(overrides::override_windows::<P>))

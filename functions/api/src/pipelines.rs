@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
@@ -115,13 +116,15 @@ pub async fn list<P: Ports + 'static>(
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
     let (found, next) = match namespace {
-        Some(namespace) => api.promotions().definitions(namespace.as_str(), after, limit).await?,
+        Some(namespace) => {
+            caller.check(Need::Read, Some(namespace.as_str()))?;
+            api.promotions().definitions(namespace.as_str(), after, limit).await?
+        }
         None => match after.filter(|key| key.split('/').any(str::is_empty)) {
             Some(key) => return Err(no_page_key(key)),
-            None => api.promotions().all_definitions(after, limit).await?,
+            None => api.promotions().all_definitions(caller.seen().as_deref(), after, limit).await?,
         },
     };
-    let found: Vec<_> = found.into_iter().filter(|(of, _)| caller.sees(&of.namespace)).collect();
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.promotions().states(&addresses).await?;
     let entries = found.iter().zip(&states).map(|((of, applied), state)| shape::entry(of, applied, state.as_ref()));

@@ -55,13 +55,24 @@ pub async fn list<P: Ports + 'static>(
     caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectPage>> {
-    let (found, more) = api.engine().list_projects(paging.after(ProjectName::new)?, paging.size()?).await?;
+    let (after, size) = (paging.after(ProjectName::new)?, paging.size()?);
+    let (found, more) = match caller.seen() {
+        None => api.engine().list_projects(after, size).await?,
+        // Not a page of all projects without those of others: its key would name one of them.
+        Some(mut names) => {
+            names.retain(|name| after.is_none_or(|after| name.as_str() > after));
+            let mut found = api.engine().projects_named(&names).await?;
+            let more = found.len() > size as usize;
+            found.truncate(size as usize);
+            (found, more)
+        }
+    };
     let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| last.settings.name.to_string());
     let mut projects = vec![];
-    for project in found.iter().filter(|project| caller.sees(project.settings.name.as_str())) {
+    for project in &found {
         projects.push(state(&api, project, None).await?);
     }
-    let (size, n) = (u64::from(paging.size()?), projects.len() as u64);
+    let (size, n) = (u64::from(size), projects.len() as u64);
     Ok(Json(ProjectPage { projects, next_page_key: next, page_size: size, total_count: n }))
 }
 

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::registry::{Cluster, GitHost};
 use keelway_engine::ports::Ports;
@@ -34,13 +35,41 @@ async fn page<P: Ports, T: Kind>(
     (size, key): (Option<&String>, Option<&String>),
 ) -> Answer<Json<RegisteredPage>> {
     let limit = limit(size)?;
-    let (found, next) = api.promotions().all_registered::<T>(prefix, after(key)?, limit).await?;
+    let after = after(key)?;
     // Clusters belong to a namespace; who may list git hosts was checked before.
-    let sees = |name: &str| name.split_once('/').is_none_or(|(namespace, _)| caller.sees(namespace));
-    let found = found.iter().filter(|(name, _)| sees(name));
-    let items: Vec<Registered> = found.map(|(name, entry)| shown(kind, name, entry)).collect();
+    let (found, next) = match caller.seen().filter(|_| prefix.is_empty()) {
+        None => api.promotions().all_registered::<T>(prefix, after, limit).await?,
+        Some(namespaces) => of_namespaces::<P, T>(api, &namespaces, after, limit).await?,
+    };
+    let items: Vec<Registered> = found.iter().map(|(name, entry)| shown(kind, name, entry)).collect();
     let next_page_key = next.unwrap_or_else(|| "0".into());
     Ok(Json(RegisteredPage { total_count: items.len() as u64, items, next_page_key, page_size: u64::from(limit) }))
+}
+
+/// What is registered in some namespaces, and where the next page begins.
+async fn of_namespaces<P: Ports, T: Kind>(
+    api: &Api<P>,
+    namespaces: &[ProjectName],
+    after: Option<&str>,
+    limit: u32,
+) -> Answer<(Vec<(String, Entry<T>)>, Option<String>)> {
+    let mut all = vec![];
+    for namespace in namespaces {
+        let prefix = format!("{namespace}/");
+        let inside = after.filter(|after| after.starts_with(&prefix));
+        if after.is_some_and(|after| *after > *prefix) && inside.is_none() {
+            continue;
+        }
+        // One more than is shown says whether there is another page.
+        let left = limit + 1 - u32::try_from(all.len()).unwrap_or(limit);
+        all.extend(api.promotions().all_registered::<T>(&prefix, inside, left).await?.0);
+        if all.len() > limit as usize {
+            all.truncate(limit as usize);
+            let last = all.last().map(|(name, _): &(String, Entry<T>)| name.clone());
+            return Ok((all, last));
+        }
+    }
+    Ok((all, None))
 }
 
 async fn found<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option<&str>, asked: &str) -> Answer<Entry<T>> {
@@ -53,7 +82,15 @@ async fn found<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option
 }
 
 async fn unknown<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, asked: &str) -> Answer<Refused> {
-    let (known, _) = api.promotions().all_registered::<T>("", None, KNOWN).await?;
+    // Who asks may see what is in this namespace.
+    let prefix = match asked.split_once('/') {
+        None => Some(String::new()),
+        Some((namespace, _)) => ProjectName::new(namespace).ok().map(|namespace| format!("{namespace}/")),
+    };
+    let known = match prefix {
+        Some(prefix) => api.promotions().all_registered::<T>(&prefix, None, KNOWN).await?.0,
+        None => vec![],
+    };
     Ok(Refusal::unknown(kind, asked, known.iter().map(|(name, _)| name.as_str())).into())
 }
 
@@ -79,6 +116,7 @@ pub async fn clusters<P: Ports + 'static>(
         None => String::new(),
         Some(namespace) => {
             let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
+            caller.check(Need::Read, Some(namespace.as_str()))?;
             format!("{namespace}/")
         }
     };

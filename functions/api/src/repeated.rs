@@ -26,6 +26,10 @@ const MOST: usize = 255;
 #[derive(Debug, Clone, Copy)]
 pub struct RequestId(pub u64);
 
+/// What is to be remembered of an answer; an extension of the response.
+#[derive(Clone)]
+struct ToRemember(Keyed, String);
+
 /// An answer as it is remembered.
 #[derive(Serialize, Deserialize)]
 struct Remembered {
@@ -59,7 +63,7 @@ async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Ans
     let body = input::body(&parts.headers, body).await?;
     let keyed = Keyed { id, asked: sha256_hex(&body) };
     match api.promotions().remember_request(&keyed).await? {
-        Known::Open => answered(api, &keyed, next.run(Request::from_parts(parts, Body::from(body))).await).await,
+        Known::Open => answered(keyed, next.run(Request::from_parts(parts, Body::from(body))).await).await,
         Known::Answered(answer) => {
             let answer: Remembered = serde_json::from_str(&answer).map_err(|_| Refused::internal())?;
             let mut response = answer.response();
@@ -74,9 +78,9 @@ async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Ans
     }
 }
 
-/// Remembers an answer that is final. A refused request has changed nothing, and one that is accepted will have an outcome: sent again,
+/// Marks an answer that is final, so that it is remembered. A refused request has changed nothing, and one that is accepted will have an outcome: sent again,
 /// both are looked at again.
-async fn answered<P: Ports>(api: &Api<P>, keyed: &Keyed, response: Response) -> Answer<Response> {
+async fn answered(keyed: Keyed, response: Response) -> Answer<Response> {
     if !matches!(response.status(), StatusCode::OK | StatusCode::CREATED | StatusCode::NO_CONTENT) {
         return Ok(response);
     }
@@ -87,8 +91,19 @@ async fn answered<P: Ports>(api: &Api<P>, keyed: &Keyed, response: Response) -> 
         location: parts.headers.get(header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
         body: String::from_utf8_lossy(&body).into_owned(),
     };
-    api.promotions().remember_answer(keyed, &serde_json::to_string(&answer).unwrap_or_default()).await?;
-    Ok(Response::from_parts(parts, Body::from(body)))
+    let answer = serde_json::to_string(&answer).unwrap_or_default();
+    let mut response = Response::from_parts(parts, Body::from(body));
+    response.extensions_mut().insert(ToRemember(keyed, answer));
+    Ok(response)
+}
+
+/// Remembers an answer, once the audit has its entry: a request whose entry could not be written is handled again when it is sent again.
+pub async fn remember<P: Ports>(api: &Api<P>, mut response: Response) -> Response {
+    let Some(ToRemember(keyed, answer)) = response.extensions_mut().remove() else { return response };
+    match api.promotions().remember_answer(&keyed, &answer).await {
+        Ok(()) => response,
+        Err(error) => Refused::from(error).into_response(),
+    }
 }
 
 impl Remembered {

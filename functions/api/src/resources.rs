@@ -1,5 +1,6 @@
 //! Resources in Keptn's shapes: the files of a project, its stages and their services.
 
+use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size};
 use crate::problem::{Answer, Refused};
 use crate::{Api, apply};
@@ -149,10 +150,11 @@ pub async fn one<P: Ports + 'static>(
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
+    caller: Caller,
     Json(sent): Json<Resources>,
 ) -> Answer<(StatusCode, axum::Json<Committed>)> {
     let scope = scope(&api, &names).await?;
-    Ok((StatusCode::CREATED, write(&api, &scope, sent.resources).await?))
+    Ok((StatusCode::CREATED, write(&api, &caller, &scope, sent.resources).await?))
 }
 
 /// Writes up to 30 files, all of them or none.
@@ -166,10 +168,11 @@ pub async fn create<P: Ports + 'static>(
 pub async fn replace<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
+    caller: Caller,
     Json(sent): Json<Resources>,
 ) -> Answer<axum::Json<Committed>> {
     let scope = scope(&api, &names).await?;
-    write(&api, &scope, sent.resources).await
+    write(&api, &caller, &scope, sent.resources).await
 }
 
 /// Writes a file.
@@ -184,11 +187,12 @@ pub async fn replace_one<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
+    caller: Caller,
     Json(sent): Json<ResourceContent>,
 ) -> Answer<axum::Json<Committed>> {
     let scope = scope(&api, &names).await?;
     let resource = Resource { resource_uri: uri, resource_content: Some(sent.resource_content), metadata: None };
-    write(&api, &scope, vec![resource]).await
+    write(&api, &caller, &scope, vec![resource]).await
 }
 
 /// Deletes a file.
@@ -208,7 +212,7 @@ pub async fn delete<P: Ports + 'static>(
 }
 
 /// Writes what was sent; a project's `shipyard.yaml` is applied, after everything was checked and before anything else is written.
-async fn write<P: Ports>(api: &Api<P>, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
+async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
     let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
     for resource in sent {
         let name = uri(&resource.resource_uri)?;
@@ -228,7 +232,7 @@ async fn write<P: Ports>(api: &Api<P>, scope: &Scope, sent: Vec<Resource>) -> An
         check_files(scope, &files)?;
     }
     let project = api.engine().check_scope(scope).await?.settings;
-    let revision = apply::one_shipyard(api, project, &text).await?;
+    let revision = apply::one_shipyard(api, caller, project, &text).await?;
     match files.is_empty() {
         true => Ok(committed(revision)),
         false => Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)),

@@ -6,10 +6,11 @@ use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::openapi::ControlAnswer;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
+use keelway_domain::access::Need;
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::views::{MAX_PAGE, SequenceFilter};
+use keelway_engine::sequences::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,6 +31,20 @@ pub struct Wanted {
     before_time: Option<String>,
     keptn_context: Option<String>,
     context_prefix: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WantedExecutions {
+    project: Option<String>,
+    keptn_context: Option<String>,
+    stage: Option<String>,
+    service: Option<String>,
+    name: Option<String>,
+    status: Option<String>,
     page_size: Option<String>,
     next_page_key: Option<String>,
 }
@@ -55,10 +70,7 @@ pub async fn list<P: Ports + 'static>(
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Value>> {
-    let state = given(wanted.state.as_ref()).map(str::to_owned);
-    if let Some(state) = state.as_ref().filter(|state| !STATES.contains(&state.as_str())) {
-        return Err(Refused::field("state", format!("{state:?} is none: there are {}", STATES.join(", "))));
-    }
+    let state = state("state", wanted.state.as_ref())?;
     let contexts = given(wanted.keptn_context.as_ref()).unwrap_or_default();
     let contexts: Vec<_> = contexts.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     if contexts.len() > MAX_PAGE {
@@ -79,6 +91,53 @@ pub async fn list<P: Ports + 'static>(
     let n = page.items.len();
     let now = api.engine().now().rfc3339();
     Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now})))
+}
+
+/// Lists executions one by one: those of a context, however many, or of a project, contexts newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/sequence-execution",
+    tag = "sequences",
+    params(WantedExecutions),
+    responses((status = 200, body = keelway_wire::http::ExecutionPage), (status = 404))
+)]
+pub async fn executions<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(wanted): Params<WantedExecutions>,
+) -> Answer<axum::Json<Value>> {
+    let Some(project) = given(wanted.project.as_ref()) else {
+        return Err(Refused::field("project", "is missing: name the project"));
+    };
+    caller.check(Need::Read, Some(project))?;
+    let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
+    let filter = ExecutionFilter {
+        context: given(wanted.keptn_context.as_ref()).map(Context::of),
+        stage: own(&wanted.stage),
+        service: own(&wanted.service),
+        name: own(&wanted.name),
+        state: state("status", wanted.status.as_ref())?,
+    };
+    let size = page_size(wanted.page_size.as_ref())?;
+    let from = position(wanted.next_page_key.as_ref())?;
+    let project = api.engine().find_project(project).await?.settings.name;
+    let page = api.engine().executions_in(&project, &filter, size, from).await?;
+    let n = page.items.len();
+    let now = api.engine().now().rfc3339();
+    Ok(axum::Json(
+        json!({"sequenceExecutions": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now}),
+    ))
+}
+
+/// A state that a sequence can be in.
+fn state(field: &str, text: Option<&String>) -> Answer<Option<String>> {
+    match given(text) {
+        Some(state) if !STATES.contains(&state) => {
+            let shown: String = state.chars().take(50).collect();
+            Err(Refused::field(field, format!("{shown:?} is none: there are {}", STATES.join(", "))))
+        }
+        state => Ok(state.map(str::to_owned)),
+    }
 }
 
 /// `labels=team=checkout,urgent`: names, with or without values.

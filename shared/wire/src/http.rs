@@ -131,6 +131,23 @@ pub struct SequencePage {
     pub now: String,
 }
 
+/// A page of executions: `GET /v1/sequence-execution`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExecutionPage {
+    /// Those of a context in the order of their ids, each with its place.
+    pub sequence_executions: Vec<ExecutionState>,
+    /// Where the next page begins; 0 on the last one.
+    pub next_page_key: i64,
+    /// How many executions a page has at most.
+    pub page_size: u64,
+    /// How many executions this page has.
+    pub total_count: u64,
+    /// The server's clock: what all times of the answer are compared with, RFC 3339.
+    pub now: String,
+}
+
 /// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -155,7 +172,7 @@ pub struct SequenceState {
     /// Of a remediation: the problem's title.
     #[serde(rename = "problemTitle", skip_serializing_if = "String::is_empty")]
     pub problem_title: String,
-    /// In the order they were caused.
+    /// In the order they were caused; of many, the newest.
     pub executions: Vec<ExecutionState>,
     /// There are more executions than are listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

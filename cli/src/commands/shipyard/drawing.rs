@@ -120,7 +120,7 @@ pub fn mermaid(shipyard: &Shipyard) -> String {
         }
     }
     for (n, event) in events.iter().enumerate() {
-        lines.push(format!("  e{n}([\"{event}\"])"));
+        lines.push(format!("  e{n}([\"{}\"])", plain(event)));
     }
     lines.join("\n")
 }
@@ -142,6 +142,11 @@ fn arrows<'s>(shipyard: &'s Shipyard, trigger: &'s Trigger, events: &mut Vec<&'s
         format!("s{stage}_{n} -->{}", label(&told))
     };
     sequences.into_iter().map(from).collect()
+}
+
+/// A text as it stands in a label, where `#35;` and `&amp;` stand for other characters.
+fn plain(text: &str) -> String {
+    text.replace('#', "#35;").replace('&', "#38;")
 }
 
 fn label(text: &str) -> String {
@@ -177,7 +182,7 @@ spec:
       triggeredOn: [{event: production.delivery.finished, selector: {match: {result: fail, deployment.result: fail}}}]
       tasks: [{name: rollback}]
     - name: remediation
-      triggeredOn: [production.problem.open, com.acme.built]
+      triggeredOn: [production.problem.open, com.acme.built, a#lt;b&c]
       tasks: [{name: action}]
     - name: other
       triggeredOn: [com.acme.built]

@@ -105,7 +105,7 @@ pub async fn apply<P: Ports + 'static>(
 
 /// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that is
 /// in force then.
-pub async fn one_shipyard<P: Ports>(api: &Api<P>, project: ProjectSettings, text: &str) -> Answer<String> {
+pub async fn one_shipyard<P: Ports>(api: &Api<P>, caller: &Caller, project: ProjectSettings, text: &str) -> Answer<String> {
     let mut parsed = manifest::parse(text, "shipyard");
     if parsed.refused() {
         return Err(refused(parsed.findings));
@@ -116,7 +116,7 @@ pub async fn one_shipyard<P: Ports>(api: &Api<P>, project: ProjectSettings, text
     let (name, revision) = (project.name.clone(), blob_id(&manifest.source));
     let planned = [Planned::Project(project), Planned::Shipyard { project: name, revision: revision.clone(), manifest }];
     check(api, &planned, None).await?;
-    store(api, &planned, How { replaces: None, by: "", dry_run: false }).await?;
+    store(api, &planned, How { replaces: None, by: &caller.by(None), dry_run: false }).await?;
     Ok(revision)
 }
 

@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use keelway_domain::access::Need;
 use keelway_domain::deployments::Config;
 use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Address;
@@ -46,10 +47,12 @@ pub async fn list<P: Ports + 'static>(
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
     let (found, next) = match namespace {
-        Some(namespace) => api.deployments().definitions(namespace.as_str(), after, limit).await?,
-        None => api.deployments().all_definitions(after, limit).await?,
+        Some(namespace) => {
+            caller.check(Need::Read, Some(namespace.as_str()))?;
+            api.deployments().definitions(namespace.as_str(), after, limit).await?
+        }
+        None => api.deployments().all_definitions(caller.seen().as_deref(), after, limit).await?,
     };
-    let found: Vec<_> = found.into_iter().filter(|(of, _)| caller.sees(&of.namespace)).collect();
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.deployments().states(&addresses).await?;
     let now = api.deployments().now();

@@ -49,6 +49,7 @@ use utoipa::OpenApi;
         crate::events::list,
         crate::events::triggered,
         crate::sequences::list,
+        crate::sequences::executions,
         crate::sequences::control,
         crate::retry::retry,
         crate::apply::apply,

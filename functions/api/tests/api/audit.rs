@@ -171,3 +171,36 @@ async fn a_repeated_request_has_one_id() {
     assert_eq!((all.len() - before, &all[0]["id"]), (2, &all[1]["id"]), "{all:?}");
     assert!(all[0]["what"].as_str().unwrap().starts_with("suspend"), "{all:?}");
 }
+
+/// Nothing is answered from memory that has no entry.
+#[tokio::test]
+async fn an_answer_is_remembered_after_its_entry_is_written() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    let send = async |stand: &Stand| {
+        let event = json!({
+            "type": "sh.keptn.event.dev.delivery.triggered", "source": "test", "data": {"project": "shop", "stage": "dev", "service": "svc"}
+        });
+        let request = Request::post("/v1/event").header("x-token", OTHER_TOKEN).header("content-type", "application/json");
+        let request = request.header("idempotency-key", "k-1").body(Body::from(event.to_string())).unwrap();
+        stand.request(request).await
+    };
+    // The key, then the entry, then the answer: whatever is last is lost.
+    let mut written = 0;
+    stand.world.core().faults = Some(Box::new(move |_, method| {
+        written += usize::from(method == Method::Write);
+        if written > 2 { Fault::Throttled } else { Fault::None }
+    }));
+    let failed = send(&stand).await;
+    assert_eq!(failed.status, 503, "{failed:?}");
+    stand.world.core().faults = None;
+    // It is passed on once more under the same id, and counts once.
+    for _ in 0..2 {
+        assert_eq!(send(&stand).await.status, 200);
+    }
+    stand.work().await;
+    let all = entries(&stand, "action=trigger").await;
+    let ids: std::collections::BTreeSet<&str> = all.iter().map(|entry| entry["id"].as_str().unwrap()).collect();
+    assert_eq!((all.is_empty(), ids.len()), (false, 1), "{all:?}");
+    assert_eq!(stand.get("/v1/sequence/shop").await.json()["totalCount"], 1);
+}

@@ -20,7 +20,7 @@ const STAGES: &str = "
 const SEEDS: u64 = 8;
 
 /// Path with query, the member that has the items, and what identifies one.
-const LISTS: [(&str, &str, &[&str]); 30] = [
+const LISTS: [(&str, &str, &[&str]); 32] = [
     ("/v1/project", "projects", &["/projectName"]),
     ("/v1/project/shop/service", "services", &["/serviceName"]),
     ("/v1/project/shop/stage/dev/service", "services", &["/serviceName"]),
@@ -29,6 +29,8 @@ const LISTS: [(&str, &str, &[&str]); 30] = [
     ("/v1/project/shop/stage/dev/resource", "resources", &["/resourceURI"]),
     ("/v1/project/shop/shipyard/revisions", "revisions", &["/number"]),
     ("/v1/sequence/shop", "states", &["/shkeptncontext"]),
+    ("/v1/sequence-execution?project=shop", "sequenceExecutions", &["/id"]),
+    ("/v1/sequence-execution?project=shop&keptnContext=one", "sequenceExecutions", &["/id"]),
     ("/v1/event?project=shop", "events", &["/shkeptncontext", "/source", "/id"]),
     ("/v1/event?project=shop&keptnContext=one", "events", &["/source", "/id"]),
     ("/v1/event/triggered/deployment", "events", &["/id"]),
@@ -91,13 +93,17 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
             sent(stand, path, json!({"resources": [{"resourceURI": name, "resourceContent": "eA=="}]})).await;
         }
         "/v1/project/shop/shipyard/revisions" => drop(stand.apply("shop", &format!("{STAGES}# {name}\n")).await),
-        "/v1/event" if path.contains("keptnContext") => {
+        "/v1/event" | "/v1/sequence-execution" if path.contains("keptnContext") => {
             let data = json!({"project": "shop", "stage": "dev", "service": name});
             let event =
                 json!({"type": "sh.keptn.event.dev.delivery.triggered", "source": "test", "shkeptncontext": "one", "data": data});
             stand.trigger_with(event).await;
         }
-        "/v1/project/shop/environment" | "/v1/sequence/shop" | "/v1/event" | "/v1/event/triggered/deployment" => {
+        "/v1/project/shop/environment"
+        | "/v1/sequence/shop"
+        | "/v1/sequence-execution"
+        | "/v1/event"
+        | "/v1/event/triggered/deployment" => {
             stand.trigger("shop", "dev", "delivery", &name).await;
         }
         "/v1/tokens" => drop(sent(stand, "/v1/tokens", json!({"name": name, "scopes": ["read"]})).await),

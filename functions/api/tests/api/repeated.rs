@@ -162,3 +162,18 @@ async fn what_is_no_key_is_told() {
     let answer = stand.request(twice).await;
     assert_eq!((answer.status, answer.problem().contains("more than once")), (400, true), "{answer:?}");
 }
+
+#[tokio::test]
+async fn an_evaluation_that_is_asked_for_again_is_one() {
+    let mut stand = Stand::new();
+    stand.apply("shop", "    - name: dev\n").await;
+    assert_eq!(stand.post("/v1/project/shop/service", &json!({"serviceName": "cart"})).await.status, 200);
+    let path = "/v1/project/shop/stage/dev/service/cart/evaluation";
+    let first = keyed(&mut stand, path, "k-1", "{}").await;
+    assert_eq!(first.status, 200, "{first:?}");
+    stand.world.pass(Span::minutes(1));
+    same(&keyed(&mut stand, path, "k-1", "{}").await, &first);
+    assert_eq!(keyed(&mut stand, path, "k-1", r#"{"timeframe": "10m"}"#).await.status, 422);
+    assert_ne!(keyed(&mut stand, path, "k-2", "{}").await.json(), first.json());
+    assert_eq!(stand.get("/v1/sequence/shop").await.json()["totalCount"], 2);
+}

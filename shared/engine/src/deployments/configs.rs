@@ -10,6 +10,7 @@ use crate::protocol::{check_format, create};
 use crate::table;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Config, Request};
+use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
@@ -175,18 +176,29 @@ impl<P: Ports> Deployments<P> {
     /// Of the ports.
     pub async fn all_definitions(
         &self,
+        among: Option<&[ProjectName]>,
         after: Option<&str>,
         limit: u32,
     ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
         // `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
         let (of, name) =
             after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));
-        let cursor = of.map(|of| Cursor { key: Key::new(keys::NAMESPACES, of), index_sort: None });
-        let page = self.ports.query(&Query::table(keys::NAMESPACES, NAMESPACES_AT_ONCE).after(cursor)).await?;
+        let (namespaces, more) = match among {
+            Some(names) => {
+                let rest = names.iter().map(ToString::to_string).filter(|name| of.is_none_or(|of| name.as_str() > of));
+                (rest.collect(), None)
+            }
+            None => {
+                let cursor = of.map(|of| Cursor { key: Key::new(keys::NAMESPACES, of), index_sort: None });
+                let page = self.ports.query(&Query::table(keys::NAMESPACES, NAMESPACES_AT_ONCE).after(cursor)).await?;
+                let names: Vec<String> = page.items.into_iter().map(|item| item.key.sk).collect();
+                (names, page.next.map(|next| next.key.sk))
+            }
+        };
         let begun = of.filter(|_| name.is_some()).map(|of| (of, name));
         let mut all = vec![];
         let mut listed = None;
-        for (namespace, name) in begun.into_iter().chain(page.items.iter().map(|item| (item.key.sk.as_str(), None))) {
+        for (namespace, name) in begun.into_iter().chain(namespaces.iter().map(|namespace| (namespace.as_str(), None))) {
             let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
             if left == 0 {
                 return Ok((all, listed));
@@ -198,7 +210,7 @@ impl<P: Ports> Deployments<P> {
             }
             listed = Some(namespace.to_owned());
         }
-        Ok((all, page.next.map(|next| next.key.sk)))
+        Ok((all, more))
     }
 
     /// Sends a config a message to look at everything again. `because` tells what caused it.

@@ -23,9 +23,12 @@ pub fn context(project: &ProjectName, context: &Context) -> Key {
     Key::new(context_partition(project, context), MAIN)
 }
 
+/// What the sort keys of executions begin with.
+pub const EXECUTION: &str = "X#";
+
 /// An execution.
 pub fn execution(to: &Address) -> Key {
-    Key::new(context_partition(&to.project, &to.context), format!("X#{}", to.execution))
+    Key::new(context_partition(&to.project, &to.context), format!("{EXECUTION}{}", to.execution))
 }
 
 /// The sort key of a recorded event: by acceptance, then content.

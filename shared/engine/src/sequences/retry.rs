@@ -24,6 +24,12 @@ use keelway_domain::shipyard::Sequence;
 /// Executions of a context among which the one to repeat is looked for.
 const EXECUTIONS: usize = 1000;
 
+/// Where the retry of an execution is or would be; `None`: its definition cannot be repeated.
+pub(super) fn address(old: &Execution) -> Option<Address> {
+    let (stage, name) = old.stage_name().zip(old.sequence_name())?;
+    Some(Address { execution: ExecutionId::of_follow_up(old.id, "retry", &stage, &name), ..Address::of(old) })
+}
+
 /// What is to be repeated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted<'a> {
@@ -65,12 +71,10 @@ impl<P: Ports> Sequences<P> {
         let sequence = self.sequence(&old).await?;
         let from = first_task(&old, &sequence, wanted.from)?;
         let conflict = |message: String| Err(Refusal::Conflict(message));
-        let Some(((stage, name), task)) =
-            old.stage_name().zip(old.sequence_name()).zip(sequence.tasks.get(usize::from(from)).map(|task| task.name.clone()))
-        else {
+        let task = sequence.tasks.get(usize::from(from)).map(|task| task.name.clone());
+        let Some((to, task)) = address(&old).zip(task) else {
             return conflict(format!("execution {} has no definition that could be repeated: trigger its sequence again", old.id));
         };
-        let to = Address { execution: ExecutionId::of_follow_up(old.id, "retry", &stage, &name), ..Address::of(&old) };
         if let Some(again) = all.iter().find(|x| x.id == to.execution) {
             let began = began_with(again);
             if wanted.from.is_some() && began != from {

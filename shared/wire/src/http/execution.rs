@@ -64,6 +64,12 @@ pub struct ExecutionState {
     /// Its context, where the surrounding object does not name it.
     #[serde(rename = "shkeptncontext", skip_serializing_if = "String::is_empty")]
     pub context: String,
+    /// Its project, where the surrounding object does not name it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub project: String,
+    /// Its service, where the surrounding object does not name it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub service: String,
 }
 
 /// One task of an [`ExecutionState`].

@@ -127,15 +127,23 @@ impl<P: Ports> Sequences<P> {
     /// Only of the ports.
     pub async fn list_projects(&self, after: Option<&str>, most: u32) -> Result<(Vec<Project>, bool), Refusal> {
         let (names, more) = self.project_names(after, most.min(100)).await?;
+        Ok((self.projects_named(&names).await?, more))
+    }
+
+    /// The projects of these names that exist.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn projects_named(&self, names: &[ProjectName]) -> Result<Vec<Project>, Refusal> {
         let wanted: Vec<Key> = names.iter().map(keys::project).collect();
         let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
         let mut projects = vec![];
-        for name in &names {
+        for name in names {
             if let Some(item) = items.get(&keys::project(name)) {
                 projects.push(self.read_project(name, item).await?);
             }
         }
-        Ok((projects, more))
+        Ok(projects)
     }
 
     /// The names in the list of projects after `after`, at most `most`; and whether there are more.
@@ -148,15 +156,15 @@ impl<P: Ports> Sequences<P> {
         Ok((items.into_iter().filter_map(|item| ProjectName::new(item.key.sk).ok()).collect(), more))
     }
 
-    /// The project that a context belongs to, searched for in the first 1,000 projects.
+    /// The projects that have a context of this name, among the first 1,000 projects.
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn project_of(&self, context: &Context) -> Result<Option<ProjectName>, PortError> {
+    pub async fn projects_of(&self, context: &Context) -> Result<Vec<ProjectName>, PortError> {
         let (names, _) = self.project_names(None, 1000).await?;
         let wanted: Vec<Key> = names.iter().map(|name| keys::context(name, context)).collect();
         let found = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
-        Ok(names.into_iter().find(|name| found.contains_key(&keys::context(name, context))))
+        Ok(names.into_iter().filter(|name| found.contains_key(&keys::context(name, context))).collect())
     }
 
     /// Services of a project and when they were first seen, by name, those after `after`; and whether there are more.

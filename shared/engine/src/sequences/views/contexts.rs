@@ -5,6 +5,7 @@ use super::stages::{in_keptns_words, overall, stages};
 use super::{MAX_PAGE, Page, Position, Window};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
+use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::record;
 use crate::sequences::Sequences;
 use crate::sequences::commands::VISIBLE;
@@ -23,11 +24,15 @@ use std::sync::Arc;
 const LOOKED_AT: usize = 200;
 /// Names of contexts looked through for a prefix; only keys are read.
 const NAMES: usize = 2000;
-/// Executions of one context that are shown.
+/// Executions of one context that its entry shows: the newest ones.
 pub(super) const EXECUTIONS: usize = 500;
+/// Executions of one context that its entry is derived from, and their bytes. Contexts have fewer unless the operator allows them more.
+const READ: usize = 5000;
+const READ_BYTES: usize = 16 << 20;
+/// Contexts whose executions are in memory together.
+const TOGETHER: usize = 20;
 /// For this long after an end, its follow-ups may still be missing; by then, the sweep has recovered any lost message.
 const FOLLOW_UP_AWAITED: Span = Span::minutes(60);
-const EXECUTION_BYTES: usize = 4 << 20;
 
 /// Which contexts are wanted.
 #[derive(Debug, Clone, Default)]
@@ -135,17 +140,20 @@ impl<P: Ports> Sequences<P> {
         wanted.push(keys::project(project));
         let items = self.read(&wanted).await?;
         let policy = self.project(project, items.get(&keys::project(project))).await?.policy;
-        let mut read = vec![];
-        for context in contexts {
-            if let Some(item) = items.get(&keys::context(project, context)) {
-                let (shown, complete) = self.executions(project, context).await?;
-                read.push(Read { context, item, shown, complete });
+        let (mut states, mut room) = (vec![], PAGE_BYTES);
+        for together in contexts.chunks(TOGETHER) {
+            let mut read = vec![];
+            for context in together {
+                if let Some(item) = items.get(&keys::context(project, context)) {
+                    let (shown, complete) = self.executions(project, context, READ, READ_BYTES).await?;
+                    read.push(Read { context, item, shown, complete });
+                }
             }
-        }
-        let behind = self.holders(project, read.iter().flat_map(|read| &read.shown)).await?;
-        let mut states = vec![];
-        for read in &read {
-            states.push((Timestamp(read.item.number("at").unwrap_or(0)), self.state(project, read, &policy, &behind).await?));
+            let behind = self.holders(project, read.iter().flat_map(|read| &read.shown)).await?;
+            for read in &read {
+                let state = self.state(project, read, &policy, &behind, &mut room).await?;
+                states.push((Timestamp(read.item.number("at").unwrap_or(0)), state));
+            }
         }
         Ok(states)
     }
@@ -171,18 +179,34 @@ impl<P: Ports> Sequences<P> {
         Ok(behind)
     }
 
-    /// The executions of a context, causes before effects; `false`: there are more than are shown.
-    pub(super) async fn executions(&self, project: &ProjectName, context: &Context) -> Result<(Vec<Shown>, bool), PortError> {
-        let query = Query::table(keys::context_partition(project, context), 200).prefix("X#");
-        let (items, complete) = self.bounded(query, EXECUTIONS, EXECUTION_BYTES).await?;
-        let mut shown = vec![];
-        for item in &items {
-            shown.push(Shown { x: Loaded::read(item)?.x, depth: 0 });
+    /// The executions of a context, causes before effects, about `most` and `bytes`; `false`: there are more.
+    pub(super) async fn executions(
+        &self,
+        project: &ProjectName,
+        context: &Context,
+        most: usize,
+        bytes: usize,
+    ) -> Result<(Vec<Shown>, bool), PortError> {
+        let mut query = Query::table(keys::context_partition(project, context), 500).prefix(keys::EXECUTION);
+        let (mut shown, mut size, mut complete) = (vec![], 0, true);
+        loop {
+            let page = self.ports.query(&query).await?;
+            for item in &page.items {
+                size += item.size();
+                shown.push(Shown { x: Loaded::read(item)?.x, depth: 0 });
+            }
+            match page.next {
+                None => break,
+                Some(_) if shown.len() >= most || size >= bytes => {
+                    complete = false;
+                    break;
+                }
+                Some(next) => query.after = Some(next),
+            }
         }
-        let parents: HashMap<ExecutionId, Option<ExecutionId>> = shown.iter().map(|s| (s.x.id, s.x.parent)).collect();
+        let depths = depths(&shown);
         for one in &mut shown {
-            let line = std::iter::successors(one.x.parent, |id| parents.get(id).copied().flatten());
-            one.depth = line.take(EXECUTIONS).count();
+            one.depth = depths.get(&one.x.id).copied().unwrap_or(0);
         }
         shown.sort_by_key(|one| (one.x.caused, one.depth, one.x.began.unwrap_or(Timestamp(i64::MAX)), one.x.id));
         Ok((shown, complete))
@@ -210,20 +234,41 @@ impl<P: Ports> Sequences<P> {
         Ok(records.flat_map(|record| record.sends).any(|follow_up| absent(follow_up.execution)))
     }
 
-    async fn state(&self, project: &ProjectName, read: &Read<'_>, policy: &Policy, behind: &Behind) -> Result<Value, PortError> {
+    /// The entry of a context. Its newest executions are shown in it as long as there is room for them on the page.
+    async fn state(
+        &self,
+        project: &ProjectName,
+        read: &Read<'_>,
+        policy: &Policy,
+        behind: &Behind,
+        room: &mut usize,
+    ) -> Result<Value, PortError> {
         let Read { context, item, shown, complete } = read;
-        let mut executions = vec![];
+        let retries: HashMap<ExecutionId, ExecutionId> =
+            shown.iter().filter_map(|one| Some((one.x.retry_of()?, one.x.id))).collect();
         let mut unreached = Unreached::default();
         for one in shown {
             let shipyard = self.accepted_with(&one.x).await?;
             let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
-            let mut entry = execution::shown(one, sequence.as_ref(), policy, behind);
-            if let Some(retry) = shown.iter().find(|other| other.x.retry_of() == Some(one.x.id)) {
-                entry["retriedBy"] = json!(retry.x.id);
-            }
-            executions.push(entry);
             unreached.learn(&one.x, sequence.as_ref(), shipyard.as_deref());
         }
+        let mut executions = vec![];
+        for one in shown.iter().rev().take(EXECUTIONS) {
+            let shipyard = self.accepted_with(&one.x).await?;
+            let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
+            let mut entry = execution::shown(one, sequence.as_ref(), policy, behind);
+            if let Some(retry) = retries.get(&one.x.id) {
+                entry["retriedBy"] = json!(retry);
+            }
+            let bytes = entry.to_string().len();
+            if bytes > *room && !executions.is_empty() {
+                break;
+            }
+            *room = room.saturating_sub(bytes);
+            executions.push(entry);
+        }
+        executions.reverse();
+        let truncated = !complete || executions.len() < shown.len();
         let accepted = Timestamp(item.number("at").unwrap_or(0));
         let recent = self.ports.now() < accepted + VISIBLE;
         let over = !shown.is_empty() && shown.iter().all(|one| one.x.outcome.is_some());
@@ -255,11 +300,28 @@ impl<P: Ports> Sequences<P> {
         if let Some(problem) = shown.iter().find_map(|one| one.x.view.problem.clone()) {
             state["problemTitle"] = json!(problem);
         }
-        if !complete {
+        if truncated {
             state["truncated"] = json!(true);
         }
         Ok(state)
     }
+}
+
+/// How many executions are between each and the outside event, as far as they are known.
+fn depths(shown: &[Shown]) -> HashMap<ExecutionId, usize> {
+    let parents: HashMap<ExecutionId, Option<ExecutionId>> = shown.iter().map(|one| (one.x.id, one.x.parent)).collect();
+    let mut known: HashMap<ExecutionId, usize> = HashMap::new();
+    for one in shown {
+        let mut line = vec![];
+        let mut at = Some(one.x.id);
+        while let Some(id) = at.filter(|id| !known.contains_key(id) && line.len() <= shown.len()) {
+            line.push(id);
+            at = parents.get(&id).copied().flatten();
+        }
+        let first = at.and_then(|id| known.get(&id).copied()).map_or(0, |depth| depth + 1);
+        known.extend(line.into_iter().rev().zip(first..));
+    }
+    known
 }
 
 /// A context as it was read.

@@ -31,6 +31,9 @@ const OF_ONE_CONTEXT: usize = 1000;
 /// Recorded events and transition records read for one page, and bytes of each. A longer history is read in parts.
 const READ: usize = 5000;
 const READ_BYTES: usize = 16 << 20;
+/// A part of a long history ends when so many transition records are read, and those of so many executions are read at once.
+const PART: usize = 1000;
+const EXECUTIONS_AT_ONCE: usize = 10;
 /// Entries younger than this may still be preceded by others that appear later, so no page ends among them.
 const UNSETTLED: Span = Span::seconds(5);
 
@@ -150,7 +153,9 @@ impl<P: Ports> Sequences<P> {
         let partition = keys::context_partition(project, context);
         let query = |prefix: &str| Query::table(partition.clone(), 500).prefix(prefix);
         let inputs = self.bounded(query("E#"), READ, READ_BYTES);
-        let ((inputs, inputs_complete), (executions, _)) = try_join(inputs, self.executions(project, context)).await?;
+        // All of them, however many: without its execution, nobody knows which of the records count.
+        let executions = self.executions(project, context, usize::MAX, usize::MAX);
+        let ((inputs, inputs_complete), (executions, _)) = try_join(inputs, executions).await?;
         // After the executions, so that the records they name are there.
         let (records, records_complete) = self.bounded(query("T#"), READ, READ_BYTES).await?;
         if inputs_complete && records_complete {
@@ -170,20 +175,25 @@ impl<P: Ports> Sequences<P> {
         let mut open: Vec<Shown> = executions;
         open.retain(|one| one.x.outcome.is_none_or(|outcome| outcome.at >= from));
         open.sort_by_key(|one| one.x.caused);
-        let (mut records, mut read, mut bytes) = (vec![], 0, 0);
-        for one in &open {
-            if until.is_some_and(|until| one.x.caused >= until) {
+        let (mut records, mut read, mut bytes): (Vec<Item>, usize, usize) = (vec![], 0, 0);
+        for together in open.chunks(EXECUTIONS_AT_ONCE) {
+            let first = together.first().map(|one| one.x.caused).unwrap_or(from);
+            if until.is_some_and(|until| first >= until) {
                 break;
             }
-            if records.len() >= READ || bytes >= READ_BYTES {
-                until = Some(one.x.caused);
+            // A part ends before an execution that begins in it, so those that had begun before are all read.
+            let enough = first > from && records.len() >= PART;
+            if enough || records.len() >= READ || bytes >= READ_BYTES {
+                until = Some(first);
                 break;
             }
-            let of_one = Query::table(partition, 500).prefix(&format!("T#{}#", one.x.id));
-            let (found, _) = self.bounded(of_one, READ, READ_BYTES).await?;
-            bytes += found.iter().map(Item::size).sum::<usize>();
-            records.extend(found);
-            read += 1;
+            let of_one = |one: &Shown| Query::table(partition, 500).prefix(&format!("T#{}#", one.x.id));
+            let found = try_join_all(together.iter().map(|one| self.bounded(of_one(one), READ, READ_BYTES))).await?;
+            for (found, _) in found {
+                bytes += found.iter().map(Item::size).sum::<usize>();
+                records.extend(found);
+                read += 1;
+            }
         }
         if until.is_some_and(|until| until <= from) {
             let message = format!(

@@ -102,7 +102,8 @@ fn waits(x: &Execution, definition: Option<&Sequence>, policy: &Policy, behind: 
     Some(waits)
 }
 
-fn state_of(one: &Shown) -> &'static str {
+/// Its state, in a word for people and Keptn's clients.
+pub(super) fn state_of(one: &Shown) -> &'static str {
     match (one.x.outcome.map(|outcome| outcome.end), one.phase()) {
         (Some(End::Normal | End::NeverStarted), _) => "finished",
         (Some(End::TimedOut), _) => "timedOut",

@@ -8,6 +8,7 @@ mod contexts;
 mod environments;
 mod events;
 mod execution;
+mod executions;
 mod queue;
 mod stages;
 mod work;
@@ -15,6 +16,7 @@ mod work;
 pub use contexts::SequenceFilter;
 pub use environments::EnvironmentFilter;
 pub use events::EventFilter;
+pub use executions::ExecutionFilter;
 pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 
 use super::definitions::Refusal;

@@ -145,15 +145,13 @@ fn properties(lines: &mut Lines, property: Option<(&str, &str)>) {
 
 fn rollback(lines: &mut Lines, stage: &OldStage) {
     lines.add(4, "- name: rollback");
-    let wanted: &[&str] = if stage.asks() {
+    if stage.asks() {
         lines.add(5, "# Not when the approval is declined: then nothing was deployed.");
-        &["deployment.result", "test.result", "evaluation.result", "release.result"]
-    } else {
-        &["result"]
-    };
+    }
     lines.add(5, "triggeredOn:");
-    for what in wanted {
-        follows(lines, &format!("{}.delivery.finished", stage.name), what);
+    follows(lines, &format!("{}.delivery.finished", stage.name), "result");
+    if stage.asks() {
+        lines.add(9, "approval.result: pass");
     }
     lines.add(5, "tasks:");
     lines.add(6, "- name: rollback");

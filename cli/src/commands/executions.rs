@@ -1,0 +1,67 @@
+//! `get executions`: executions one by one, however many a context has.
+
+use super::find;
+use super::get::print;
+use super::pages::PAGES;
+use crate::api::Api;
+use crate::args::GetExecutions;
+use crate::error::CliError;
+use crate::output::say_data;
+use crate::timeline;
+use keelway_domain::names::{SequenceName, ServiceName, StageName};
+use keelway_wire::http::{ExecutionPage, ExecutionState, SequenceState};
+use serde_json::json;
+
+/// Prints the executions of a context, or of a project's newest contexts.
+///
+/// # Errors
+/// As the API answers.
+pub async fn executions(api: &Api, what: &GetExecutions) -> Result<(), CliError> {
+    let scope = &what.scope;
+    let place = match &what.context {
+        Some(given) => Some(find::place(api, scope.project.as_ref(), given).await?),
+        None => None,
+    };
+    let project =
+        place.as_ref().and_then(|place| place.project.clone()).or_else(|| scope.project.as_ref().map(ToString::to_string));
+    let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
+    let (mut executions, mut key): (Vec<ExecutionState>, i64) = (vec![], 0);
+    for _ in 0..PAGES {
+        let next = key.to_string();
+        let query = [
+            ("project", project.as_deref().unwrap_or_default()),
+            ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
+            ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
+            ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
+            ("name", what.name.as_ref().map_or("", SequenceName::as_str)),
+            ("status", what.state.as_deref().unwrap_or_default()),
+            ("pageSize", "100"),
+            ("nextPageKey", &next),
+        ];
+        let page: ExecutionPage = api.get(&["sequence-execution"], &query).await?;
+        executions.extend(page.sequence_executions);
+        key = page.next_page_key;
+        if key == 0 || executions.len() >= limit {
+            break;
+        }
+    }
+    let more = key != 0 || executions.len() > limit;
+    executions.truncate(limit);
+    // The API has them in the order of their ids.
+    executions.sort_by(|one, other| (&one.accepted_at, &one.id).cmp(&(&other.accepted_at, &other.id)));
+    if more {
+        eprintln!("there are more than these {limit}: --limit shows more of them");
+    }
+    let format = what.output.format;
+    if format.is_data() {
+        return say_data(&json!({"executions": executions}), format);
+    }
+    let alone = |execution: ExecutionState| SequenceState {
+        service: execution.service.clone(),
+        shkeptncontext: execution.context.clone(),
+        executions: vec![execution],
+        ..SequenceState::default()
+    };
+    let alone: Vec<SequenceState> = executions.into_iter().map(alone).collect();
+    print(&timeline::table(&alone), format, "there is no such execution")
+}
