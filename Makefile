@@ -31,7 +31,7 @@ test: ## Run every test, on a stack of its own
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
 		$(CARGO) test --workspace --all-targets --no-fail-fast -- --show-output
 
-test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and KEPTN_CLI=<its command line> (tests/README.md)
+test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and KEPTN_CHECKOUT or KEPTN_CLI for its command line (tests/README.md)
 	@$(PYTHON) infra/local/keptn.py
 
 up: ## Start the local cloud with the stack deployed

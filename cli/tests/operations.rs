@@ -102,6 +102,25 @@ fn doctor_tells_what_does_not() {
     assert!(ran.out.contains("note   bus: not checked, this token has no scope trigger"), "{}", ran.out);
 }
 
+/// Most tokens are limited to projects or tasks.
+#[test]
+fn doctor_says_what_a_limited_token_cannot_check() {
+    let api = checked("2026-11-22T08:00:00.000Z", &[("sequences", "enabled")], None);
+    let refusal = json!({"title": "forbidden", "status": 403, "detail": "this needs read in all projects"});
+    for line in ["GET /v1/dead-letters", "GET /v1/checks"] {
+        api.world().canned.insert(line.into(), (403, refusal.clone()));
+    }
+    let ran = api.run(&["doctor"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    for told in [
+        "ok     token: accepted",
+        "note   dead letters: not checked, this token does not show it",
+        "note   rules, clock, limits, bus: not checked",
+    ] {
+        assert!(ran.out.contains(told), "{told}: {}", ran.out);
+    }
+}
+
 #[test]
 fn invalid_input_is_listed_by_day() {
     let api = api();

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """`make test-keptn`: Keptn's own clients against a stack, as their users run them.
 
-An executor on Keptn's Go library is built here, with the library from the Go module proxy. Keptn's command line is not: KEPTN_CLI names the
-program, for example one of the releases at https://github.com/keptn/keptn/releases. Its home is a folder of its own, so that it changes nothing of the user's.
+Both are built here: an executor on Keptn's Go library, with the library from the Go module proxy, and Keptn's command line, from the proxy or from the checkout
+of github.com/keptn/keptn that KEPTN_CHECKOUT names. KEPTN_CLI names a program instead, for example one of the releases at
+https://github.com/keptn/keptn/releases. Its home is a folder of its own, so that it changes nothing of the user's.
 
 The stack is that of KEELWAY_API and KEELWAY_TOKEN if they are set, otherwise one on a local cloud that is started for this and ended afterwards.
 
@@ -31,6 +32,8 @@ from keelway_local.common import ROOT, Problem, State, say  # noqa: E402
 
 SOURCE = ROOT / "tests" / "keptn" / "executor"
 SHIPYARD = ROOT / "tests" / "keptn" / "shipyard.yaml"
+# The commit of Keptn 1.4.5, as the proxy can be asked for it.
+RELEASE = "318a3d5416a693617c3577f12b1984c183940f65"
 NOT_RUN = 3
 # Nothing here takes long; this is for a machine that is busy with other things.
 PATIENCE_SECONDS = int(os.environ.get("KEELWAY_RUN_SECONDS", "120"))
@@ -53,6 +56,32 @@ def build_executor(into):
     if built.returncode:
         raise Problem("the executor was not built: the reason is above")
     return program
+
+
+def build_cli(into):
+    """Keptn's command line, and why there is none."""
+    named, checkout, go = os.environ.get("KEPTN_CLI"), os.environ.get("KEPTN_CHECKOUT"), shutil.which("go")
+    if named:
+        return shutil.which(named), f"KEPTN_CLI does not name a program: {named}"
+    if checkout:
+        source = Path(checkout) / "cli"
+        if not (source / "go.mod").exists():
+            return None, f"KEPTN_CHECKOUT does not name a checkout of github.com/keptn/keptn: there is no {source / 'go.mod'}"
+    else:
+        # `go install` refuses it, because its go.mod replaces modules: it has to be the main module.
+        got = subprocess.run([go, "mod", "download", "-json", f"github.com/keptn/keptn/cli@{RELEASE}"], text=True, capture_output=True, cwd=into)
+        if got.returncode:
+            reason = json.loads(got.stdout or "{}").get("Error") or got.stderr
+            return None, (f"the Go module proxy does not have it ({' '.join(reason.split())}): name a checkout of github.com/keptn/keptn with "
+                          "KEPTN_CHECKOUT, or version 1.4.5 from https://github.com/keptn/keptn/releases with KEPTN_CLI")
+        source = into / "cli"
+        shutil.copytree(json.loads(got.stdout)["Dir"], source)
+        # Modules are kept read-only, and the folder is deleted at the end.
+        subprocess.run(["chmod", "-R", "u+w", str(source)], check=True)
+    program = into / "keptn"
+    say("building Keptn's command line ...")
+    built = subprocess.run([go, "build", "-o", str(program), "."], cwd=source)
+    return (None, "it was not built: the reason is above") if built.returncode else (str(program), "")
 
 
 class Session:
@@ -251,19 +280,19 @@ def library_alone(session, project):
 def play(env):
     """The session; whether everything worked, and what was not run."""
     project = f"keptn-{uuid.uuid4().hex[:8]}"
-    cli = os.environ.get("KEPTN_CLI", "")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         executor = build_executor(folder)
         not_run = [] if executor else ["Keptn's clients: there is no Go here; install it as https://go.dev/doc/install says"]
-        if not shutil.which(cli):
-            not_run.append("Keptn's command line: KEPTN_CLI does not name a program; take version 1.4.5 from https://github.com/keptn/keptn/releases")
         if not executor:
             return True, not_run
+        cli, without = build_cli(folder)
+        if not cli:
+            not_run.append(f"Keptn's command line: {without}")
         files(folder)
         session = Session(env, folder, cli, executor)
         try:
-            if shutil.which(cli):
+            if cli:
                 with_cli(session, project)
                 library(session, project)
                 end(session, project)

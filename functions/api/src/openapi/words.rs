@@ -44,7 +44,7 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("source", "Only events of this source."),
     ("stage", "The stage."),
     ("state", "Only those in this state."),
-    ("status", "`New`, `Complete` or `Failed`."),
+    ("status", "Of deployments `New`, `Complete` or `Failed`; of executions a state of sequences."),
     ("subscription", "The id of the subscription."),
     ("to", "The revision that it is compared with; by default the one in force."),
     ("token", "The name of the token; in the audit also a subject."),

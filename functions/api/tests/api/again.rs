@@ -63,6 +63,26 @@ async fn a_retry_is_linked_with_what_it_repeats() {
     assert_eq!(entry(&stand, &context).await["executions"].as_array().unwrap().len(), 2);
 }
 
+/// Two deliveries of one context: which of them is meant has to be said, also if they failed in the same stage.
+#[tokio::test]
+async fn of_two_services_none_is_repeated_by_chance() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    for service in ["cart", "orders"] {
+        let data = json!({"project": "shop", "stage": "dev", "service": service});
+        let event = json!({"type": "sh.keptn.event.dev.delivery.triggered", "source": "t", "shkeptncontext": "both", "data": data});
+        stand.trigger_with(event).await;
+        stand.execute("build", "fail").await;
+    }
+    let path = "/v1/sequence/shop/both/retry";
+    let refused = stand.post(path, &json!({})).await;
+    let told = "for example delivery of orders in stage dev and delivery of cart in stage dev: name the execution";
+    assert_eq!((refused.status, refused.problem().contains(told)), (409, true), "{refused:?}");
+    let first = entry(&stand, "both").await["executions"][0]["id"].clone();
+    let accepted = stand.post(path, &json!({"execution": first})).await;
+    assert_eq!((accepted.status, &accepted.json()["retryOf"]), (202, &first), "{accepted:?}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_repeated() {
     let mut stand = Stand::new();

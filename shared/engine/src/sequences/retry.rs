@@ -21,8 +21,8 @@ use keelway_domain::names::{Context, ProjectName, TaskName};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::shipyard::Sequence;
 
-/// Executions of a context among which the one to repeat is looked for.
-const EXECUTIONS: usize = 1000;
+/// Executions of a context among which the one to repeat is looked for: as many as operators can allow.
+const EXECUTIONS: usize = 100_000;
 
 /// Where the retry of an execution is or would be; `None`: its definition cannot be repeated.
 pub(super) fn address(old: &Execution) -> Option<Address> {
@@ -188,10 +188,12 @@ fn pick(all: &[Execution], (project, context): (&ProjectName, &Context), wanted:
             ),
         };
     };
-    match candidates.iter().find(|x| (&x.stage, &x.sequence) != (&newest.stage, &newest.sequence)) {
+    let place = |x: &Execution| format!("{} of {} in stage {}", x.sequence, x.service, x.stage);
+    match candidates.iter().find(|x| place(x) != place(newest)) {
         Some(other) => conflict(format!(
-            "more than one sequence can be repeated, for example {} in stage {} and {} in stage {}: name the execution, or the stage",
-            newest.sequence, newest.stage, other.sequence, other.stage
+            "more than one sequence can be repeated, for example {} and {}: name the execution, or the stage",
+            place(newest),
+            place(other)
         )),
         None => Ok((*newest).clone()),
     }
