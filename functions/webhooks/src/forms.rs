@@ -4,6 +4,10 @@ use crate::Object;
 use keelway_domain::event::{EventType, Kind};
 use serde_json::{Value, json};
 
+/// The longest text and the longest value in a message, in characters. Teams takes 28 KB in all, Slack 3,000 and 2,000 characters.
+const TEXT: usize = 2500;
+const VALUE: usize = 300;
+
 /// What a message says.
 struct Notice {
     title: String,
@@ -32,20 +36,20 @@ pub fn slack(event: &Value) -> Value {
         Color::Plain => "",
     };
     let mut blocks =
-        vec![json!({"type": "section", "text": {"type": "mrkdwn", "text": cut(&format!("{icon}*{}*", mrkdwn(&title)), 3000)}})];
+        vec![json!({"type": "section", "text": {"type": "mrkdwn", "text": format!("{icon}*{}*", mrkdwn(&title, TEXT))}})];
     if !text.is_empty() {
-        blocks.push(json!({"type": "section", "text": {"type": "mrkdwn", "text": cut(&mrkdwn(&text), 3000)}}));
+        blocks.push(json!({"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn(&text, TEXT)}}));
     }
     // Slack takes at most ten fields.
     let fields: Vec<Value> = facts
         .iter()
         .take(10)
-        .map(|(name, value)| json!({"type": "mrkdwn", "text": cut(&format!("*{name}*\n{}", mrkdwn(value)), 2000)}))
+        .map(|(name, value)| json!({"type": "mrkdwn", "text": format!("*{name}*\n{}", mrkdwn(value, VALUE))}))
         .collect();
     if !fields.is_empty() {
         blocks.push(json!({"type": "section", "fields": fields}));
     }
-    json!({"text": mrkdwn(&title), "blocks": blocks})
+    json!({"text": mrkdwn(&title, TEXT), "blocks": blocks})
 }
 
 /// The body for a workflow of Teams: a message with an adaptive card.
@@ -73,13 +77,28 @@ pub fn teams(event: &Value) -> Value {
     json!({"type": "message", "attachments": [attachment]})
 }
 
-/// `&`, `<` and `>` mean something to Slack: without them, a text mentions nobody and links nowhere.
-fn mrkdwn(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// `&`, `<` and `>` mean something to Slack: without them, a text mentions nobody and links nowhere. `most`: so many characters in all.
+fn mrkdwn(text: &str, most: usize) -> String {
+    let (mut shown, mut left) = (String::new(), most);
+    for c in text.chars() {
+        let escaped = match c {
+            '&' => "&amp;",
+            '<' => "&lt;",
+            '>' => "&gt;",
+            _ => "",
+        };
+        let length = escaped.len().max(1);
+        if length > left {
+            break;
+        }
+        left -= length;
+        if escaped.is_empty() { shown.push(c) } else { shown.push_str(escaped) }
+    }
+    shown
 }
 
 fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 1).chain(['…']).collect() }
 }
 
 fn notice(event: &Value) -> Notice {
@@ -104,7 +123,8 @@ fn notice(event: &Value) -> Notice {
         let stages = "Stages that follow on its success are not reached.";
         message = if message.is_empty() { stages.to_owned() } else { format!("{message}\n{stages}") };
     }
-    Notice { title, text: message, facts: facts(event, data), color }
+    let facts = facts(event, data).into_iter().map(|(name, value)| (name, cut(&value, VALUE))).collect();
+    Notice { title: cut(&title, VALUE), text: cut(&message, TEXT), facts, color }
 }
 
 /// The end of a sequence or a task.

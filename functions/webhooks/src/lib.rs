@@ -96,12 +96,14 @@ struct Texts {
 
 fn of_answer(attempt: Attempt, answer: &Answer, mask: &Mask) -> Attempt {
     let told = String::from_utf8_lossy(&answer.body);
+    // Secrets first: they may have line breaks in them.
+    let told = if answer.cut { mask.hide_cut(&told) } else { mask.hide(&told) };
     let plain: String = told.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let retry_after = answer.retry_after.filter(|seconds| BUSY.contains(&answer.status) && *seconds > 0);
     let error = if (300..400).contains(&answer.status) { "redirects are not followed".to_owned() } else { String::new() };
     Attempt {
         status: Some(answer.status),
-        answer: short(mask.hide(&plain).trim()),
+        answer: short(plain.trim()),
         // More than a day is not waited anyway.
         retry_after: retry_after.map(|seconds| Span::seconds(seconds.min(86_400))),
         error,

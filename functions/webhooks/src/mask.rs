@@ -1,5 +1,8 @@
 //! Hides secrets in texts that are kept or told.
 
+use crate::render::UNRESERVED;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use keelway_engine::secrets::SecretText;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -7,28 +10,19 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 const HIDDEN: &str = "***";
 /// Parts of a secret that are shorter are words, and no keys.
 const SHORTEST: usize = 8;
+/// Parts of a URL that are shorter are names, and no keys.
+const SHORTEST_IN_URL: usize = 16;
 
 /// Texts to hide, the longest first.
 pub struct Mask(Vec<String>);
 
 impl Mask {
-    /// Of these secrets, also as they stand in URLs and in JSON. Of several keys in one secret, each.
+    /// Of these secrets, also as they stand in URLs, in JSON and in Base64. Of several keys in one secret, each; of a URL, what stands behind its
+    /// host, and whatever there may be a key: receivers like to repeat the path of a request.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a SecretText>) -> Self {
-        let mut all: Vec<String> = vec![];
-        for secret in secrets {
-            let whole = secret.expose().trim();
-            let keys = whole.split_ascii_whitespace().filter(|key| key.len() >= SHORTEST);
-            for text in std::iter::once(whole).chain(keys) {
-                let json = serde_json::Value::from(text).to_string();
-                all.extend([
-                    text.to_owned(),
-                    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string(),
-                    json[1..json.len() - 1].to_owned(),
-                ]);
-            }
-        }
-        all.retain(|text| !text.is_empty());
-        all.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        let all = secrets.into_iter().map(|secret| secret.expose().trim());
+        let mut all: Vec<String> = all.flat_map(parts).flat_map(spellings).filter(|text| !text.is_empty()).collect();
+        all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         all.dedup();
         Self(all)
     }
@@ -37,6 +31,39 @@ impl Mask {
     pub fn hide(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
     }
+
+    /// A text that was cut off, without them and without the beginning of one at its end.
+    pub fn hide_cut(&self, text: &str) -> String {
+        let begins =
+            |from: usize| self.0.iter().any(|secret| secret.len() > text.len() - from && secret.starts_with(&text[from..]));
+        let end = text.char_indices().map(|(from, _)| from).find(|from| begins(*from)).unwrap_or(text.len());
+        self.hide(&text[..end])
+    }
+}
+
+/// A secret, and what in it is a secret by itself.
+fn parts(whole: &str) -> Vec<&str> {
+    let mut all = vec![whole];
+    for word in whole.split_ascii_whitespace() {
+        all.extend(Some(word).filter(|word| word.len() >= SHORTEST));
+        let Some((_, rest)) = word.split_once("://") else { continue };
+        let behind = rest.find(['/', '?', '#']).map_or("", |at| &rest[at..]);
+        all.extend(Some(behind).filter(|behind| behind.len() >= SHORTEST));
+        all.extend(behind.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= SHORTEST_IN_URL));
+    }
+    all
+}
+
+fn spellings(text: &str) -> [String; 6] {
+    let json = serde_json::Value::from(text).to_string();
+    [
+        text.to_owned(),
+        json[1..json.len() - 1].to_owned(),
+        utf8_percent_encode(text, NON_ALPHANUMERIC).to_string(),
+        utf8_percent_encode(text, UNRESERVED).to_string(),
+        STANDARD_NO_PAD.encode(text),
+        URL_SAFE_NO_PAD.encode(text),
+    ]
 }
 
 #[cfg(test)]
@@ -49,5 +76,32 @@ mod tests {
         let text = r#"to ken"1, to%20ken%221, to ken\"1 and whsec_BBBB; tok"#;
         assert_eq!(mask.hide(text), "***, ***, *** and ***; tok");
         assert_eq!(Mask::of(&[SecretText::new(" ")]).hide("a b"), "a b");
+        let mask = Mask::of(&[SecretText::new("t-o.k/e~n")]);
+        // In a form, in a URL, in Base64.
+        assert_eq!(mask.hide("t-o.k%2Fe~n t%2Do%2Ek%2Fe%7En dC1vLmsvZX5u"), "*** *** ***");
+    }
+
+    #[test]
+    fn of_a_url_what_is_behind_the_host_is_hidden_too() {
+        let url = "https://hooks.chat.test/services/T000/Hx7Gq1LmZ9pWc3Rt?api-version=1&sig=q2VbN8sTz4KdYw6F";
+        let mask = Mask::of(&[SecretText::new(url)]);
+        for (told, shown) in [
+            (format!("no hook {url}"), "no hook ***"),
+            ("Cannot POST /services/T000/Hx7Gq1LmZ9pWc3Rt?api-version=1&sig=q2VbN8sTz4KdYw6F".into(), "Cannot POST ***"),
+            ("Cannot POST /services/T000/Hx7Gq1LmZ9pWc3Rt".into(), "Cannot POST /services/T000/***"),
+            ("bad &amp;sig=q2VbN8sTz4KdYw6F".into(), "bad &amp;sig=***"),
+            ("hooks.chat.test is away".into(), "hooks.chat.test is away"),
+        ] {
+            assert_eq!(mask.hide(&told), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_hides_the_beginning_of_a_secret() {
+        let mask = Mask::of(&[SecretText::new("s3cret-täxt")]);
+        for (told, shown) in [("a s3cret-t", "a "), ("a s3cret-täxt s3", "a *** "), ("s", ""), ("nothing", "nothing"), ("ä", "ä")]
+        {
+            assert_eq!(mask.hide_cut(told), shown);
+        }
     }
 }

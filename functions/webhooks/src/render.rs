@@ -2,7 +2,7 @@
 
 use keelway_engine::secrets::SecretText;
 use minijinja::value::{Serde, Value as Shown};
-use minijinja::{Environment, Error, Output, State, UndefinedBehavior};
+use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const FUEL: u64 = 100_000;
 /// The largest result, in bytes.
 const MOST: usize = 256 * 1024;
 /// What needs no escape in a part of a URL.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// How values are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +86,10 @@ fn show(out: &mut Output<'_>, value: &Shown, escape: Escape) -> Result<(), Error
         }
         (Escape::Url | Escape::Form, text) => {
             let plain = text.map_or_else(json, str::to_owned);
+            // No spelling keeps these from meaning another place.
+            if escape == Escape::Url && [".", ".."].contains(&plain.as_str()) {
+                return Err(Error::new(ErrorKind::InvalidOperation, format!("{plain:?} cannot be a part of a URL")));
+            }
             write!(out, "{}", utf8_percent_encode(&plain, UNRESERVED))?;
         }
         (Escape::No, Some(text)) => out.write_str(text)?,
@@ -148,6 +152,11 @@ mod tests {
             rendered("https://h/{{ data.message }}?p={{ data.tries }}", Escape::Url).unwrap(),
             "https://h/said%20%22no%22%0A%26%20left?p=3"
         );
+        for part in [".", ".."] {
+            let error = rendered(&format!("https://h/{{{{ '{part}' }}}}/admin"), Escape::Url).unwrap_err();
+            assert!(error.contains("cannot be a part of a URL"), "{error}");
+        }
+        assert_eq!(rendered("https://h/{{ 'a..b' }}", Escape::Url).unwrap(), "https://h/a..b");
         assert_eq!(rendered("{{ secrets.url }}", Escape::Url).unwrap(), "https://h/a?b=c");
         assert_eq!(rendered("t={{ secrets.token }}", Escape::Form).unwrap(), "t=s3cret%2F%22x%22");
     }
@@ -178,6 +187,12 @@ mod tests {
         assert!(rendered(many, Escape::No).is_err());
         let large = format!("{{% for a in range(9999) %}}{}{{% endfor %}}", "x".repeat(1000));
         assert!(rendered(&large, Escape::No).is_err());
+        // In memory, before anything is written.
+        let doubled =
+            "{% set ns = namespace(x='xxxx') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x|length }}";
+        assert!(rendered(doubled, Escape::No).unwrap_err().contains("fuel"));
+        assert!(rendered("{{ ('x' * 90000000)|length }}", Escape::No).unwrap_err().contains("fuel"));
+        assert_eq!(rendered("{{ 'x' * 250000 }}", Escape::No).unwrap().len(), 250_000);
     }
 
     #[test]

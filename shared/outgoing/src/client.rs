@@ -97,6 +97,8 @@ pub struct Answer {
     pub retry_after: Option<i64>,
     /// The beginning of its body.
     pub body: Vec<u8>,
+    /// Whether there is more of it.
+    pub cut: bool,
 }
 
 /// Sends requests. Clones share connections.
@@ -159,8 +161,9 @@ impl Client {
             {
                 read.extend_from_slice(&chunk);
             }
+            let cut = read.len() >= self.limits.answer_bytes;
             read.truncate(self.limits.answer_bytes);
-            Ok(Answer { status: answer.status().as_u16(), retry_after, body: read })
+            Ok(Answer { status: answer.status().as_u16(), retry_after, body: read, cut })
         };
         let slow = |_| Failure::TooSlow(self.limits.total.as_secs());
         tokio::time::timeout(self.limits.total, work).await.map_err(slow)?
@@ -207,14 +210,14 @@ impl Client {
     }
 }
 
-/// `Retry-After`: seconds, or a date.
+/// `Retry-After`: seconds, or a date in one of the three forms of HTTP. More seconds than there are numbers are the most there can be.
 fn seconds(text: &str) -> Option<i64> {
     let text = text.trim();
-    text.parse::<i64>().ok().or_else(|| {
-        let at = chrono::DateTime::parse_from_rfc2822(text).ok()?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        Some((at.timestamp() - i64::try_from(now.as_secs()).ok()?).max(0))
-    })
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(text.parse().unwrap_or(i64::MAX));
+    }
+    let left = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).unwrap_or_default();
+    i64::try_from(left.as_secs()).ok()
 }
 
 /// What the resolver answers instead of an address that is not public.

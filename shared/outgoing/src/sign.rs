@@ -1,25 +1,27 @@
 //! Signatures of Standard Webhooks: HMAC-SHA256 over `<id>.<timestamp>.<body>`.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::alphabet::STANDARD as ALPHABET;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD as BASE64};
+use base64::engine::{DecodePaddingMode, Engine};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// What a secret of Standard Webhooks begins with; the rest is the key in Base64.
 const PREFIX: &str = "whsec_";
+/// Keys are written with and without the padding at the end.
+const KEYS: GeneralPurpose =
+    GeneralPurpose::new(&ALPHABET, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
 /// The header `webhook-signature`. `secret`: one key, or several with white space between, while they are rotated: then there is a
-/// signature with each. A key without `whsec_` is used as it is. `at`: seconds since 1970. `None`: there is no key, or one is not Base64.
+/// signature with each. A key is Base64 with or without `whsec_` in front, as the reference libraries of Standard Webhooks read it.
+/// `at`: seconds since 1970. `None`: there is no key, or one is not Base64.
 pub fn sign(secret: &str, id: &str, at: i64, body: &str) -> Option<String> {
     let signatures: Option<Vec<String>> = secret.split_ascii_whitespace().map(|key| one(key, id, at, body)).collect();
     signatures.filter(|all| !all.is_empty()).map(|all| all.join(" "))
 }
 
 fn one(key: &str, id: &str, at: i64, body: &str) -> Option<String> {
-    let key = match key.strip_prefix(PREFIX) {
-        Some(encoded) => BASE64.decode(encoded).ok().filter(|key| !key.is_empty())?,
-        None => key.as_bytes().to_vec(),
-    };
+    let key = KEYS.decode(key.strip_prefix(PREFIX).unwrap_or(key)).ok().filter(|key| !key.is_empty())?;
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
     mac.update(format!("{id}.{at}.{body}").as_bytes());
     Some(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
@@ -39,11 +41,12 @@ mod tests {
         assert_eq!(signature.as_deref(), Some("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
     }
 
+    /// The reference libraries verify with both spellings.
     #[test]
-    fn a_key_is_the_same_with_and_without_its_prefix_as_long_as_it_is_decoded() {
-        let raw = "plain key";
-        let encoded = format!("{PREFIX}{}", BASE64.encode(raw.replace(' ', "")));
-        assert_eq!(sign(&encoded, ID, 1, "{}"), sign("plainkey", ID, 1, "{}"));
+    fn a_key_is_the_same_with_and_without_its_prefix() {
+        let bare = KEY.trim_start_matches(PREFIX);
+        assert_eq!(sign(bare, ID, 1, "{}"), sign(KEY, ID, 1, "{}"));
+        assert_eq!(sign("whsec_cGxhaW4=", ID, 1, "{}"), sign("cGxhaW4", ID, 1, "{}"), "padding");
     }
 
     #[test]
@@ -63,6 +66,8 @@ mod tests {
 
     #[test]
     fn what_is_no_key_signs_nothing() {
-        assert_eq!([sign("", ID, 1, ""), sign("whsec_%", ID, 1, ""), sign("whsec_", ID, 1, "")], [None, None, None]);
+        for secret in ["", "whsec_%", "whsec_", "plain text", "whsk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAA no-key"] {
+            assert_eq!(sign(secret, ID, 1, ""), None, "{secret:?}");
+        }
     }
 }

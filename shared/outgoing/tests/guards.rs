@@ -119,7 +119,19 @@ async fn a_name_that_is_rebound_after_the_check_is_not_followed() {
 async fn an_address_in_the_url_is_checked_however_it_is_written() {
     let server = Server::answering(OK).await;
     let client = client(Answers::of(&[&["1.1.1.1"]]), "");
-    for host in ["127.0.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
+    let loopback = ["127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "%31%32%37.0.0.1", "①②⑦.0.0.1"];
+    let others = [
+        "0",
+        "169.254.169.254",
+        "0xa9fea9fe",
+        "100.64.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[64:ff9b::a9fe:a9fe]",
+    ];
+    let more = ["[fd00:ec2::254]", "[fe80::1]", "[2002:7f00:1::]", "[::127.0.0.1]"];
+    for host in loopback.iter().chain(&others).chain(&more) {
         let refused = post(&client, &format!("https://{host}:{}/", server.port)).await;
         assert!(matches!(refused, Err(Failure::Address(_))), "{host}: {refused:?}");
     }
@@ -167,7 +179,7 @@ async fn an_endless_answer_is_read_up_to_the_limit() {
     let server = Server::answering(endless).await;
     let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
     let answer = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.unwrap();
-    assert_eq!((answer.status, answer.body.len()), (200, 1000));
+    assert_eq!((answer.status, answer.body.len(), answer.cut), (200, 1000, true));
 }
 
 #[tokio::test]
@@ -196,7 +208,16 @@ async fn a_body_that_is_too_large_is_not_sent() {
 #[tokio::test]
 async fn how_long_to_wait_is_read_from_the_answer() {
     let client = client(Answers::of(&[&["127.0.0.1"]]), "127.0.0.1");
-    for (text, seconds) in [("120", Some(120)), ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)), ("soon", None)] {
+    for (text, seconds) in [
+        ("120", Some(120)),
+        ("99999999999999999999999", Some(i64::MAX)),
+        ("-5", None),
+        ("1.5", None),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", Some(0)),
+        ("Sun Nov  6 08:49:37 1994", Some(0)),
+        ("soon", None),
+    ] {
         let answer = format!("HTTP/1.1 503 Service Unavailable\r\nretry-after: {text}\r\ncontent-length: 0\r\n\r\n");
         let server = Server::answering(answer).await;
         let answer = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await.unwrap();

@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 const KEYS: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+const LINES: &str = "-----BEGIN KEY-----\nMIIB\n-----END KEY-----";
 const NOW: Timestamp = Timestamp(1_614_265_330_123);
 
 /// Secrets, and a clock that stands still.
@@ -104,7 +105,7 @@ fn event() -> Value {
 }
 
 async fn send(subscription: &Subscription, again: Option<&str>) -> Attempt {
-    let secrets = Known::default().with("shop/key", KEYS).with("shop/pager-token", "s3cret");
+    let secrets = Known::default().with("shop/key", KEYS).with("shop/pager-token", "s3cret").with("shop/lines", LINES);
     let client = Client::new(Hosts::parse("127.0.0.1")).unwrap();
     let of = Address { namespace: "shop".into(), name: "hook".into() };
     let delivery = Delivery::begin(("shop", "hook"), &event(), again, Executor::default(), NOW);
@@ -134,6 +135,17 @@ async fn an_event_is_sent_as_it_is_with_a_signature_for_each_key() {
     assert_eq!(headers["webhook-signature"].split(' ').count(), 2);
     send(&subscription, Some("again")).await;
     assert_eq!(&server.got().0["webhook-id"], id, "the receiver can tell that it had it");
+}
+
+/// The text comes from a page of the receiver that repeats what it got.
+#[tokio::test]
+async fn a_secret_with_line_breaks_is_masked_where_it_is_repeated() {
+    let body = format!("got {LINES} here");
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    let server = Server::answering(&answer).await;
+    let url = format!("http://127.0.0.1:{}/", server.port);
+    let subscription = Subscription { secrets: BTreeMap::from([("lines".into(), "lines".into())]), ..subscription(&url) };
+    assert_eq!(send(&subscription, None).await.answer, "got *** here");
 }
 
 #[tokio::test]
