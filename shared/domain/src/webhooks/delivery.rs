@@ -55,7 +55,7 @@ pub struct Executor {
 /// One request and its answer. There is no secret in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// When it ended.
+    /// When it was made: the time that was signed.
     #[serde(rename = "t")]
     pub at: Timestamp,
     /// The status of the answer, if there was one.

@@ -1,7 +1,7 @@
 //! What a subscription says, and which events it takes.
 
 use crate::deployments::registry::matches;
-use crate::event::CloudEvent;
+use crate::event::{CloudEvent, Object};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -130,9 +130,7 @@ impl Subscription {
 impl Expression {
     /// Whether it holds of an event.
     pub fn holds(&self, event: &CloudEvent) -> bool {
-        let mut path = self.key.split('.').skip(1);
-        let first = path.next().and_then(|name| event.data.get(name));
-        let found = path.fold(first, |at, name| at.and_then(|at| at.get(name))).filter(|value| !value.is_null());
+        let found = self.key.strip_prefix("data.").and_then(|path| member(&event.data, path)).filter(|value| !value.is_null());
         let is_listed = |value: &Value| scalar(value).is_some_and(|text| self.values.contains(&text));
         let within = || match found {
             Some(Value::Array(elements)) => elements.iter().any(is_listed),
@@ -146,6 +144,12 @@ impl Expression {
             Operator::DoesNotExist => found.is_none(),
         }
     }
+}
+
+/// The member at a path. Names of members may have dots in them, as those of labels do: the longest name that there is counts.
+fn member<'e>(of: &'e Object, path: &str) -> Option<&'e Value> {
+    let inside = |(dot, _): (usize, &str)| member(of.get(&path[..dot])?.as_object()?, &path[dot + 1..]);
+    of.get(path).or_else(|| path.rmatch_indices('.').find_map(inside))
 }
 
 fn scalar(value: &Value) -> Option<String> {
@@ -248,6 +252,21 @@ mod tests {
         assert!(!holds("data.test.other", In, &["x"]) && holds("data.test.other", NotIn, &["x"]));
         assert!(holds("data.test.result", Exists, &[]) && !holds("data.test.none", Exists, &[]));
         assert!(holds("data.deployment.result", DoesNotExist, &[]) && !holds("data.test", DoesNotExist, &[]));
+        // What is no text, number or boolean is none of the values; nothing is inside of a text or a list.
+        assert!(!holds("data.test", In, &["pass"]) && holds("data.test", NotIn, &["pass"]));
+        assert!(holds("data.result.length", DoesNotExist, &[]) && holds("data.test.tags.0", DoesNotExist, &[]));
+    }
+
+    #[test]
+    fn names_of_members_may_have_dots_in_them() {
+        let labels =
+            json!({"labels": {"app.kubernetes.io/name": "cart", "app": {"kubernetes": {"io/name": "other"}}, "a": {"b.c": "1"}}});
+        let event = event(FINISHED, labels);
+        let is = |key: &str, value: &str| {
+            Expression { key: key.into(), operator: Operator::In, values: vec![value.into()] }.holds(&event)
+        };
+        assert!(is("data.labels.app.kubernetes.io/name", "cart") && !is("data.labels.app.kubernetes.io/name", "other"));
+        assert!(is("data.labels.a.b.c", "1") && !is("data.labels.a.b", "1"));
     }
 
     proptest! {
