@@ -14,6 +14,8 @@ use std::future::Future;
 
 /// After this many lost conditional writes, the message goes back to the queue: other writers are busy with the item.
 pub const COMMIT_TRIES: usize = 8;
+/// The items of a transaction have all become visible after this long.
+pub const VISIBLE: Span = Span::seconds(15);
 /// How long a message waits after its first lost write, at most; twice as long after each further one, and never longer than
 /// [`LONGEST_PAUSE`]. All pauses of one delivery together are less than four seconds.
 const FIRST_PAUSE: Span = Span(50);

@@ -9,7 +9,7 @@ use super::message::{Address, Message};
 use super::preflight::stage_of;
 use super::{Loaded, Sequences, keys};
 use crate::ports::{PortError, Ports, Query, Written};
-use crate::protocol::{COMMIT_TRIES, contended, record};
+use crate::protocol::{COMMIT_TRIES, VISIBLE, contended, record};
 use crate::table;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
 use keelway_domain::ids::{RecordId, event_id};
@@ -17,11 +17,8 @@ use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::record::Answers;
 use keelway_domain::sequences::{End, Execution, Flags};
 use keelway_domain::shipyard::APPROVAL;
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::time::Timestamp;
 use serde_json::{Value, json};
-
-/// The items of a transaction have all become visible after this long. If it takes longer, the sweep corrects it.
-pub(super) const VISIBLE: Span = Span::seconds(15);
 
 /// The `source` of decisions that come without an event of their own.
 pub const DECISION_SOURCE: &str = "https://keelway.dev/api";

@@ -1,10 +1,11 @@
 //! What deliveries say about their subscription: that nothing reaches the receiver, that it works again, that it is disabled.
 
-use super::subscriptions::{FAILING, OFF, is_there, off};
+use super::subscriptions::{FAILING, OFF, is_there};
 use super::{Address, Off, Sender, Webhooks, keys};
 use crate::item::Attrs;
 use crate::json::json;
-use crate::ports::{Condition, PortError, Ports, Write, Written};
+use crate::ports::{Condition, PortError, Ports, Write};
+use crate::protocol::{COMMIT_TRIES, contended};
 use crate::table;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{SubjectId, context_of, event_id, hash64};
@@ -39,19 +40,21 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
 
     /// Disables a subscription, and tells it. Of several deliveries that find the same, the first one does.
     async fn disable(&self, of: &Address, wanted: Off) -> Result<(), PortError> {
-        let condition = Condition::Match { equal: is_there(), absent: vec![OFF] };
-        let set = Attrs::from([(OFF, json(&wanted).into())]);
-        let write = Write::Update { key: keys::subscription(of), condition, set, remove: vec![], raise: false };
-        let present = match self.ports.write(&write).await? {
-            Written::Done => Some(wanted.clone()),
-            Written::Conflict(item) => item.as_ref().map(off).transpose()?.flatten(),
-        };
-        if present.as_ref() != Some(&wanted) {
-            return Ok(());
+        for _ in 0..COMMIT_TRIES {
+            match self.subscription(of).await?.map(|found| found.off) {
+                Some(None) => {
+                    let condition = Condition::Match { equal: is_there(), absent: vec![OFF] };
+                    self.mark(of, condition, (Attrs::from([(OFF, json(&wanted).into())]), vec![])).await?;
+                }
+                Some(Some(present)) if present == wanted => {
+                    tracing::warn!(webhook = %of, reason = wanted.reason, "webhook disabled");
+                    return table::publish(&self.ports, &[disabled(of, &wanted)]).await;
+                }
+                // Another delivery has disabled it, or it was deleted.
+                Some(Some(_)) | None => return Ok(()),
+            }
         }
-        self.touch(of).await?;
-        tracing::warn!(webhook = %of, reason = wanted.reason, "webhook disabled");
-        table::publish(&self.ports, &[disabled(of, &wanted)]).await
+        Err(contended(keys::subscription(of)))
     }
 }
 

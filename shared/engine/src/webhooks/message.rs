@@ -1,26 +1,12 @@
 //! The engine's own messages.
 
 use super::NAME;
+pub use crate::promotions::Address;
 use crate::protocol::{Letter, delivery};
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// A subscription by its namespace and name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Address {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// A message of the webhooks engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
 use crate::json::{json, member};
-use crate::ports::{Condition, PortError, Ports, Query, Transacted, Write, Written};
-use crate::protocol::{COMMIT_TRIES, check_format, contended};
+use crate::ports::{Condition, PortError, Ports, Query, Transacted, Write};
+use crate::protocol::{COMMIT_TRIES, VISIBLE, check_format, contended};
 use crate::table;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
@@ -19,8 +19,6 @@ pub const MOST: usize = 200;
 pub(super) const FAILING: Name = Name::Borrowed("fa");
 /// That it is disabled.
 pub(super) const OFF: Name = Name::Borrowed("off");
-/// What the list of subscriptions is known by.
-const CHANGED: Name = Name::Borrowed("c");
 
 /// A subscription in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,9 +74,9 @@ pub enum Outcome {
     TooMany,
 }
 
-/// The subscriptions, and by what the list was known when they were read.
+/// The subscriptions, and how often they had been changed when they were read.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Option<(String, All)>>);
+pub(super) struct Known(Mutex<Option<(i64, All)>>);
 
 /// All subscriptions, by namespace and name.
 type All = Arc<Vec<(Address, Applied)>>;
@@ -105,7 +103,7 @@ pub(super) fn read(item: &Item) -> Result<Applied, PortError> {
     })
 }
 
-pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
+fn off(item: &Item) -> Result<Option<Off>, PortError> {
     member(item, &OFF)
 }
 
@@ -140,7 +138,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             set.extend(attributes);
             let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
             let write = Write::Update { key: key.clone(), condition, set, remove: vec![], raise: false };
-            if self.ports.transact(&[write, self.change(of)]).await? == Transacted::Done {
+            if self.ports.transact(&[write, self.change().await?]).await? == Transacted::Done {
                 return Ok(Outcome::Changed);
             }
         }
@@ -156,11 +154,23 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         for _ in 0..COMMIT_TRIES {
             let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
             let delete = Write::Delete(key.clone(), Condition::Version(found.version()));
-            if self.ports.transact(&[delete, self.change(of)]).await? == Transacted::Done {
+            if self.ports.transact(&[delete, self.change().await?]).await? == Transacted::Done {
                 return Ok(true);
             }
         }
         Err(contended(key))
+    }
+
+    /// Takes all subscriptions of a namespace out. How many there were.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn remove_all(&self, namespace: &str) -> Result<usize, PortError> {
+        let mut removed = 0;
+        for (of, _) in self.subscriptions().await?.iter().filter(|(of, _)| of.namespace == namespace) {
+            removed += usize::from(self.remove(of).await?);
+        }
+        Ok(removed)
     }
 
     /// Has a subscription that is disabled take events again. `None`: there is none; `false`: it was not disabled.
@@ -168,15 +178,26 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// # Errors
     /// Of the ports.
     pub async fn resume(&self, of: &Address) -> Result<Option<bool>, PortError> {
-        let key = keys::subscription(of);
-        let Some(found) = self.subscription(of).await? else { return Ok(None) };
-        let Some(present) = found.off else { return Ok(Some(false)) };
-        let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
-        let write = Write::Update { key, condition, set: Attrs::new(), remove: vec![OFF, FAILING], raise: false };
-        // Somebody else resumed it in between.
-        let resumed = matches!(self.ports.write(&write).await?, Written::Done);
-        self.touch(of).await?;
-        Ok(Some(resumed))
+        for _ in 0..COMMIT_TRIES {
+            let Some(found) = self.subscription(of).await? else { return Ok(None) };
+            let Some(present) = found.off else { return Ok(Some(false)) };
+            let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
+            if self.mark(of, condition, (Attrs::new(), vec![OFF, FAILING])).await? {
+                return Ok(Some(true));
+            }
+        }
+        Err(contended(keys::subscription(of)))
+    }
+
+    /// Changes what stands beside a subscription, and says that the subscriptions have changed. `false`: something else has changed before.
+    pub(super) async fn mark(
+        &self,
+        of: &Address,
+        condition: Condition,
+        (set, remove): (Attrs, Vec<Name>),
+    ) -> Result<bool, PortError> {
+        let write = Write::Update { key: keys::subscription(of), condition, set, remove, raise: false };
+        Ok(self.ports.transact(&[write, self.change().await?]).await? == Transacted::Done)
     }
 
     /// A subscription by its name.
@@ -200,7 +221,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     pub(super) async fn in_force(&self) -> Result<All, PortError> {
         // There has never been any.
         let Some(item) = self.ports.get(&keys::changed()).await? else { return Ok(All::default()) };
-        let changed = item.text(&CHANGED).unwrap_or_default();
+        let changed = item.version();
         let known = self.known.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((of, all)) = known
             && of == changed
@@ -208,17 +229,30 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             return Ok(all);
         }
         let all = Arc::new(self.subscriptions().await?);
-        *self.known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((changed.to_owned(), all.clone()));
+        // The items of a transaction become visible one by one: the subscription may be missing that this change was about.
+        let at = Timestamp(item.number("at").unwrap_or_default());
+        if self.ports.now() >= at + VISIBLE {
+            *self.known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((changed, all.clone()));
+        }
         Ok(all)
     }
 
-    /// Says that the subscriptions have changed.
-    pub(super) async fn touch(&self, of: &Address) -> Result<(), PortError> {
-        self.ports.write(&self.change(of)).await.map(drop)
-    }
-
-    fn change(&self, of: &Address) -> Write {
-        let set = Attrs::from([(CHANGED, format!("{} {of}", self.ports.now().0).into())]);
-        Write::Update { key: keys::changed(), condition: Condition::Always, set, remove: vec![], raise: false }
+    /// The write that says that the subscriptions have changed. It counts: two changes at the same time are two.
+    async fn change(&self) -> Result<Write, PortError> {
+        let key = keys::changed();
+        let now = ("at".into(), self.ports.now().0.into());
+        Ok(match self.ports.get(&key).await?.map(|found| found.version()) {
+            None => Write::Put(Item::new(key).with("v", 1i64).with("at", self.ports.now().0), Condition::Absent),
+            Some(version) => {
+                let condition = Condition::Version(version);
+                Write::Update {
+                    key,
+                    condition,
+                    set: Attrs::from([now, ("v".into(), (version + 1).into())]),
+                    remove: vec![],
+                    raise: false,
+                }
+            }
+        })
     }
 }
