@@ -125,7 +125,25 @@ fn what_may_surprise_is_a_warning_and_a_url_is_not_repeated() {
     let told = findings(&manifest("  events: ['*']\n  url: http://hooks.internal/\n"), Severity::Warning);
     assert!(told.iter().any(|line| line.contains("spec.signingSecretRef: is missing")), "{told:?}");
     assert!(told.iter().any(|line| line.contains("WebhookAllowedHosts")), "{told:?}");
+    let told = findings(&manifest("  events: ['*']\n  form: slack\n  url: https://hooks.chat.test/s3cret\n"), Severity::Warning);
+    assert!(told.len() == 1 && told[0].contains("whoever has the URL") && !told[0].contains("s3cret"), "{told:?}");
+    let told = findings(&manifest("  events: ['*']\n  body: ''\n  headers: {Expect: x}\n  url: https://h/\n"), Severity::Error);
+    assert!(told.len() == 2 && told[0].contains("is written by Keelway") && told[1].contains("is empty"), "{told:?}");
     let told =
         findings(&manifest("  events: ['*']\n  url: 'https://me:s3cret@h/'\n  signingSecretRef: {name: k}\n"), Severity::Error);
     assert!(told[0].contains("names a user") && !told[0].contains("s3cret"), "{told:?}");
+}
+
+#[test]
+fn lists_have_limits() {
+    let many = |n: usize, one: &dyn Fn(usize) -> String| (0..n).map(one).collect::<Vec<_>>().join(", ");
+    let secrets = |n| many(n, &|n| format!("{{name: s{n}, secretRef: {{name: s}}}}"));
+    let headers = |n| many(n, &|n| format!("x-{n}: a"));
+    let told = |secrets: String, headers: String| {
+        let spec = format!("  events: ['*']\n  url: https://h/\n  secrets: [{secrets}]\n  headers: {{{headers}}}\n");
+        findings(&manifest(&spec), Severity::Error)
+    };
+    assert_eq!(told(secrets(20), headers(50)), Vec::<String>::new());
+    let refused = told(secrets(21), headers(51));
+    assert!(refused.len() == 2 && refused[0].contains("at most 20") && refused[1].contains("at most 50"), "{refused:?}");
 }

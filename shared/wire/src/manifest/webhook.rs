@@ -14,18 +14,26 @@ use std::collections::{BTreeMap, HashSet};
 const TYPES: [&str; 2] = ["sh.keptn.", "dev.keelway."];
 /// Most patterns in a list.
 const PATTERNS: usize = 50;
+/// Most secrets: each of them may have to be read for a request.
+const SECRETS: usize = 20;
+/// Most headers.
+const HEADERS: usize = 50;
 /// The longest template, in bytes.
 const LONGEST: usize = 64 * 1024;
 /// How often a task's webhook is tried if nothing else is said: about five minutes.
 const TASK_ATTEMPTS: u32 = 3;
 /// Headers that Keelway writes, or that belong to the connection.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 14] = [
     "host",
     "content-length",
     "content-type",
     "connection",
-    "transfer-encoding",
+    "expect",
+    "keep-alive",
+    "proxy-connection",
     "te",
+    "trailer",
+    "transfer-encoding",
     "upgrade",
     "webhook-id",
     "webhook-timestamp",
@@ -98,6 +106,11 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<WebhookMan
         let message = "is missing: requests are not signed, and a receiver cannot tell them from those of others; name the key with \
                        `signingSecretRef: {name: …}`";
         report.warning(spec, "spec.signingSecretRef", message.into());
+    }
+    if matches!(body, Body::Form(_)) && !url.contains("secrets.") && !url.is_empty() {
+        let message = "stands in the manifest, and whoever has the URL of a chat can write there: name a secret under `secrets`, and write \
+                       `url: \"{{ secrets.url }}\"`";
+        report.warning(spec.get("url").unwrap_or(spec), "spec.url", message.into());
     }
     let (send_started, send_finished) = answers(spec, &events, report);
     let attempts = attempts(spec, if send_finished { TASK_ATTEMPTS } else { MAX_ATTEMPTS }, report);
@@ -204,6 +217,9 @@ fn expression(node: &Node, path: &str, report: &mut Report) -> Option<Expression
 fn secrets(spec: &Node, report: &mut Report) -> BTreeMap<String, String> {
     let Some(list) = spec.get("secrets").filter(|list| !list.is_null()) else { return BTreeMap::new() };
     let mut all = BTreeMap::new();
+    if let Some(n) = list.list().map(<[Node]>::len).filter(|n| *n > SECRETS) {
+        report.error(list, "spec.secrets", format!("has {n} entries: at most {SECRETS} are taken"));
+    }
     for (place, node) in items(list, "spec.secrets", Level::WebhookSecret, report).unwrap_or_default().into_iter().enumerate() {
         let path = format!("spec.secrets[{place}]");
         fields::check(node, Level::WebhookSecret, &path, report);
@@ -310,6 +326,10 @@ fn url(spec: &Node, templates: &mut Templates<'_, '_, '_>) -> String {
 fn headers(spec: &Node, templates: &mut Templates<'_, '_, '_>) -> BTreeMap<String, String> {
     let given = values::texts(spec, "headers", "spec", templates.report);
     let mut all = BTreeMap::new();
+    if given.len() > HEADERS {
+        let at = spec.get("headers").unwrap_or(spec);
+        templates.report.error(at, "spec.headers", format!("has {} entries: at most {HEADERS} are taken", given.len()));
+    }
     for (name, value) in given {
         let path = format!("spec.headers.{name}");
         let at = spec.get("headers").and_then(|headers| headers.get(&name)).unwrap_or(spec);
@@ -345,6 +365,9 @@ fn body(spec: &Node, templates: &mut Templates<'_, '_, '_>) -> Body {
         (Some(form), None) => Body::Form(FORMS[form].1),
         (None, Some(template)) => {
             let at = spec.get("body").unwrap_or(spec);
+            if template.trim().is_empty() {
+                templates.report.error(at, "spec.body", "is empty: leave it out to send the event, or write a template".into());
+            }
             templates.check(&template, at, "spec.body");
             let content_type = content_type.unwrap_or_else(|| "application/json".into());
             if !content_type.contains('/') || content_type.contains(|c: char| c.is_control() || !c.is_ascii()) {
