@@ -93,14 +93,15 @@ pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): P
             format!("project {project} cannot be deleted: its namespace has {inside}; delete what is in it, then the project");
         return Err(Refused::new(StatusCode::CONFLICT, "conflict", detail));
     }
+    api.engine().check_nothing_open(&project, None).await?;
+    // First: whoever is stopped here finds the project, and deletes it again.
+    let webhooks = api.webhooks().remove_all(project.as_str()).await?;
     let deleted = api.engine().delete_project(&project).await?;
     api.projects().forget(project.as_str());
-    let message = format!(
-        "project {project} is deleted, with {} and {}; {}",
-        number(deleted.services, "service"),
-        number(deleted.resources, "resource"),
-        remains(&api)
-    );
+    let (services, resources) = (number(deleted.services, "service"), number(deleted.resources, "resource"));
+    let (schedules, webhooks) = (number(deleted.schedules, "schedule"), number(webhooks, "webhook subscription"));
+    let with = format!("{services}, {resources}, {schedules} and {webhooks}");
+    let message = format!("project {project} is deleted, with {with}; {}", remains(&api));
     Ok(axum::Json(Message { message }))
 }
 

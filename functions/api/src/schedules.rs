@@ -67,10 +67,8 @@ async fn found<P: Ports>(api: &Api<P>, project: &str, name: &str) -> Answer<Sche
     {
         return Ok(schedule);
     }
-    let page = match &known {
-        Some(project) => api.engine().schedules(project, None, KNOWN).await?,
-        None => Default::default(),
-    };
+    let project = api.engine().find_project(project).await?.settings.name;
+    let page = api.engine().schedules(&project, None, KNOWN).await?;
     let names = page.schedules.iter().map(|schedule| schedule.name.as_str());
     Err(Refusal::unknown("schedule", &format!("{project}/{name}"), names).into())
 }
@@ -90,10 +88,8 @@ pub async fn list<P: Ports + 'static>(
 ) -> Answer<Json<SchedulePage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = after(paging.next_page_key.as_ref())?;
-    let page = match ProjectName::new(&*project) {
-        Ok(project) => api.engine().schedules(&project, after, limit).await?,
-        Err(_) => Default::default(),
-    };
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let page = api.engine().schedules(&project, after, limit).await?;
     let schedules: Vec<ScheduleState> = page.schedules.into_iter().map(shown).collect();
     let next_page_key = page.next.unwrap_or_else(|| "0".into());
     let total_count = schedules.len() as u64;

@@ -2,6 +2,9 @@
 //!
 //! Promotions and stages of sequences have the same windows.
 
+#[cfg(test)]
+mod tests;
+
 use crate::time::{Span, Timestamp};
 use chrono::{DateTime, LocalResult, NaiveDate, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -9,8 +12,10 @@ use croner::Cron;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// So many changes of windows are looked through for the next time at which all agree.
-const CHANGES: usize = 1000;
+/// So many windows in a row are looked through for the time at which work may begin: more than the minutes of a day.
+const LOOKED_AT: usize = 2000;
+/// A time from which on a schedule is looked for that may never come.
+const LONG_AGO: Timestamp = Timestamp(0);
 
 /// A window. Its end is no part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,13 +82,39 @@ pub enum Edge {
     Until,
 }
 
-/// Reads a cron expression.
+/// Reads a cron expression: five fields of numbers, the first three letters of months and days, `*`, `,`, `-` and `/`. If both the day of the month
+/// and the day of the week are restricted, days count that fit one of the two. What other programs add to this (seconds, years, `@daily`, `?`, `L`,
+/// `W`, `#`) is refused, because it does not mean the same everywhere.
 ///
 /// # Errors
 /// What is none, with an example.
 pub fn cron(schedule: &str) -> Result<Cron, String> {
-    Cron::from_str(schedule)
-        .map_err(|error| format!("{schedule:?} is no cron expression ({error}): write five fields, like \"0 9 * * MON-FRI\""))
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    let foreign = fields.iter().flat_map(|field| field.chars()).find(|c| !(c.is_ascii_alphanumeric() || "*,-/".contains(*c)));
+    let read = || match Cron::from_str(schedule) {
+        Err(error) => Err(error.to_string()),
+        Ok(read) if read.pattern.days.has_modifiers() || read.pattern.days_of_week.has_modifiers() => {
+            Err("L and W are not known".into())
+        }
+        Ok(read) => Ok(read),
+    };
+    let read = match foreign {
+        Some(c) => Err(format!("{:?} is not known", c.to_string())),
+        None if fields.len() != 5 => Err(format!("it has {} fields", fields.len())),
+        None if fields.iter().any(|field| field.split(',').any(str::is_empty)) => Err("there is nothing beside a comma".into()),
+        None => read(),
+    };
+    read.map_err(|why| format!("{schedule:?} is no cron expression ({why}): write five fields, like \"0 9 * * MON-FRI\""))
+}
+
+/// Reads a cron expression whose time comes sooner or later.
+///
+/// # Errors
+/// As [`cron`], and what never comes, such as 30 February.
+pub fn schedule(schedule: &str) -> Result<Cron, String> {
+    let read = cron(schedule)?;
+    let never = || format!("{schedule:?} never comes: no month of these has such a day");
+    next(&read, Tz::UTC, LONG_AGO).map(|_| read).ok_or_else(never)
 }
 
 /// Reads an IANA time zone; absent: UTC.
@@ -141,8 +172,8 @@ impl Window {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         zone(self.zone.as_deref()).map_err(|error| ("zone", error))?;
         match &self.when {
-            When::Recurring { schedule, duration } => {
-                cron(schedule).map_err(|error| ("schedule", error))?;
+            When::Recurring { schedule: given, duration } => {
+                schedule(given).map_err(|error| ("schedule", error))?;
                 if duration.0 <= 0 {
                     return Err(("duration", "must be longer than 0s: write it like 8h".into()));
                 }
@@ -179,10 +210,20 @@ impl Window {
         self.opened(at).is_some_and(|(_, end)| at < end)
     }
 
-    /// When it next opens or closes, after `at`.
-    fn changes(&self, at: Timestamp) -> Option<Timestamp> {
-        let end = self.opened(at).map(|(_, end)| end).filter(|end| *end > at);
-        end.into_iter().chain(self.opens(at)).min()
+    /// In words: its kind, when it is open, and why.
+    pub fn words(&self) -> String {
+        let kind = match self.kind {
+            Kind::Allow => "allow",
+            Kind::Deny => "deny",
+        };
+        let zone = zone(self.zone.as_deref()).unwrap_or(Tz::UTC);
+        let shown = |at: &Timestamp| local(*at, zone).map(|at| at.format("%Y-%m-%d %H:%M").to_string()).unwrap_or_default();
+        let when = match &self.when {
+            When::Recurring { schedule, duration } => format!("{schedule} for {duration}"),
+            When::Once { from, until } => format!("{} to {}", shown(from), shown(until)),
+        };
+        let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("{kind} {when} {zone}{reason}")
     }
 }
 
@@ -192,14 +233,22 @@ pub fn gate(windows: &[Window], now: Timestamp) -> Gate {
         return Gate::Open;
     }
     let mut at = now;
-    for _ in 0..CHANGES {
-        let Some(next) = windows.iter().filter_map(|window| window.changes(at)).min() else { break };
+    for _ in 0..LOOKED_AT {
+        let Some(next) = possible(windows, at) else { break };
         if open(windows, next) {
             return Gate::Closed(Some(next));
         }
         at = next;
     }
     Gate::Closed(None)
+}
+
+/// The first time after one at which the gate is closed that it might be open: when all windows have ended that deny, or when the next one begins
+/// that allows.
+fn possible(windows: &[Window], at: Timestamp) -> Option<Timestamp> {
+    let of = |kind| windows.iter().filter(move |window| window.kind == kind);
+    let denied = of(Kind::Deny).filter_map(|window| window.opened(at)).map(|(_, end)| end).filter(|end| *end > at).max();
+    denied.or_else(|| of(Kind::Allow).filter_map(|window| window.opens(at)).min())
 }
 
 /// Why no work begins at a time at which the gate is closed: the reason that a window gives, or which kind keeps it closed.
@@ -216,133 +265,4 @@ fn open(windows: &[Window], at: Timestamp) -> bool {
     let of = |kind| windows.iter().filter(move |window| window.kind == kind);
     let denied = of(Kind::Deny).any(|window| window.covers(at));
     !denied && (of(Kind::Allow).next().is_none() || of(Kind::Allow).any(|window| window.covers(at)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn window(kind: Kind, schedule: &str, hours: i64, zone: &str) -> Window {
-        Window {
-            kind,
-            when: When::Recurring { schedule: schedule.into(), duration: Span::minutes(hours * 60) },
-            zone: Some(zone.into()),
-            reason: None,
-        }
-    }
-
-    fn at(text: &str) -> Timestamp {
-        Timestamp::parse(text).unwrap()
-    }
-
-    #[test]
-    fn a_window_begins_with_its_start_and_ends_before_its_end() {
-        let office = [window(Kind::Allow, "0 9 * * MON-FRI", 8, "Europe/Berlin")];
-        // A Monday in winter: 9:00 in Berlin is 8:00 UTC.
-        assert_eq!(gate(&office, at("2026-11-23T08:00:00Z")), Gate::Open);
-        assert_eq!(gate(&office, at("2026-11-23T15:59:59Z")), Gate::Open);
-        assert_eq!(gate(&office, at("2026-11-23T16:00:00Z")), Gate::Closed(Some(at("2026-11-24T08:00:00Z"))));
-        assert_eq!(gate(&office, at("2026-11-27T20:00:00Z")), Gate::Closed(Some(at("2026-11-30T08:00:00Z"))));
-    }
-
-    #[test]
-    fn the_zones_clock_counts_when_it_changes() {
-        let office = [window(Kind::Allow, "0 9 * * *", 1, "Europe/Berlin")];
-        // Summer time ends on 2026-10-25.
-        assert_eq!(gate(&office, at("2026-10-24T07:30:00Z")), Gate::Open);
-        assert_eq!(gate(&office, at("2026-10-25T07:30:00Z")), Gate::Closed(Some(at("2026-10-25T08:00:00Z"))));
-        let two_zones = [office[0].clone(), window(Kind::Allow, "0 9 * * *", 1, "America/New_York")];
-        assert_eq!(gate(&two_zones, at("2026-11-23T14:30:00Z")), Gate::Open);
-    }
-
-    #[test]
-    fn what_denies_wins() {
-        let windows = [window(Kind::Allow, "0 8 * * *", 10, "UTC"), window(Kind::Deny, "0 12 * * *", 2, "UTC")];
-        assert_eq!(gate(&windows, at("2026-11-23T11:00:00Z")), Gate::Open);
-        assert_eq!(gate(&windows, at("2026-11-23T12:00:00Z")), Gate::Closed(Some(at("2026-11-23T14:00:00Z"))));
-        assert_eq!(gate(&windows[1..], at("2026-11-23T03:00:00Z")), Gate::Open);
-        let never = [window(Kind::Deny, "0 0 * * *", 24, "UTC")];
-        assert_eq!(gate(&never, at("2026-11-23T03:00:00Z")), Gate::Closed(None));
-    }
-
-    #[test]
-    fn what_cannot_be_used_is_refused() {
-        for (field, bad) in [
-            ("schedule", window(Kind::Allow, "0 25 * * *", 1, "UTC")),
-            ("schedule", window(Kind::Allow, "soon", 1, "UTC")),
-            ("zone", window(Kind::Allow, "0 9 * * *", 1, "Mars/Olympus")),
-            ("duration", window(Kind::Allow, "0 9 * * *", 0, "UTC")),
-        ] {
-            assert_eq!(bad.check().unwrap_err().0, field);
-        }
-        assert_eq!(window(Kind::Allow, "0 9 * * *", 1, "UTC").check(), Ok(()));
-    }
-
-    fn once(kind: Kind, from: &str, until: &str) -> Window {
-        Window { kind, when: When::Once { from: at(from), until: at(until) }, zone: None, reason: Some("Christmas".into()) }
-    }
-
-    #[test]
-    fn a_window_may_be_open_once() {
-        let freeze = [once(Kind::Deny, "2026-12-23T17:00:00Z", "2027-01-02T07:00:00Z")];
-        assert_eq!(gate(&freeze, at("2026-12-23T16:59:59Z")), Gate::Open);
-        assert_eq!(gate(&freeze, at("2026-12-23T17:00:00Z")), Gate::Closed(Some(at("2027-01-02T07:00:00Z"))));
-        assert_eq!(gate(&freeze, at("2027-01-02T07:00:00Z")), Gate::Open);
-        assert_eq!(why(&freeze, at("2026-12-24T00:00:00Z")), "Christmas");
-        // Two that follow each other are one.
-        let longer = [freeze[0].clone(), once(Kind::Deny, "2027-01-02T07:00:00Z", "2027-01-03T00:00:00Z")];
-        assert_eq!(gate(&longer, at("2026-12-24T00:00:00Z")), Gate::Closed(Some(at("2027-01-03T00:00:00Z"))));
-        let allowed = [once(Kind::Allow, "2026-12-23T17:00:00Z", "2027-01-02T07:00:00Z")];
-        assert_eq!(gate(&allowed, at("2027-01-03T00:00:00Z")), Gate::Closed(None), "it has been");
-        assert_eq!(why(&allowed, at("2027-01-03T00:00:00Z")), "no window that allows is open");
-        let backwards = once(Kind::Deny, "2027-01-02T07:00:00Z", "2026-12-23T17:00:00Z");
-        assert_eq!(backwards.check().unwrap_err().0, "until");
-    }
-
-    #[test]
-    fn a_window_that_opens_while_the_clocks_skip_its_hour_opens_when_they_have_gone_on() {
-        // In Berlin, 02:00 to 03:00 does not exist on 2026-03-29; 03:00 there is 01:00 UTC.
-        let night = [window(Kind::Deny, "30 2 * * *", 1, "Europe/Berlin")];
-        assert_eq!(gate(&night, at("2026-03-29T00:59:59Z")), Gate::Open);
-        let end = at("2026-03-29T02:00:00Z");
-        assert_eq!(gate(&night, at("2026-03-29T01:00:00Z")), Gate::Closed(Some(end)));
-        assert_eq!(gate(&night, end), Gate::Open);
-        // The next day, 02:30 in summer is 00:30 UTC.
-        assert_eq!(gate(&night, at("2026-03-30T00:30:00Z")), Gate::Closed(Some(at("2026-03-30T01:30:00Z"))));
-    }
-
-    #[test]
-    fn a_window_whose_hour_comes_twice_opens_at_the_first() {
-        // In Berlin, 02:00 to 03:00 happens twice on 2026-10-25: at 00:00 and at 01:00 UTC.
-        let night = [window(Kind::Deny, "30 2 * * *", 1, "Europe/Berlin")];
-        assert_eq!(gate(&night, at("2026-10-25T00:30:00Z")), Gate::Closed(Some(at("2026-10-25T01:30:00Z"))));
-        assert_eq!(gate(&night, at("2026-10-25T01:30:00Z")), Gate::Open, "not again at the second");
-        let cron = cron("30 2 * * *").unwrap();
-        let berlin = zone(Some("Europe/Berlin")).unwrap();
-        assert_eq!(next(&cron, berlin, at("2026-10-25T00:30:00Z")), Some(at("2026-10-26T01:30:00Z")));
-    }
-
-    #[test]
-    fn times_are_those_of_the_zone() {
-        let berlin = zone(Some("Europe/Berlin")).unwrap();
-        let read = |text| instant(text, berlin, Edge::From);
-        assert_eq!(read("2026-12-23T18:00"), Ok(at("2026-12-23T17:00:00Z")));
-        assert_eq!(read("2026-12-24"), Ok(at("2026-12-23T23:00:00Z")));
-        assert_eq!(read("2026-12-23T18:00:00+02:00"), Ok(at("2026-12-23T16:00:00Z")));
-        // Twice: the window is as long as it can be.
-        assert_eq!(read("2026-10-25T02:30"), Ok(at("2026-10-25T00:30:00Z")));
-        assert_eq!(instant("2026-10-25T02:30", berlin, Edge::Until), Ok(at("2026-10-25T01:30:00Z")));
-        assert!(read("2026-03-29T02:30").unwrap_err().contains("does not exist in Europe/Berlin"));
-        assert!(read("tomorrow").unwrap_err().contains("write it like"));
-    }
-
-    #[test]
-    fn windows_are_kept_as_they_were_before_there_were_reasons() {
-        let kept = r#"{"kind":"allow","schedule":"0 9 * * *","duration":3600000,"zone":"UTC"}"#;
-        let read: Window = serde_json::from_str(kept).unwrap();
-        assert_eq!(read, window(Kind::Allow, "0 9 * * *", 1, "UTC"));
-        assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::from_str::<serde_json::Value>(kept).unwrap());
-        let freeze = once(Kind::Deny, "2026-12-23T17:00:00Z", "2027-01-02T07:00:00Z");
-        assert_eq!(serde_json::from_str::<Window>(&serde_json::to_string(&freeze).unwrap()).unwrap(), freeze);
-    }
 }

@@ -1,6 +1,7 @@
 //! Schedules: applied, listed, shown, deleted.
 
 use crate::stand::Stand;
+use crate::subscriptions::SLACK;
 use keelway_domain::time::Span;
 use serde_json::{Value, json};
 
@@ -91,6 +92,53 @@ async fn lists_have_pages_and_what_is_deleted_triggers_nothing() {
 }
 
 #[tokio::test]
+async fn an_unknown_project_has_no_schedules_and_says_so() {
+    let stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    for path in ["/v1/schedules/shopp", "/v1/schedules/shopp/nightly", "/v1/schedules/shopp/nightly/manifest", "/v1/schedules/S%20"]
+    {
+        let answer = stand.get(path).await;
+        assert_eq!((answer.status, answer.problem().contains("project")), (404, true), "{path}: {answer:?}");
+    }
+    let answer = stand.get("/v1/schedules/shop/nightly").await;
+    assert_eq!((answer.status, answer.problem().contains("schedule")), (404, true), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_project_is_deleted_with_its_schedules_and_webhooks() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    stand.apply("other", STAGES).await;
+    applied(&stand, &manifest("hourly", "cron: '0 * * * *'")).await;
+    applied(&stand, &manifest("hourly", "cron: '0 * * * *'").replace("project: shop", "project: other")).await;
+    for namespace in ["shop", "other"] {
+        stand.manifests(&SLACK.replace("namespace: shop", &format!("namespace: {namespace}"))).await;
+    }
+    stand.work().await;
+    // Nothing is taken out while something is open.
+    stand.trigger("shop", "dev", "smoke", "cart").await;
+    assert_eq!(stand.delete("/v1/project/shop").await.status, 409);
+    assert_eq!(stand.get("/v1/webhookSubscriptions/shop/slack").await.status, 200);
+    assert_eq!(stand.get("/v1/schedules/shop/hourly").await.status, 200);
+    stand.execute("check", "pass").await;
+    let deleted = stand.delete("/v1/project/shop").await;
+    let told = deleted.json()["message"].as_str().unwrap().to_owned();
+    assert!(deleted.status == 200 && told.contains("1 schedule and 1 webhook subscription;"), "{told}");
+    assert_eq!(stand.get("/v1/webhookSubscriptions/shop/slack").await.status, 404);
+    assert_eq!(stand.get("/v1/schedules/shop/hourly").await.status, 404);
+    // A project of the same name does not get them back, and nothing fires.
+    stand.apply("shop", STAGES).await;
+    assert_eq!(stand.get("/v1/schedules/shop").await.json()["totalCount"], 0);
+    let fired = |stand: &Stand| stand.published().iter().filter(|event| event["data"]["project"] == "shop").count();
+    let before = fired(&stand);
+    stand.world.pass(Span::minutes(60));
+    stand.work().await;
+    assert_eq!(fired(&stand), before);
+    assert_eq!(stand.get("/v1/schedules/other/hourly").await.json()["last"]["at"], "2026-11-20T13:00:00.000Z");
+    assert_eq!(stand.get("/v1/webhookSubscriptions/other/slack").await.status, 200);
+}
+
+#[tokio::test]
 async fn what_could_never_be_triggered_is_refused() {
     let stand = Stand::new();
     stand.apply("shop", STAGES).await;
@@ -100,6 +148,11 @@ async fn what_could_never_be_triggered_is_refused() {
         (manifest("x", cron).replace("stage: dev", "stage: dve"), 404, "dev"),
         (manifest("x", cron).replace("project: shop", "project: shoop"), 404, "shop"),
         (manifest("x", "at: 2026-11-20T12:00:00Z"), 400, "spec.at"),
+        (manifest("x", "at: 2026-11-21T12:00:00Z\n  end: 2026-11-21T12:00:00Z"), 400, "spec.at: is not between `start` and `end`"),
+        (manifest("x", "at: 2026-11-21T12:00:00Z\n  start: 2026-11-22"), 400, "spec.at: is not between `start` and `end`"),
+        (manifest("x", &format!("{cron}\n  end: 2026-11-20T12:00:00Z")), 400, "spec.end: 2026-11-20T12:00:00.000Z has passed"),
+        (manifest("x", &format!("{cron}\n  end: 2026-11-20T12:30:00Z")), 400, "spec.cron: does not come before `end`"),
+        (manifest("x", "cron: '0 0 30 2 *'"), 400, "never comes"),
         (manifest("x", "cron: daily"), 400, "no cron expression"),
     ] {
         let answer = stand.post_text("/v1/apply", "application/yaml", text.clone()).await;

@@ -10,7 +10,7 @@ use keelway_domain::event::Object;
 use keelway_domain::names::{NameError, ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::schedules::{Concurrency, MAX_DATA_BYTES, MAX_SERVICES, Spec, When};
 use keelway_domain::time::Timestamp;
-use keelway_domain::windows::{Edge, cron, instant, zone};
+use keelway_domain::windows::{Edge, instant, schedule, zone};
 use serde_json::Value;
 
 /// Members of a trigger's data that are not the schedule's to say.
@@ -119,20 +119,10 @@ fn when(spec: &Node, named: Option<&str>, report: &mut Report) -> Option<When> {
             None
         }
         (true, false) => {
-            let schedule = text(spec, "cron", "spec", report)?;
-            let fields = schedule.split_whitespace().count();
-            let wrong = match cron(&schedule) {
-                Err(message) => Some(message),
-                Ok(_) if fields != 5 => Some(format!("has {fields} fields: write five, like \"30 2 * * MON-FRI\"")),
-                Ok(_) => None,
-            };
-            match wrong {
-                None => Some(When::Cron(schedule)),
-                Some(message) => {
-                    report.error(spec.get("cron").unwrap_or(spec), "spec.cron", message);
-                    None
-                }
-            }
+            let given = text(spec, "cron", "spec", report)?;
+            let read = schedule(&given);
+            let told = read.map_err(|message| report.error(spec.get("cron").unwrap_or(spec), "spec.cron", message));
+            told.ok().map(|_| When::Cron(given))
         }
         (false, true) => time(spec, "at", (named, Edge::From), report).map(When::At),
     }

@@ -19,6 +19,8 @@ pub struct Deleted {
     pub services: usize,
     /// Resources that were in force.
     pub resources: usize,
+    /// Schedules.
+    pub schedules: usize,
 }
 
 impl<P: Ports> Sequences<P> {
@@ -49,7 +51,7 @@ impl<P: Ports> Sequences<P> {
             return Err(Refusal::unknown("service", service, known.iter().map(|(name, _)| name.as_str())));
         }
         self.check_nothing_open(project, Some(service)).await?;
-        let mut deleted = Deleted { services: 1, resources: 0 };
+        let mut deleted = Deleted { services: 1, ..Deleted::default() };
         for stage in &of.shipyard.stages {
             deleted.resources += self.delete_resources(&Scope::service(project.clone(), stage.name.as_str(), service)?).await?;
         }
@@ -57,7 +59,7 @@ impl<P: Ports> Sequences<P> {
         Ok(deleted)
     }
 
-    /// Deletes a project with its services and resources. What it was triggered by stays known and its history stays until it expires;
+    /// Deletes a project with its schedules, services and resources. What it was triggered by stays known and its history stays until it expires;
     /// its shipyard's revisions stay, because executions name them.
     ///
     /// # Errors
@@ -68,7 +70,9 @@ impl<P: Ports> Sequences<P> {
         let services = Query::table(keys::project_partition(project), 100).prefix("V#");
         let resources = Query::table(keys::resource_partition(project), AT_ONCE);
         let in_force = |key: &Key| key.sk.starts_with("H#");
+        let schedules = Query::table(keys::schedules(project), 100);
         let deleted = Deleted {
+            schedules: self.delete_all(schedules, |key| key.sk.starts_with(keys::SCHEDULE)).await?,
             services: self.delete_all(services, |_| true).await?,
             resources: self.delete_all(resources, in_force).await?,
         };
@@ -97,7 +101,11 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    async fn check_nothing_open(&self, project: &ProjectName, service: Option<&str>) -> Result<(), Refusal> {
+    /// Whether a project, or a service of it, has nothing open.
+    ///
+    /// # Errors
+    /// What is open (409).
+    pub async fn check_nothing_open(&self, project: &ProjectName, service: Option<&str>) -> Result<(), Refusal> {
         let what = service.map_or_else(|| format!("project {project}"), |service| format!("service {service}"));
         let (open, more) = self.open_of(project).await?;
         if more {

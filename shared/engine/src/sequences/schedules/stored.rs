@@ -28,20 +28,27 @@ impl<P: Ports> Sequences<P> {
     /// Whether a schedule could be applied: everything that depends on the clock and on its size.
     ///
     /// # Errors
-    /// A manifest that is too long; a time that has passed, unless the schedule is as it was applied.
+    /// A manifest that is too long; times that have all passed, unless the schedule had them before.
     pub fn check_schedule(&self, found: Option<&Schedule>, spec: &Spec, source: &str) -> Result<(), Refusal> {
         if source.len() > MAX_SOURCE_BYTES {
             let size = source.len();
             return Err(Refusal::TooLarge(format!("the schedule has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
         }
-        let known = found.is_some_and(|found| found.spec.when == spec.when);
-        match &spec.when {
-            When::At(at) if *at <= self.ports.now() && !known => {
-                let message = format!("{} has passed: nothing would ever be triggered; write a time to come", at.rfc3339());
-                Err(Refusal::Invalid { field: "spec.at", message })
-            }
-            _ => Ok(()),
+        let now = self.ports.now();
+        let known = found.is_some_and(|found| {
+            let old = &found.spec;
+            (&old.when, old.start, old.end) == (&spec.when, spec.start, spec.end)
+        });
+        if known || (Spec { suspended: false, ..spec.clone() }).next(now).is_some() {
+            return Ok(());
         }
+        let (field, why) = match (&spec.when, spec.end) {
+            (When::At(at), _) if *at <= now => ("spec.at", format!("{} has passed", at.rfc3339())),
+            (When::At(_), _) => ("spec.at", "is not between `start` and `end`".into()),
+            (When::Cron(_), Some(end)) if end <= now => ("spec.end", format!("{} has passed", end.rfc3339())),
+            (When::Cron(_), _) => ("spec.cron", "does not come before `end`".into()),
+        };
+        Err(Refusal::Invalid { field, message: format!("{why}: nothing would ever be triggered; write a time to come") })
     }
 
     /// Whether a project has a sequence: in this shipyard, which is about to be applied, else in the one in force.
