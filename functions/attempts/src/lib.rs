@@ -8,6 +8,7 @@ mod notify;
 mod requests;
 mod sequence;
 
+pub use keelway_outgoing::Hosts as Allowed;
 pub use notify::NEEDED;
 
 use hosts::Hosts;
@@ -19,7 +20,7 @@ use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::Sequences;
-use std::time::Duration;
+use keelway_outgoing::Client;
 
 /// Whoever carries out promotions.
 pub struct Carrier<P> {
@@ -27,22 +28,16 @@ pub struct Carrier<P> {
     secrets: Remembered<P>,
     sequences: Sequences<P>,
     hosts: Hosts<P>,
-    client: reqwest::Client,
+    client: Client,
 }
 
 impl<P: Ports + Secrets + Clone> Carrier<P> {
-    /// On these ports, with the engines that it asks.
+    /// On these ports, with the engines that it asks. `allowed`: hosts that notifications reach wherever they are.
     ///
     /// # Errors
     /// When there is no TLS.
-    pub fn new(ports: P, sequences: Sequences<P>, pipelines: Promotions<P>) -> Result<Self, reqwest::Error> {
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(Duration::from_secs(5))
-            .timeout(Duration::from_secs(15))
-            // A receiver that has moved is told by its owner; requests with secrets in them follow nobody.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
+    pub fn new(ports: P, sequences: Sequences<P>, pipelines: Promotions<P>, allowed: Allowed) -> Result<Self, reqwest::Error> {
+        let client = Client::new(allowed)?;
         let secrets = Remembered::new(ports.clone());
         let hosts = Hosts::new(pipelines, secrets.clone());
         Ok(Self { ports, secrets, sequences, hosts, client })

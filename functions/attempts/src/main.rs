@@ -3,7 +3,7 @@
 mod about;
 
 use aws_lambda_events::event::sqs::SqsEvent;
-use keelway_attempts::Carrier;
+use keelway_attempts::{Allowed, Carrier};
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::sequences::Sequences;
@@ -17,7 +17,8 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     ports.warm().await;
     let pipelines = || Promotions::new(ports.clone(), config.promotions());
-    let carrier = Carrier::new(ports.clone(), Sequences::new(ports.clone(), config.limits.clone()), pipelines())?;
+    let allowed = Allowed::parse(&config.webhook_hosts);
+    let carrier = Carrier::new(ports.clone(), Sequences::new(ports.clone(), config.limits.clone()), pipelines(), allowed)?;
     let engine = Arc::new(Attempts::new(pipelines(), carrier));
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let engine = engine.clone();

@@ -13,8 +13,9 @@ use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_engine::table;
-use keelway_outgoing::sign;
-use reqwest::{StatusCode, header};
+use keelway_outgoing::{Client, Failure, sign};
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
 /// The type of the event that asks for a promotion.
@@ -25,7 +26,7 @@ pub const NEEDED: &str = "dev.keelway.promotion.needed";
 /// # Errors
 /// Of the ports.
 pub async fn carry_out<P: Ports + Secrets>(
-    (ports, client): (&P, &reqwest::Client),
+    (ports, client): (&P, &Client),
     secrets: &impl Secrets,
     task: &Task,
     notification: &Notification,
@@ -74,42 +75,36 @@ fn event(task: &Task) -> CloudEvent {
 }
 
 /// Sends the event to the URL. `None`: it was accepted.
-async fn post(
-    client: &reqwest::Client,
-    url: &str,
-    event: &CloudEvent,
-    key: Option<&SecretText>,
-    now: Timestamp,
-) -> Option<Outcome> {
+async fn post(client: &Client, url: &str, event: &CloudEvent, key: Option<&SecretText>, now: Timestamp) -> Option<Outcome> {
     let body = event.to_bytes();
     let at = now.0 / 1000;
-    let mut request = client
-        .post(url)
-        .header(header::CONTENT_TYPE, "application/cloudevents+json")
-        .header("webhook-id", &event.id)
-        .header("webhook-timestamp", at);
+    let mut texts = vec![
+        (CONTENT_TYPE, "application/cloudevents+json".to_owned()),
+        (HeaderName::from_static("webhook-id"), event.id.clone()),
+        (HeaderName::from_static("webhook-timestamp"), at.to_string()),
+    ];
     if let Some(key) = key {
         let Some(signature) = sign(key.expose(), &event.id, at, &body) else {
-            return Some(failed("SecretUnusable", "the secret is no key: after whsec_ it must be Base64".into(), Retry::Patience));
+            let message = "the secret is no key: write whsec_ and Base64";
+            return Some(failed("SecretUnusable", message.into(), Retry::Patience));
         };
-        request = request.header("webhook-signature", signature);
+        texts.push((HeaderName::from_static("webhook-signature"), signature));
     }
-    let answer = match request.body(body).send().await {
+    // None of them has a character that a header cannot have.
+    let headers = texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::try_from(text).ok()?)));
+    let answer = match client.post(url, headers.collect::<HeaderMap>(), body).await {
         Ok(answer) => answer,
-        Err(error) => {
-            let message = format!("{} could not be reached: {}", told(url), error.without_url());
-            return Some(failed("ReceiverUnreachable", message, Retry::Backoff));
+        Err(failure @ (Failure::Address(_) | Failure::Url(_))) => {
+            return Some(failed("UnusableUrl", format!("{}: {failure}", told(url)), Retry::Patience));
         }
+        Err(failure) => return Some(failed("ReceiverUnreachable", format!("{}: {failure}", told(url)), Retry::Backoff)),
     };
-    let status = answer.status();
-    if status.is_success() {
+    if (200..300).contains(&answer.status) {
         return None;
     }
-    let after = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
-    let retry = match (status, after) {
-        (StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE, Some(seconds)) => {
-            Retry::At(now + Span::seconds(seconds.clamp(0, 86_400)))
-        }
+    let status = StatusCode::from_u16(answer.status).map_or_else(|_| answer.status.to_string(), |status| status.to_string());
+    let retry = match (answer.status, answer.retry_after) {
+        (429 | 503, Some(seconds)) => Retry::At(now + Span::seconds(seconds.clamp(0, 86_400))),
         _ => Retry::Backoff,
     };
     Some(failed("ReceiverRefused", format!("{} answered {status}", told(url)), retry))

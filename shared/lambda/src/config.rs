@@ -54,8 +54,8 @@ pub struct Config {
     pub address_requests: u32,
     /// `KEELWAY_METRICS` (false): whether the functions on queues report what they handle.
     pub metrics: bool,
-    /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: hosts that webhooks may reach wherever they are, with commas between. Only the
-    /// function that delivers webhooks needs it.
+    /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: hosts that webhooks and notifications may reach wherever they are, with commas
+    /// between. Only the functions that send them need it.
     pub webhook_hosts: String,
     /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
     pub log: Level,

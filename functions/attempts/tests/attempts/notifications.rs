@@ -111,3 +111,21 @@ async fn without_its_secret_nothing_is_sent() {
     assert_eq!(stand.promotion("staging").await.why.reason, "SecretMissing");
     assert!(receiver.got().is_empty() && stand.published(NEEDED).is_empty());
 }
+
+/// Only the hosts of the stand are allowed.
+#[tokio::test]
+async fn a_private_address_gets_no_request_and_the_promotion_says_why() {
+    let key = || Known::default().with("shop/hook", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    for (url, says) in [
+        ("https://169.254.169.254/latest?token=t0ken", "169.254.169.254 is not an address of the public internet"),
+        ("http://hooks.example.com/", "must begin with https://"),
+    ] {
+        let (mut stand, definition) = (Stand::new(key()), telling(Some(url.to_owned())));
+        stand.apply(&definition).await;
+        stand.all_run(&definition, "v1").await;
+        stand.runs(&definition, "dev", "v2").await;
+        let why = stand.promotion("staging").await.why;
+        assert_eq!((why.reason.as_str(), why.message.contains(says)), ("UnusableUrl", true), "{why:?}");
+        assert!(!why.message.contains("t0ken"), "{why:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! All engines on the in-memory world, and the real carrier of promotions. Time passes when told to.
 
-use keelway_attempts::Carrier;
+use keelway_attempts::{Allowed, Carrier};
 use keelway_domain::event::{CloudEvent, PROMOTION};
 use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
@@ -63,7 +63,9 @@ impl Stand {
         let world = World::new(Timestamp(i64::try_from(now).unwrap()));
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = || Promotions::new(ports(1), promotions::Limits::default());
-        let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines()).unwrap();
+        // The receivers of the tests are on this machine.
+        let allowed = Allowed::parse("127.0.0.1");
+        let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines(), allowed).unwrap();
         Self {
             attempts: Attempts::new(pipelines(), carrier),
             pipelines: pipelines(),

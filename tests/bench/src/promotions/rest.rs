@@ -4,7 +4,7 @@ use super::hosts::{FORMS, Memory, SHARING, Strict, by_request};
 use super::stand::{Stand, environments};
 use crate::cost::{Used, number};
 use crate::report::{Aim, Report};
-use keelway_attempts::Carrier;
+use keelway_attempts::{Allowed, Carrier};
 use keelway_cloud_tests::Problem;
 use keelway_domain::time::Span;
 use keelway_engine::promotions::attempts::Outside;
@@ -25,7 +25,7 @@ const HOURS: i64 = 8;
 /// A stand with the real carrier of promotions.
 pub async fn carried(form: &str, api: &str) -> Result<Stand<Carrier<AtOnce>>, Problem> {
     let carrier = |_: &_, ports: AtOnce, pipelines| {
-        Carrier::new(ports.clone(), Sequences::new(ports, Limits::default()), pipelines)
+        Carrier::new(ports.clone(), Sequences::new(ports, Limits::default()), pipelines, Allowed::default())
             .map_err(|error| Problem::of("a client", error))
     };
     Stand::new(form, api, carrier).await
