@@ -60,7 +60,23 @@ pub struct TriggerSequence {
     #[arg(long, value_delimiter = ',', value_parser = pairs::parse, value_name = "A.B=C")]
     pub data: Vec<(String, Value)>,
     #[command(flatten)]
+    pub at_once: AtOnce,
+    #[command(flatten)]
     pub common: TriggerCommon,
+}
+
+/// A trigger that waits for no window.
+#[derive(Group)]
+pub struct AtOnce {
+    /// Begin although a window keeps the stage closed; takes the scope approve:<stage>, and a reason
+    #[arg(long, requires = "reason")]
+    pub override_windows: bool,
+    /// Why it cannot wait until the stage opens
+    #[arg(long, value_name = "WHY", requires = "override_windows")]
+    pub reason: Option<String>,
+    /// Who says so
+    #[arg(long, env = "USER", default_value = "", hide_env = true)]
+    pub by: String,
 }
 
 /// `trigger delivery`
@@ -78,6 +94,8 @@ pub struct TriggerDelivery {
     /// Further configurationChange.values: a.b=text, or a.b:=JSON
     #[arg(long, value_delimiter = ',', value_parser = pairs::parse, value_name = "K=V")]
     pub values: Vec<(String, Value)>,
+    #[command(flatten)]
+    pub at_once: AtOnce,
     #[command(flatten)]
     pub common: TriggerCommon,
 }

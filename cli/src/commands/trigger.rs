@@ -1,8 +1,8 @@
 //! `trigger`: starts a sequence by its `.triggered` event.
 
 use super::watch::{self, How};
-use crate::api::Api;
-use crate::args::{Format, Trigger, TriggerCommon, TriggerDelivery, TriggerEvaluation, TriggerSequence};
+use crate::api::{Api, Body};
+use crate::args::{AtOnce, Format, Trigger, TriggerCommon, TriggerDelivery, TriggerEvaluation, TriggerSequence};
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::pairs;
@@ -10,6 +10,7 @@ use keelway_domain::event::{EventType, Kind, Object};
 use keelway_domain::names::{Context, SequenceName, StageName};
 use keelway_domain::sequences::Window;
 use keelway_wire::http::{Accepted, ProjectState};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// The `source` of what this command line sends of its own.
@@ -21,8 +22,8 @@ const SOURCE: &str = "keelway-cli";
 /// Data that contradict each other, or the API's refusal.
 pub async fn trigger(api: &Api, what: &Trigger) -> Result<(), CliError> {
     match what {
-        Trigger::Sequence(TriggerSequence { name, stage, data, common }) => {
-            send(api, name, stage, nested(data, "--data")?, common).await
+        Trigger::Sequence(TriggerSequence { name, stage, data, at_once, common }) => {
+            send(api, (name, stage), nested(data, "--data")?, at_once, common).await
         }
         Trigger::Delivery(what) => delivery(api, what).await,
         Trigger::Evaluation(what) => evaluation(api, what).await,
@@ -40,7 +41,7 @@ async fn delivery(api: &Api, what: &TriggerDelivery) -> Result<(), CliError> {
     };
     let mut data = Object::new();
     data.insert("configurationChange".into(), json!({"values": values}));
-    send(api, &what.sequence, &stage, data, &what.common).await
+    send(api, (&what.sequence, &stage), data, &what.at_once, &what.common).await
 }
 
 /// The window is computed here, so that a request that has to be sent twice asks for the same evaluation.
@@ -89,9 +90,9 @@ fn nested(pairs: &[(String, Value)], flag: &str) -> Result<Object, CliError> {
 
 async fn send(
     api: &Api,
-    sequence: &SequenceName,
-    stage: &StageName,
+    (sequence, stage): (&SequenceName, &StageName),
     mut data: Object,
+    at_once: &AtOnce,
     common: &TriggerCommon,
 ) -> Result<(), CliError> {
     let labels = labels(common);
@@ -114,7 +115,9 @@ async fn send(
         "time": super::now().rfc3339(),
         "data": data,
     });
-    let accepted: Accepted = api.post(&["event"], &event).await?;
+    let said = at_once.reason.as_deref().map(|reason| [("override", reason), ("by", at_once.by.as_str())]);
+    let query = said.as_ref().map(<[_; 2]>::as_slice).unwrap_or_default();
+    let accepted: Accepted = api.call(Method::POST, &["event"], query, Body::Json(&event, None)).await?;
     told(sequence.as_str(), stage, common, (&accepted, &id))?;
     follow(api, common, accepted).await
 }

@@ -4,6 +4,8 @@ use crate::Api;
 use crate::approvals;
 use crate::binding::Sent;
 use crate::caller::{Caller, Told};
+use crate::input::Params;
+use crate::overrides::{self, AtTrigger};
 use crate::problem::{Answer, Refused};
 use crate::repeated::RequestId;
 use axum::extract::{Extension, State};
@@ -37,7 +39,7 @@ const TOLD: usize = 1000;
     post,
     path = "/v1/event",
     tag = "events",
-    params(("Idempotency-Key" = Option<String>, Header)),
+    params(AtTrigger, ("Idempotency-Key" = Option<String>, Header)),
     request_body(content(
         (crate::openapi::CloudEvent = "application/cloudevents+json", example = json!({
             "specversion": "1.0", "type": "sh.keptn.event.dev.delivery.triggered", "source": "ci",
@@ -56,11 +58,15 @@ const TOLD: usize = 1000;
 pub async fn accept<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Extension(RequestId(request)): Extension<RequestId>,
+    Params(said): Params<AtTrigger>,
     caller: Caller,
     sent: Sent,
 ) -> Answer<Response> {
     match sent {
-        Sent::One(event) => put(&api, &caller, read(&api, event, (request, 0))?).await,
+        Sent::One(event) => put(&api, &caller, read(&api, event, (request, 0))?, &said).await,
+        Sent::Batch(_) if said.reason.is_some() => {
+            Err(Refused::field("override", "goes with a single event: send that in a request of its own"))
+        }
         Sent::Batch(events) => batch(&api, &caller, (request, events)).await,
     }
 }
@@ -159,10 +165,14 @@ fn code(status: u16) -> &'static str {
 }
 
 /// Checks a client's well-formed event, and whether this client may send it, and passes it on.
-pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent) -> Answer<Response> {
+pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent, said: &AtTrigger) -> Answer<Response> {
+    said.fits(&event)?;
     let decides = admit(api, caller, &event)?;
     match api.engine().preflight(&event).await? {
-        Preflight::Publish => table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?,
+        Preflight::Publish => {
+            overrides::at_trigger(api, caller, &event, said).await?;
+            table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?;
+        }
         Preflight::Known => {
             caller.does_nothing();
             tracing::info!(event = event.id, "this event was taken before");

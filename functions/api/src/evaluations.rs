@@ -4,6 +4,7 @@ use crate::Api;
 use crate::accept;
 use crate::caller::Caller;
 use crate::input::{Maybe, Path, given};
+use crate::overrides::AtTrigger;
 use crate::problem::{Answer, Refused};
 use crate::repeated::RequestId;
 use axum::extract::{Extension, State};
@@ -67,5 +68,5 @@ pub async fn evaluate<P: Ports + 'static>(
             id: id.unwrap_or_else(|| accept::id_of((request, 0))),
         })
         .await?;
-    accept::put(&api, &caller, event).await
+    accept::put(&api, &caller, event, &AtTrigger::default()).await
 }

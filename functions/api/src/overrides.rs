@@ -7,6 +7,7 @@ use crate::openapi::OverrideAnswer;
 use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use keelway_domain::access::{Kind, Need};
+use keelway_domain::event::{self, CloudEvent, EventType};
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use serde::Deserialize;
@@ -21,6 +22,48 @@ pub struct Command {
     stage: Option<String>,
     reason: Option<String>,
     by: Option<String>,
+}
+
+/// What a trigger may say about the windows of its stage.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct AtTrigger {
+    /// Why it begins although windows keep the stage closed; it takes the scope `approve:<stage>`.
+    #[serde(rename = "override")]
+    pub reason: Option<String>,
+    /// Who says so.
+    pub by: Option<String>,
+}
+
+impl AtTrigger {
+    /// Only triggers of sequences can say something about windows.
+    ///
+    /// # Errors
+    /// Another event.
+    pub fn fits(&self, event: &CloudEvent) -> Answer<()> {
+        let is_trigger = matches!(EventType::parse(&event.ty), EventType::Sequence(_, _, event::Kind::Triggered));
+        if self.reason.is_none() || is_trigger {
+            return Ok(());
+        }
+        let message = "goes with the trigger of a sequence, sh.keptn.event.<stage>.<sequence>.triggered: leave it out";
+        Err(Refused::field("override", message))
+    }
+}
+
+/// Lets what a trigger starts begin in its stage, if windows keep that closed and the trigger says why they do not count.
+pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent, said: &AtTrigger) -> Answer<()> {
+    let Some(reason) = note("override", said.reason.as_ref(), LONGEST)? else { return Ok(()) };
+    let closed = api.engine().closed_to(event).await?;
+    let stage = event.text("stage").unwrap_or_default();
+    caller.check(Need::Approve(stage), event.text("project"))?;
+    let Some(closed) = closed else { return Ok(()) };
+    let by = caller.by(note("by", said.by.as_ref(), 100)?);
+    caller.told().note.clone_from(&reason);
+    caller.acts("override");
+    let project = event.text("project").unwrap_or_default();
+    caller.tells(project, format!("{} in context {}, although stage {stage} is closed", event.ty, event.context));
+    Ok(api.engine().override_for(event, &closed, (&by, &reason)).await?)
 }
 
 /// Lets what waits in a closed stage begin, and what gets there before the stage opens by itself.

@@ -95,6 +95,61 @@ async fn what_cannot_be_overridden() {
     assert_eq!(late.status, 409);
 }
 
+/// The trigger of a delivery to production.
+fn trigger(id: &str, ty: &str) -> Value {
+    json!({"specversion": "1.0", "id": id, "source": "ci", "type": ty, "shkeptncontext": format!("context-{id}"),
+        "data": {"project": "shop", "stage": "prod", "service": "cart", "labels": {"by": "ci"}}})
+}
+
+#[tokio::test]
+async fn a_trigger_may_say_why_it_does_not_wait_for_a_window() {
+    let (mut stand, waiting) = waiting().await;
+    stand.token("ci", &["trigger"], &["shop"]).await;
+    stand.token("ann", &["trigger", "approve:prod"], &["shop"]).await;
+    let delivery = "sh.keptn.event.prod.delivery.triggered";
+    let path = "/v1/event?override=fixes%20INC-7&by=Ann";
+    let refused = stand.like("ci").post(path, &trigger("1", delivery)).await;
+    assert_eq!((refused.status, refused.problem().contains("approve:prod")), (403, true), "{refused:?}");
+    let accepted = stand.like("ann").post(path, &trigger("1", delivery)).await;
+    assert_eq!((accepted.status, accepted.json()["keptnContext"].as_str()), (200, Some("context-1")), "{accepted:?}");
+    // The same request again.
+    assert_eq!(stand.post(path, &trigger("1", delivery)).await.status, 200);
+    stand.like("").work().await;
+    let shown = stand.state("context-1").await;
+    assert_eq!((&shown["phase"], &shown["labels"]), (&json!("started"), &json!({"by": "ci"})), "{shown}");
+    assert_eq!(shown["executions"][0]["override"], json!({"by": "ann (Ann)", "reason": "fixes INC-7"}));
+    assert_eq!(stand.state(&waiting).await["phase"], "waiting", "another context is held back still");
+    assert_eq!(stand.post(path, &trigger("1", delivery)).await.status, 200, "and when it was taken");
+
+    let audit = stand.get("/v1/audit?action=override").await.json();
+    let entries = audit["entries"].as_array().unwrap();
+    let told = json!([entries[0]["token"], entries[0]["project"], entries[0]["note"]]);
+    assert_eq!(told, json!(["ann", "shop", "fixes INC-7"]));
+    assert!(entries[0]["what"].as_str().unwrap().contains("although stage prod is closed"), "{entries:?}");
+
+    for (path, body, says) in [
+        ("/v1/event?override=why", trigger("2", "sh.keptn.event.prod.delivery.finished"), "goes with the trigger of a sequence"),
+        ("/v1/event?overrides=why", trigger("2", delivery), "overrides"),
+    ] {
+        let answer = stand.post(path, &body).await;
+        assert_eq!((answer.status, answer.problem().contains(says)), (400, true), "{path}: {answer:?}");
+    }
+    let batch = json!([trigger("3", delivery)]).to_string();
+    let answer = stand.post_text("/v1/event?override=why", "application/cloudevents-batch+json", batch).await;
+    assert_eq!((answer.status, answer.problem().contains("single event")), (400, true), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_override_counts_only_where_it_is_needed() {
+    let (mut stand, _) = waiting().await;
+    stand.world.pass(Span::minutes(5 * 60));
+    let delivery = "sh.keptn.event.prod.delivery.triggered";
+    assert_eq!(stand.post("/v1/event?override=sure", &trigger("1", delivery)).await.status, 200);
+    stand.work().await;
+    assert_eq!(stand.state("context-1").await["executions"][0]["override"], Value::Null, "the stage is open");
+    assert_eq!(stand.get("/v1/audit?action=override").await.json()["entries"], json!([]));
+}
+
 #[tokio::test]
 async fn windows_are_checked_when_they_are_applied() {
     let stand = Stand::new();

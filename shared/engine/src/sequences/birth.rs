@@ -255,7 +255,7 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
 }
 
 /// The labels that a context is listed by: those of the trigger that began it, unless there is too much of them.
-fn labels(data: &Object) -> Option<String> {
+pub(super) fn labels(data: &Object) -> Option<String> {
     let labels = data.get("labels")?.as_object().filter(|labels| !labels.is_empty())?;
     let text = serde_json::json!(labels).to_string();
     (text.len() <= MAX_LABELS).then_some(text)

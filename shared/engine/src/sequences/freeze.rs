@@ -1,14 +1,16 @@
 //! What the windows of a stage hold back: who may pass all the same, and who is told when the windows change.
 
+use super::birth::labels;
 use super::commands::unknown_context;
 use super::definitions::Refusal;
 use super::message::Message;
 use super::preflight::stage_of;
 use super::{Address, Loaded, Sequences, codec, keys};
-use crate::ports::{PortError, Ports, Query};
+use crate::ports::{Condition, PortError, Ports, Query, Write};
 use crate::protocol::Handled;
 use crate::table::{self, Items};
-use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::names::{Context, ProjectName, ServiceName};
 use keelway_domain::sequences::{Entrance, Execution, Override};
 use keelway_domain::time::Timestamp;
 use keelway_domain::windows::{Gate, gate};
@@ -64,6 +66,38 @@ impl<P: Ports> Sequences<P> {
             Gate::Closed(until) => Ok(Closed { stage: name.to_owned(), until, held: held().filter(|x| x.stage == name).count() }),
             Gate::Open => Err(Refusal::Conflict(format!("the windows of stage {name} are open: there is nothing to override"))),
         }
+    }
+
+    /// The stage of a sequence's trigger, if its windows are closed now.
+    ///
+    /// # Errors
+    /// An unknown project or stage.
+    pub async fn closed_to(&self, event: &CloudEvent) -> Result<Option<Closed>, Refusal> {
+        let EventType::Sequence(stage, _, Kind::Triggered) = EventType::parse(&event.ty) else { return Ok(None) };
+        let known = self.find_project(event.text("project").unwrap_or_default()).await?;
+        Ok(match gate(&stage_of(&known.shipyard, stage.as_str())?.windows, self.ports.now()) {
+            Gate::Closed(until) => Some(Closed { stage: stage.to_string(), until, held: 0 }),
+            Gate::Open => None,
+        })
+    }
+
+    /// The same as [`Sequences::override_windows`] for what a trigger starts that is not on the bus yet: its context is there after this.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn override_for(&self, event: &CloudEvent, closed: &Closed, person: (&str, &str)) -> Result<(), Refusal> {
+        let project = self.find_project(event.text("project").unwrap_or_default()).await?.settings.name;
+        if self.context(&project, &event.context).await?.version == 0
+            && let EventType::Sequence(_, sequence, _) = EventType::parse(&event.ty)
+            && let Ok(service) = ServiceName::new(event.text("service").unwrap_or_default())
+        {
+            let now = self.ports.now();
+            let item = codec::new_context(&project, &event.context, sequence.as_str(), &service, now);
+            let item = item.with_some("lb", labels(&event.data)).with("ttl", (now + self.limits.retention).0 / 1000);
+            // Somebody else has made it in between.
+            drop(self.ports.write(&Write::Put(item, Condition::Absent)).await?);
+        }
+        self.override_windows((&project, &event.context), closed, person).await
     }
 
     /// Lets the executions of a context begin in a stage although its windows are closed, those that wait and those to come, until the
