@@ -12,12 +12,14 @@ pub fn text(shipyard: &Shipyard) -> String {
     let mut lines = vec![];
     for stage in &shipyard.stages {
         lines.push(stage.name.to_string());
+        lines.extend(stage.windows.iter().map(|window| format!("  {}", one_line(&window.words(), WIDEST))));
         if stage.sequences.is_empty() {
             lines.push("  no sequence of its own".into());
         }
         for sequence in &stage.sequences {
             let timeout = sequence.timeout.map(|timeout| format!("  timeout {timeout}")).unwrap_or_default();
-            lines.push(format!("  {}{timeout}", sequence.name));
+            let passes = if stage.windows.is_empty() || !sequence.ignores_windows() { "" } else { "  ignores the windows" };
+            lines.push(format!("  {}{timeout}{passes}", sequence.name));
             lines.extend(starts(shipyard, stage, sequence).into_iter().map(|line| format!("    {line}")));
             let widest = sequence.tasks.iter().map(|task| task.name.as_str().len()).max().unwrap_or_default();
             for (place, task) in sequence.tasks.iter().enumerate() {
@@ -101,7 +103,10 @@ impl Source {
 pub fn mermaid(shipyard: &Shipyard) -> String {
     let mut lines = vec!["flowchart LR".to_owned()];
     for (place, stage) in shipyard.stages.iter().enumerate() {
-        lines.push(format!("  subgraph stage{place}[\"{}\"]", stage.name));
+        // Mermaid reads `#quot;` as a quotation mark.
+        let windows =
+            stage.windows.iter().map(|window| format!("<br/>{}", window.words().replace('"', "#quot;").replace('<', "#lt;")));
+        lines.push(format!("  subgraph stage{place}[\"{}{}\"]", stage.name, windows.collect::<String>()));
         for (n, sequence) in stage.sequences.iter().enumerate() {
             let tasks: Vec<&str> = sequence.tasks.iter().map(|task| task.name.as_str()).collect();
             lines.push(format!("    s{place}_{n}[\"<b>{}</b><br/>{}\"]", sequence.name, tasks.join("<br/>")));
@@ -158,7 +163,7 @@ mod tests {
     use super::*;
     use keelway_wire::manifest::{self, Document};
 
-    const SHIPYARD: &str = "
+    const SHIPYARD: &str = r#"
 apiVersion: spec.keptn.sh/0.2.3
 kind: Shipyard
 spec:
@@ -171,6 +176,9 @@ spec:
       - {name: deployment, properties: {deploymentstrategy: direct, with: [1, a]}}
       - {name: test, triggeredAfter: 30s, startDeadline: 5m, timeout: 1h}
   - name: production
+    windows:
+    - {kind: deny, from: 2026-12-23T18:00, until: 2027-01-02T08:00, zone: Europe/Berlin, reason: 'the "quiet" days'}
+    - {kind: allow, schedule: 0 9 * * MON-THU, duration: 8h}
     sequences:
     - name: delivery
       triggeredOn:
@@ -188,7 +196,7 @@ spec:
       triggeredOn: [com.acme.built]
       tasks: [{name: action}]
   - name: empty
-";
+"#;
 
     fn shipyard() -> Shipyard {
         match manifest::parse(SHIPYARD, "-").documents.remove(0) {
