@@ -1,6 +1,9 @@
 //! The repository's examples are taken as they are.
 
+use keelway_domain::time::Timestamp;
+use keelway_wire::cloudevent;
 use keelway_wire::manifest::{self, Document, Severity};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 fn manifests(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -22,7 +25,7 @@ fn every_example_is_accepted() {
     let mut files = vec![];
     manifests(&folder, &mut files);
     files.sort();
-    let (mut projects, mut shipyards, mut deployments, mut told) = (vec![], vec![], vec![], vec![]);
+    let (mut projects, mut shipyards, mut deployments, mut webhooks, mut told) = (vec![], vec![], vec![], vec![], vec![]);
     for file in files {
         let name = file.strip_prefix(&folder).unwrap().display().to_string();
         let parsed = manifest::parse(&std::fs::read_to_string(&file).unwrap(), &name);
@@ -39,7 +42,8 @@ fn every_example_is_accepted() {
                 }
                 Document::DeploymentConfig(_) | Document::ArtifactSource(_) => deployments.push(document.named()),
                 Document::Remediation(_) | Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
-                Document::Schedule(_) | Document::Webhook(_) => {}
+                Document::Webhook(webhook) => webhooks.push(webhook.name),
+                Document::Schedule(_) => {}
             }
         }
     }
@@ -53,6 +57,7 @@ fn every_example_is_accepted() {
     let together = ["deployment config bookshop-dev/cart", "deployment config bookshop-prod/cart"];
     let greeter = ["artifact source greetings/greeter", "deployment config greetings/greeter"];
     assert_eq!(deployments, [&configs[..], &sources, &greeter, &together].concat());
+    assert_eq!(webhooks, ["slack-approvals", "slack-failures", "smoke-test", "teams"]);
     insta::assert_snapshot!(told.join("\n"), @r"
     keptn/kep06-hardening.yaml:26 spec.stages[0].sequences[0].triggeredOn[0]
     keptn/kep06-hardening.yaml:34 spec.stages[0].sequences[0].tasks[2]
@@ -61,6 +66,43 @@ fn every_example_is_accepted() {
     keptn/kep06-three-stages.yaml:48 spec.stages[1].sequences[0].tasks[2]
     keptn/kep06-three-stages.yaml:80 spec.stages[2].sequences[1].tasks[2]
     ");
+}
+
+/// Which of these subscriptions take an event.
+fn takers(text: &str, ty: &str, data: serde_json::Value) -> Vec<String> {
+    let event = json!({"specversion": "1.0", "id": "1", "source": "s", "type": ty, "shkeptncontext": "c", "data": data});
+    let event = cloudevent::parse(&event, cloudevent::Origin::Bus, Timestamp(0)).unwrap();
+    let documents = manifest::parse(text, "x").documents.into_iter();
+    let taken = documents.filter_map(|document| match document {
+        Document::Webhook(webhook) if webhook.subscription.takes(&event) => Some(webhook.name),
+        _ => None,
+    });
+    taken.collect()
+}
+
+/// An approval that waits has the result of what came before it.
+#[test]
+fn chats_are_told_of_what_their_examples_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let example = std::fs::read_to_string(root.join("examples/webhooks/slack.yaml")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/webhooks.md")).unwrap();
+    let documented = blocks(&page).find(|block| block.contains("form: slack")).unwrap();
+    for text in [example.as_str(), documented] {
+        let of = |data: &serde_json::Value| {
+            let mut all = json!({"project": "shop", "stage": "production", "service": "carts"});
+            all.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
+            all
+        };
+        let approval =
+            |pass: &str| of(&json!({"result": "pass", "status": "succeeded", "approval": {"pass": pass, "warning": pass}}));
+        let count = |ty: &str, data| takers(text, ty, data).len();
+        assert_eq!(count("sh.keptn.event.approval.triggered", approval("manual")), 1, "{text}");
+        assert_eq!(count("sh.keptn.event.approval.triggered", approval("automatic")), 0);
+        let delivery = "sh.keptn.event.production.delivery.finished";
+        assert_eq!(count(delivery, of(&json!({"result": "fail"}))), 1);
+        assert_eq!(count(delivery, of(&json!({"result": "pass"}))), 0);
+        assert_eq!(count("sh.keptn.event.production.rollback.finished", of(&json!({"result": "fail"}))), 0);
+    }
 }
 
 /// The YAML blocks of a page.

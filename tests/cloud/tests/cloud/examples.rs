@@ -250,7 +250,9 @@ fn names(folder: &str) -> Result<BTreeSet<String>, Problem> {
 
 fn none_left_out(_: &Bed) -> Outcome {
     let folders = names("examples")?;
-    let known = BTreeSet::from(["deployments", "greeter", "hello", "keptn", "promotions", "shop", "together"].map(str::to_owned));
+    let known = BTreeSet::from(
+        ["deployments", "greeter", "hello", "keptn", "promotions", "shop", "together", "webhooks"].map(str::to_owned),
+    );
     ensure(folders == known, || format!("examples holds {folders:?}, and the tests know {known:?}"))?;
     let files = names("examples/keptn")?;
     let known: BTreeSet<String> = KEPTN.iter().map(|shown| format!("{}.yaml", shown.name)).collect();
