@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
 use keelway_domain::access::{Kind as Scope, Need};
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
+use keelway_domain::sequences::{content, identity};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
@@ -89,11 +90,11 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     if sent.len() > MOST {
         return Err(Refused::too_large(format!("the batch has {} events: at most {MOST} are taken at once", sent.len())));
     }
-    let (mut events, mut refused, mut told) = (vec![], vec![], vec![]);
+    let (mut events, mut refused, mut told): (Vec<(usize, CloudEvent)>, _, _) = (vec![], vec![], vec![]);
     for (place, event) in sent.into_iter().enumerate() {
         let admitted = read(api, event, (request, place)).and_then(|event| match admit(api, caller, &event)? {
             true => Err(Refused::field("type", "an approval is decided in a request of its own: leave it out of the batch")),
-            false => Ok(event),
+            false => contradicts(&events, &event).map_or(Ok(event), Err),
         });
         let Told { project, what, .. } = std::mem::take(&mut *caller.told());
         match admitted {
@@ -122,6 +123,19 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     tell(caller, &told, fresh.is_empty());
     let accepted = |(_, event): (usize, CloudEvent)| AcceptedEvent { id: event.id, context: event.context.to_string() };
     Ok(axum::Json(BatchAccepted { events: events.into_iter().map(accepted).collect() }).into_response())
+}
+
+/// The refusal of an event that has the identity of an earlier one of its batch, and other content.
+fn contradicts(earlier: &[(usize, CloudEvent)], event: &CloudEvent) -> Option<Refused> {
+    let same = |one: &CloudEvent| {
+        one.text("project") == event.text("project") && one.context == event.context && identity(one) == identity(event)
+    };
+    let (place, _) = earlier.iter().find(|(_, one)| same(one) && content(one) != content(event))?;
+    let detail = format!(
+        "id: [{place}] has source {:?} and id {:?}, too, and other content: give this one an id of its own",
+        event.source, event.id
+    );
+    Some(Refused::new(StatusCode::CONFLICT, "conflict", detail))
 }
 
 /// Tells the audit what a batch triggers.

@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::input::{Json, Path};
 use crate::openapi::Empty;
 use crate::problem::{Answer, Refused};
-use crate::resources::{content, text_of};
+use crate::resources::{decoded, text_of};
 use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
@@ -42,7 +42,7 @@ pub async fn create<P: Ports + 'static>(
         return Err(Refused::field("shipyard", "is missing: send the shipyard in base64"));
     };
     let settings = ProjectSettings { name, description: None, start_deadline: None, task_timeout: None };
-    apply::one_shipyard(&api, &caller, settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+    apply::one_shipyard(&api, &caller, settings, &manifest(&shipyard)?).await?;
     Ok((StatusCode::CREATED, axum::Json(Empty {})))
 }
 
@@ -63,11 +63,16 @@ pub async fn update<P: Ports + 'static>(
     let project = api.engine().find_project(&sent.name).await?;
     match sent.shipyard.filter(|text| !text.is_empty()) {
         Some(shipyard) => {
-            apply::one_shipyard(&api, &caller, project.settings, &text_of(content("shipyard", &shipyard)?)?).await?;
+            apply::one_shipyard(&api, &caller, project.settings, &manifest(&shipyard)?).await?;
         }
         None => caller.does_nothing(),
     }
     Ok(axum::Json(Empty {}))
+}
+
+/// The shipyard of a request.
+fn manifest(shipyard: &str) -> Answer<String> {
+    text_of(decoded("shipyard", shipyard, "send the shipyard")?)
 }
 
 /// Lets pass who may change this project, which the path does not show.

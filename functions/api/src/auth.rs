@@ -111,9 +111,21 @@ pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Reque
     if !itself && let Err(refused) = permitted(&caller, needs, &route, &mut parts).await {
         return refused.into_response();
     }
-    let response = next.run(Request::from_parts(parts, body)).await;
+    let response = discreet(&caller, next.run(Request::from_parts(parts, body)).await);
     let response = audit::keep(&api, &caller, about, response).await;
     repeated::remember(&api, response).await
+}
+
+/// The answer as it is: whoever sees some projects only does not learn from the refusal of an unknown one which others there are.
+fn discreet(caller: &Caller, mut response: Response) -> Response {
+    let refused = response.extensions_mut().get_mut::<Refused>().filter(|refused| refused.problem.title == "unknown project");
+    if let Some(refused) = refused.filter(|_| caller.seen().is_some()) {
+        let detail = &mut refused.problem.detail;
+        let hints = [": did you mean ", ": there ", "; of projects, "];
+        let told = hints.iter().filter_map(|hint| detail.find(hint)).min().unwrap_or(detail.len());
+        detail.truncate(told);
+    }
+    response
 }
 
 /// The refusal of requests that come too fast.

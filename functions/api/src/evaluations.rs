@@ -12,6 +12,7 @@ use axum::response::Response;
 use keelway_domain::event::Object;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::evaluation;
+use keelway_wire::cloudevent::{self, Origin};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -68,5 +69,7 @@ pub async fn evaluate<P: Ports + 'static>(
             id: id.unwrap_or_else(|| accept::id_of((request, 0))),
         })
         .await?;
+    // What the engine could not read is refused here, as in events that clients send.
+    let event = cloudevent::parse(&event.to_json(), Origin::Bus, api.engine().now())?;
     accept::put(&api, &caller, event, &AtTrigger::default()).await
 }

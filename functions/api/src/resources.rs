@@ -216,7 +216,11 @@ async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec
     let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
     for resource in sent {
         let name = uri(&resource.resource_uri)?;
-        let content = content(&name, resource.resource_content.as_deref().unwrap_or_default())?;
+        let content = decoded(
+            "resourceContent",
+            resource.resource_content.as_deref().unwrap_or_default(),
+            &format!("send the content of {name}"),
+        )?;
         if is_remediation(&name) {
             forms.extend(apply::remediation(&name, &content)?);
         }
@@ -243,12 +247,11 @@ fn committed(id: String) -> axum::Json<Committed> {
     axum::Json(Committed { metadata: Version { version: id.clone() }, version: id.clone(), commit_id: id })
 }
 
-/// What was sent in base64.
-pub fn content(name: &str, text: &str) -> Answer<Vec<u8>> {
-    STANDARD.decode(text).map_err(|error| {
-        let message = format!("{name} is not base64 ({error}): send the content in base64, with padding");
-        Refused::field("resourceContent", message)
-    })
+/// What was sent in base64 in a field.
+pub fn decoded(field: &str, text: &str, remedy: &str) -> Answer<Vec<u8>> {
+    STANDARD
+        .decode(text)
+        .map_err(|error| Refused::field(field, format!("is not base64 ({error}): {remedy} in base64, with padding")))
 }
 
 /// A manifest that was sent in base64.

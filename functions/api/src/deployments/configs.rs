@@ -3,7 +3,7 @@
 use super::{find, shape, unknown};
 use crate::Api;
 use crate::caller::Caller;
-use crate::input::{Params, Path, given};
+use crate::input::{Params, Path, given, no_page_key};
 use crate::pipelines::{Nothing, after, limit, text};
 use crate::problem::{Answer, Refused};
 use axum::Json;
@@ -51,7 +51,10 @@ pub async fn list<P: Ports + 'static>(
             caller.check(Need::Read, Some(namespace.as_str()))?;
             api.deployments().definitions(namespace.as_str(), after, limit).await?
         }
-        None => api.deployments().all_definitions(caller.seen().as_deref(), after, limit).await?,
+        None => match after.filter(|key| key.split('/').any(str::is_empty)) {
+            Some(key) => return Err(no_page_key(key)),
+            None => api.deployments().all_definitions(caller.seen().as_deref(), after, limit).await?,
+        },
     };
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.deployments().states(&addresses).await?;

@@ -163,7 +163,9 @@ pub async fn everywhere<P: Ports + 'static>(
             Refused::field("since", format!("{text:?} is not a time in the past: write it like 2026-11-20T15:04:05.000Z"))
         })?,
     };
-    if after.is_some_and(|key| key.split('#').next().and_then(|ms| ms.parse::<i64>().ok()).is_none()) {
+    let begins_with_time =
+        |key: &str| key.split('#').next().is_some_and(|ms| ms.len() == 13 && ms.bytes().all(|b| b.is_ascii_digit()));
+    if after.is_some_and(|key| !begins_with_time(key)) {
         return Err(no_page_key(after.unwrap_or_default()));
     }
     match status {

@@ -23,9 +23,9 @@ use keelway_wire::http::webhooks::{
 };
 use keelway_wire::http::{
     Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, Decided, Ended, EnvironmentPage, EnvironmentState,
-    EvaluationState, EventPage, EventState, ExecutionState, LastSequence, Metadata, NotReached, Problem, ProjectPage,
-    ProjectService, ProjectStage, ProjectState, Queue, QueueList, RevisionPage, RevisionState, SequencePage, SequenceState,
-    ServicePage, ShipyardDiff, StagePage, StageState, TaskState, Waits,
+    EvaluationState, EventPage, EventState, ExecutionPage, ExecutionState, LastSequence, Metadata, NotReached, Problem,
+    ProjectPage, ProjectService, ProjectStage, ProjectState, Queue, QueueList, RevisionPage, RevisionState, SequencePage,
+    SequenceState, ServicePage, ShipyardDiff, StagePage, StageState, TaskState, Waits,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -93,6 +93,7 @@ always![
     EvaluationState,
     EventPage,
     EventState,
+    ExecutionPage,
     ExecutionState,
     Explained,
     Explanation,

@@ -558,3 +558,25 @@ async fn an_executor_speaks_for_itself() {
     assert_eq!(stand.like("").get("/v1/log").await.json()["totalCount"], 1);
     assert_eq!(stand.like("deployer").delete(&of).await.status, 200);
 }
+
+/// Not even those whose own project does not exist are told which others there are.
+#[tokio::test]
+async fn an_unknown_project_is_refused_without_the_names_of_others() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    stand.token("early", &["administer"], &["shoop"]).await;
+    let manifest =
+        "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {name: shipyard-shoop}\nspec: {stages: [{name: dev}]}\n";
+    for who in ["", "early"] {
+        stand.like(who);
+        let answers = [
+            stand.get("/v1/project/shoop").await,
+            stand.post("/v1/event", &event("dev.delivery.triggered", None, "shoop", "dev")).await,
+            stand.post_text("/v1/apply", "application/yaml", manifest.into()).await,
+        ];
+        for answer in answers {
+            let told = answer.text.replace("shoop", "");
+            assert_eq!((answer.status, told.contains("shop")), (404, who.is_empty()), "{who:?}: {answer:?}");
+        }
+    }
+}

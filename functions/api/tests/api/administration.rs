@@ -80,7 +80,7 @@ async fn what_is_no_project_is_refused() {
     for (body, status, told) in [
         (project("Shop", SHIPYARD), 400, "name: "),
         (json!({"name": "shop", "shipyard": null}), 400, "shipyard: is missing"),
-        (json!({"name": "shop", "shipyard": "no base64!"}), 400, "is not base64"),
+        (json!({"name": "shop", "shipyard": "no base64!"}), 400, "shipyard: is not base64"),
         (project("shop", "kind: Shipyard\n"), 400, "mend what the findings name"),
         (project("shop", &SHIPYARD.replace("0.2.3", "0.1.0")), 400, "mend"),
         (project("shop", &format!("{SHIPYARD}---\n{SHIPYARD}")), 400, "is not one document"),

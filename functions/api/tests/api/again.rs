@@ -230,3 +230,20 @@ async fn the_queue_tells_order_and_holder() {
     assert_eq!(stand.get("/v1/project/shop/queue?stage=prdo").await.status, 404);
     assert_eq!(stand.get("/v1/sequence/shop?labels==x").await.status, 400);
 }
+
+/// What the engine could not read would be accepted and do nothing.
+#[tokio::test]
+async fn an_evaluation_that_cannot_be_read_is_refused() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    assert_eq!(stand.post("/v1/project/shop/service", &json!({"serviceName": "cart"})).await.status, 200);
+    let path = "/v1/project/shop/stage/prod/service/cart/evaluation";
+    for body in [json!({"gitcommitid": "x".repeat(5000)}), json!({"gitcommitid": "a\u{0}b"}), json!({"id": "a\u{0}b"})] {
+        let refused = stand.post(path, &body).await;
+        assert_eq!(refused.status, 400, "{refused:?}");
+    }
+    assert!(stand.published().is_empty(), "nothing is passed on");
+    assert_eq!(stand.post(path, &json!({"gitcommitid": "abc"})).await.status, 200);
+    stand.work().await;
+    assert_eq!(stand.open("evaluation").await["gitcommitid"], "abc");
+}

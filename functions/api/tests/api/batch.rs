@@ -155,3 +155,26 @@ fn fails_after_publishing() -> keelway_world::core::Faults {
     use keelway_world::core::{Fault, Method};
     Box::new(|_, method| if method == Method::Publish { Fault::AnswerLost } else { Fault::None })
 }
+
+/// One of the two would be taken and then not count.
+#[tokio::test]
+async fn two_events_of_a_batch_do_not_contradict_each_other() {
+    let mut stand = Stand::new();
+    stand.apply("shop", "    - name: dev\n      sequences: [{name: delivery, tasks: [{name: build}]}]\n").await;
+    let one = |service: &str, context: &str| {
+        json!({"type": "sh.keptn.event.dev.delivery.triggered", "source": "ci", "id": "1", "shkeptncontext": context,
+            "data": {"project": "shop", "stage": "dev", "service": service}})
+    };
+    let batch = async |stand: &Stand, events: Value| {
+        stand.post_text("/v1/event", "application/cloudevents-batch+json", events.to_string()).await
+    };
+    let refused = batch(&stand, json!([one("cart", "a"), one("orders", "a")])).await;
+    assert_eq!((refused.status, refused.json()["errors"][0]["field"].clone()), (409, json!("[1]")), "{refused:?}");
+    assert!(refused.problem().contains("[0] has source"), "{refused:?}");
+    assert!(stand.published().is_empty());
+    // The same one twice is one, and in another context it is another one.
+    let taken = batch(&stand, json!([one("cart", "a"), one("cart", "a"), one("orders", "b")])).await;
+    assert_eq!(taken.status, 200, "{taken:?}");
+    stand.work().await;
+    assert_eq!(stand.get("/v1/sequence/shop").await.json()["totalCount"], 2);
+}

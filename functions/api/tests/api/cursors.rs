@@ -317,3 +317,19 @@ async fn every_list_in_pages_is_tested() {
         );
     }
 }
+
+/// Whatever is sent as the key of a page is a key or is refused.
+#[tokio::test]
+async fn what_is_no_key_of_a_list_is_refused() {
+    let stand = begun("/v1/project").await;
+    for (list, ..) in LISTS {
+        for key in ["9223372036854775807", "%2F", "9999999999999%23a", "a%2F%2Fb", "%00", "-1"] {
+            let join = if list.contains('?') { '&' } else { '?' };
+            let answer = stand.get(&format!("{list}{join}nextPageKey={key}")).await;
+            assert!(answer.status < 500, "{list} with {key}: {answer:?}");
+        }
+    }
+    for path in ["/v1/deployments?nextPageKey=9223372036854775807", "/v1/deploymentConfigs?nextPageKey=%2F"] {
+        assert_eq!(stand.get(path).await.status, 400, "{path}");
+    }
+}

@@ -92,7 +92,8 @@ async fn all(stand: &Stand, path: &str, member: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_context_with_many_executions_is_read_page_by_page() {
-    let mut stand = Stand::with_limits(Limits { max_executions: 10_000, start_deadline: Span::minutes(24 * 60), ..Limits::default() });
+    let mut stand =
+        Stand::with_limits(Limits { max_executions: 10_000, start_deadline: Span::minutes(24 * 60), ..Limits::default() });
     stand.apply("shop", STAGES).await;
     for n in 0..EXECUTIONS {
         let data = json!({"project": "shop", "stage": "dev", "service": format!("svc-{n}")});

@@ -208,7 +208,7 @@ async fn what_cannot_be_stored_is_refused() {
         assert_eq!((answer.status, answer.problem().contains(told)), (status, true), "{told}: {answer:?}");
     }
     let odd = stand.put(&format!("{path}/a"), &json!({"resourceContent": "no base64!"})).await;
-    assert_eq!((odd.status, odd.problem().contains("a is not base64")), (400, true), "{odd:?}");
+    assert_eq!((odd.status, odd.problem().contains("send the content of a in base64")), (400, true), "{odd:?}");
     for (path, told) in [
         ("/v1/project/shap/resource", "did you mean \"shop\"?"),
         ("/v1/project/shop/stage/dav/resource", "did you mean \"dev\"?"),
