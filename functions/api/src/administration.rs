@@ -110,17 +110,12 @@ pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): P
     Ok(axum::Json(Message { message }))
 }
 
-/// What has effects of its own in a project's namespace, some of each kind: without the project, it would go on.
+/// What deploys by itself in a project's namespace, some of each kind: without the project, it would go on.
 async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
     let (pipelines, _) = api.promotions().definitions(project.as_str(), None, 3).await?;
     let (configs, _) = api.deployments().definitions(project.as_str(), None, 3).await?;
-    let schedules = api.engine().schedules(project, None, 3).await?.schedules;
-    let webhooks = api.webhooks().subscriptions().await?;
-    let webhooks = webhooks.iter().filter(|(of, _)| of.namespace == project.as_str()).take(3);
     let mut inside: Vec<String> = pipelines.iter().map(|(of, _)| format!("pipeline {of}")).collect();
     inside.extend(configs.iter().map(|(of, _)| format!("deployment config {of}")));
-    inside.extend(schedules.iter().map(|schedule| format!("schedule {}", schedule.name)));
-    inside.extend(webhooks.map(|(of, _)| format!("webhook subscription {of}")));
     Ok(inside)
 }
 

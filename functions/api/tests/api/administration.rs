@@ -100,25 +100,6 @@ async fn a_project_with_pipelines_or_configs_stays() {
     assert_eq!((refused.status, refused.problem().contains("its namespace has pipeline shop/carts")), (409, true), "{refused:?}");
 }
 
-/// Without the project, they would go on, and for the next project of this name.
-#[tokio::test]
-async fn a_project_with_schedules_or_webhooks_stays() {
-    let mut stand = shop().await;
-    let schedule = "apiVersion: keelway.dev/v1\nkind: Schedule\nmetadata: {name: nightly}\nspec:\n  project: shop\n  stage: dev\n  services: [carts]\n  \
-                    sequence: delivery\n  cron: '0 3 * * *'\n";
-    stand.manifests(&format!("{schedule}---\n{}", crate::subscriptions::SLACK)).await;
-    for (path, inside) in [
-        ("/v1/schedules/shop/nightly", "schedule nightly, webhook subscription shop/slack"),
-        ("/v1/webhookSubscriptions/shop/slack", "its namespace has webhook subscription shop/slack;"),
-    ] {
-        let refused = stand.delete("/v1/project/shop").await;
-        assert_eq!((refused.status, refused.problem().contains(inside)), (409, true), "{inside}: {refused:?}");
-        assert_eq!(stand.delete(path).await.status, 204);
-        stand.work().await;
-    }
-    assert_eq!(stand.delete("/v1/project/shop").await.status, 200);
-}
-
 #[tokio::test]
 async fn a_service_is_created_and_deleted() {
     let mut stand = shop().await;
