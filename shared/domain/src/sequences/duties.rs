@@ -32,8 +32,8 @@ pub enum Duty {
     Grant(ExecutionId),
     /// Publish the open task's trigger once more.
     Repeat,
-    /// Check the context's flags again: between our read and our write, the pause may have been lifted, or somebody may have let the
-    /// execution through.
+    /// Check the context's flags and the shipyard in force again: between our read and our write, the pause may have been lifted, somebody may
+    /// have let the execution through, or other windows may have been applied.
     Recheck,
 }
 

@@ -3,7 +3,7 @@
 use super::keys::LaneKey;
 use super::message::Message;
 use super::subject::gathered;
-use super::{Address, Sequences, history};
+use super::{Address, Sequences, codec, history, keys};
 use crate::ports::{PortError, Ports};
 use crate::protocol::{Subject, record};
 use crate::table;
@@ -36,9 +36,15 @@ impl<P: Ports> Sequences<P> {
                 table::publish(&self.ports, &x.events(&id, &record)).await
             }
             Duty::Recheck => {
-                let flags = self.context(&x.project, &x.context).await?.flags;
-                let message = Message::of_flags(x, &flags).map(|message| message.letter());
-                table::send_all(&self.ports, message.as_slice()).await
+                let mut wanted = vec![keys::context(&x.project, &x.context)];
+                wanted.extend(x.held.as_ref().map(|_| keys::project(&x.project)));
+                let items = self.read(&wanted).await?;
+                let flags = codec::context(items.get(&wanted[0])).flags;
+                let message = match Message::of_flags(x, &flags) {
+                    None if self.is_held_differently(x, &items).await? => Some(Message::Obey { to: Address::of(x) }),
+                    message => message,
+                };
+                table::send_all(&self.ports, message.map(|message| message.letter()).as_slice()).await
             }
         }
     }

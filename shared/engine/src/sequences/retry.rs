@@ -204,9 +204,11 @@ fn failed(x: &Execution) -> bool {
     x.outcome.is_some_and(|outcome| outcome.result == TaskResult::Fail || outcome.status != Status::Succeeded)
 }
 
-/// The index of the task that an execution began with; only a retry begins with another one than the first.
+/// The index of the task that an execution began with; only a retry begins with another one than the first. What follows an execution's end
+/// begins with the payload of that end's record, and so does its retry from the first task on.
 fn began_with(x: &Execution) -> u16 {
-    keys::record_id(&x.payload).filter(|_| x.retry_of().is_some()).map_or(0, |id| id.number)
+    let record = keys::record_id(&x.payload).filter(|id| x.retry_of().is_some() && id.number != RecordId::END);
+    record.map_or(0, |id| id.number)
 }
 
 /// The index of the task to begin with: of the last one reached that has this name, else of the one that failed.

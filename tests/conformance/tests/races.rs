@@ -1,0 +1,92 @@
+//! Races and repetitions that the simulation found in sequences.
+
+use keelway_conformance::stand::{BEGIN, Stand, delivery, project, shipyard, stage, task};
+use keelway_domain::event::{EventType, Kind, TaskResult};
+use keelway_domain::names::{SequenceName, TaskName};
+use keelway_domain::sequences::{Action, Class, GET_ACTION, ProblemType, Remediation};
+use keelway_domain::shipyard::{Match, Sequence, Shipyard, Trigger};
+use keelway_domain::time::Span;
+use keelway_domain::windows::{Kind as WindowKind, When, Window};
+use keelway_engine::item::Item;
+use keelway_engine::sequences::definitions::NewShipyard;
+use keelway_engine::sequences::retry::Wanted;
+use keelway_engine::sequences::{keys, remediation};
+use keelway_world::exec::{block_on, step};
+
+/// Nothing ever begins in dev.
+fn closed() -> Shipyard {
+    let when = When::Once { from: BEGIN - Span::minutes(2), until: BEGIN - Span::minutes(1) };
+    let mut shipyard = shipyard(&["a"], "b");
+    shipyard.stages[0].windows = vec![Window { kind: WindowKind::Allow, when, zone: None, reason: None }];
+    shipyard
+}
+
+#[test]
+fn whoever_is_held_back_by_windows_that_are_replaced_at_that_moment_begins() {
+    for steps in 0.. {
+        let stand = Stand::new(&closed());
+        stand.emit(stand.trigger_event("C1"));
+        let (id, trigger) = stand.receive().expect("the trigger");
+        let mut task = stand.begin(1, &trigger);
+        let over = (0..steps).any(|_| step(&mut task).is_ready());
+        let open = shipyard(&["a"], "b");
+        let new = NewShipyard { revision: "r2", source: "r2", shipyard: &open, replaces: None, by: "" };
+        block_on(stand.engine.apply_shipyard(&project(), new)).expect("applied");
+        stand.rest();
+        if !over {
+            block_on(task).expect("handled");
+        }
+        stand.world.core().queue.acknowledge(id);
+        stand.rest();
+        let begun = stand.published("C1", "sh.keptn.event.dev.delivery.started");
+        assert!(begun.is_some(), "applied after {steps} steps");
+        if over {
+            return;
+        }
+    }
+}
+
+/// Rounds of one action each; the next round follows a failed evaluation.
+fn rounds() -> Shipyard {
+    let failed = Match { task: TaskName::new("evaluation").ok(), result: TaskResult::Fail };
+    let again = Trigger { event: "dev.remediation.finished".into(), selector: Some(vec![failed]) };
+    let tasks = [GET_ACTION, "action", "evaluation"].map(task).to_vec();
+    let name = SequenceName::new("remediation").expect("a name");
+    let round = Sequence { name, triggered_on: vec![again], ..delivery(tasks, None) };
+    Shipyard { stages: vec![stage("dev", vec![round])] }
+}
+
+fn fail(stand: &Stand, task: &str) {
+    let open = stand.published("C1", &EventType::task(task, Kind::Triggered)).expect("triggered");
+    let answers = open["id"].as_str();
+    let mut finished = stand.event("dev", "C1", EventType::task(task, Kind::Finished), answers, &format!("failed-{task}"));
+    finished.data.insert("result".into(), "fail".into());
+    stand.emit(stand.event("dev", "C1", EventType::task(task, Kind::Started), answers, &format!("started-{task}")));
+    stand.emit(finished);
+    stand.rest();
+}
+
+#[test]
+fn a_round_of_a_remediation_is_repeated_from_its_first_task_on_and_the_request_may_come_again() {
+    let stand = Stand::new(&rounds());
+    let action = |name: &str| Action { action: "act".into(), name: name.into(), description: String::new(), value: 1.into() };
+    let actions = ["one", "two", "three"].map(action).to_vec();
+    let all = Remediation { remediations: vec![ProblemType { problem_type: "default".into(), actions }] };
+    let stored = remediation::form(remediation::REMEDIATION, &all).into_values().next().expect("a form");
+    stand.put(Item::new(keys::resource(&project(), "dev", remediation::REMEDIATION)).with("j", stored));
+    stand.emit(stand.event("dev", "C1", "sh.keptn.event.dev.remediation.triggered".into(), None, "problem"));
+    stand.rest();
+    stand.answer("C1", "action");
+    fail(&stand, "evaluation");
+    fail(&stand, "action");
+    let second = stand.executions("C1").into_iter().find(|x| x.class == Class::FollowUp).expect("a second round");
+    let id = second.id.to_string();
+    let wanted = Wanted { execution: Some(&id), from: Some(GET_ACTION), ..Wanted::default() };
+    let ask = || block_on(stand.engine.retry(&project(), &second.context, wanted)).map(|retried| retried.to);
+    let first = ask();
+    stand.rest();
+    assert!(first.is_ok(), "{first:?}");
+    assert_eq!(ask(), first);
+    let chosen = stand.published("C1", "sh.keptn.event.get-action.finished").expect("answered");
+    assert_eq!(chosen["data"]["action"]["name"], "two");
+}
