@@ -37,6 +37,8 @@ pub struct Facts {
     pub limit: u32,
     /// Since when nothing has reached the receiver, if something failed since the last success.
     pub failing: Option<Timestamp>,
+    /// Since when the subscription takes events: since it was created, or resumed last.
+    pub since: Option<Timestamp>,
 }
 
 /// An input to a delivery.
@@ -106,12 +108,14 @@ fn attempted(x: &Delivery, attempt: &Attempt, facts: &Facts) -> Decision {
     }
     if attempt.status == Some(410) {
         next.health = Some(Health::Gone(facts.now));
+        next.since = facts.since;
         return ended(next, End::Gone, facts);
     }
     next.health = facts.failing.is_none().then_some(Health::Failing(facts.now));
     if made >= facts.limit.clamp(1, MAX_ATTEMPTS) as usize {
         let dead = facts.failing.filter(|since| facts.now - *since >= FAILING);
         next.health = dead.map(|since| Health::Dead(since, facts.now)).or(next.health);
+        next.since = facts.since.filter(|_| dead.is_some());
         return ended(next, End::GivenUp, facts);
     }
     let asked = attempt.retry_after.unwrap_or_default().min(LONGEST_PAUSE);
@@ -161,7 +165,7 @@ mod tests {
     }
 
     fn facts(now: Timestamp, failing: Option<Timestamp>) -> Facts {
-        Facts { now, cause: Cause::default(), limit: MAX_ATTEMPTS, failing }
+        Facts { now, cause: Cause::default(), limit: MAX_ATTEMPTS, failing, since: None }
     }
 
     fn committed(decision: Decision) -> (Delivery, Option<Record>) {

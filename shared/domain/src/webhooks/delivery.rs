@@ -37,6 +37,8 @@ pub struct Delivery {
     pub end: Option<End>,
     /// What the last attempt says about the subscription; the engine notes it there.
     pub health: Option<Health>,
+    /// If that disables the subscription: since when it had taken events, as the attempt found it.
+    pub since: Option<Timestamp>,
     /// The last record.
     pub record: Option<RecordId>,
 }
@@ -148,6 +150,7 @@ impl Delivery {
             due: Some(now),
             end: None,
             health: None,
+            since: None,
             record: None,
         }
     }

@@ -25,6 +25,7 @@ pub fn attributes(x: &Delivery, expires: Timestamp) -> Attrs {
         .with_some("du", x.due.map(|due| due.0))
         .with_some("en", x.end.as_ref().map(json))
         .with_some("he", x.health.as_ref().map(json))
+        .with_some("si", x.since.map(|since| since.0))
         .with_some("re", x.record.map(|id| record_sort(&id)))
         .with("gp1", keys::log(&x.of.0))
         .with("gs1", keys::place(x.began, x.id))
@@ -51,6 +52,7 @@ pub fn delivery(item: &Item) -> Result<Delivery, PortError> {
         due: item.number("du").map(Timestamp),
         end: member(item, "en")?,
         health: member(item, "he")?,
+        since: item.number("si").map(Timestamp),
         record: item.text("re").and_then(record_id),
     })
 }

@@ -1,11 +1,10 @@
 //! What deliveries say about their subscription: that nothing reaches the receiver, that it works again, that it is disabled.
 
-use super::subscriptions::{FAILING, OFF, is_there};
+use super::subscriptions::{BEGAN, FAILING, OFF, is_there, off};
 use super::{Address, Off, Sender, Webhooks, keys};
 use crate::item::Attrs;
 use crate::json::json;
-use crate::ports::{Condition, PortError, Ports, Write};
-use crate::protocol::{COMMIT_TRIES, contended};
+use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::table;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{SubjectId, context_of, event_id, hash64};
@@ -20,7 +19,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         match health {
             Health::Failing(at) => {
                 let condition = Condition::Match { equal: is_there(), absent: vec![FAILING] };
-                let set = Attrs::from([(FAILING, at.0.into())]);
+                // This may come late, or again, and another delivery may have succeeded since the attempt.
+                let set = Attrs::from([(FAILING, self.ports.now().max(at).0.into())]);
                 let write = Write::Update { key, condition, set, remove: vec![], raise: false };
                 self.ports.write(&write).await.map(drop)
             }
@@ -30,31 +30,36 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
                 let write = Write::Update { key, condition, set: Attrs::new(), remove: vec![FAILING], raise: false };
                 self.ports.write(&write).await.map(drop)
             }
-            Health::Gone(at) => self.disable(&of, Off { reason: "gone".into(), at, by: x.id.to_string(), since: None }).await,
+            Health::Gone(at) => self.disable(x, Off { reason: "gone".into(), at, by: x.id.to_string(), since: None }).await,
             Health::Dead(since, at) => {
                 let off = Off { reason: "failing".into(), at, by: x.id.to_string(), since: Some(since) };
-                self.disable(&of, off).await
+                self.disable(x, off).await
             }
         }
     }
 
-    /// Disables a subscription, and tells it. Of several deliveries that find the same, the first one does.
-    async fn disable(&self, of: &Address, wanted: Off) -> Result<(), PortError> {
-        for _ in 0..COMMIT_TRIES {
-            match self.subscription(of).await?.map(|found| found.off) {
-                Some(None) => {
-                    let condition = Condition::Match { equal: is_there(), absent: vec![OFF] };
-                    self.mark(of, condition, (Attrs::from([(OFF, json(&wanted).into())]), vec![])).await?;
-                }
-                Some(Some(present)) if present == wanted => {
-                    tracing::warn!(webhook = %of, reason = wanted.reason, "webhook disabled");
-                    return table::publish(&self.ports, &[disabled(of, &wanted)]).await;
-                }
-                // Another delivery has disabled it, or it was deleted.
-                Some(Some(_)) | None => return Ok(()),
-            }
+    /// Disables a subscription, and tells it. Of several deliveries that find the same, the first one does. If the subscription was created
+    /// anew or resumed since the attempt, this does nothing, however often it is done.
+    async fn disable(&self, x: &Delivery, wanted: Off) -> Result<(), PortError> {
+        let of = &Address { namespace: x.of.0.clone(), name: x.of.1.clone() };
+        let (mut equal, mut absent) = (is_there(), vec![OFF]);
+        match x.since {
+            Some(since) => drop(equal.insert(BEGAN, since.0.into())),
+            None => absent.push(BEGAN),
         }
-        Err(contended(keys::subscription(of)))
+        let condition = Condition::Match { equal, absent };
+        let set = Attrs::from([(OFF, json(&wanted).into())]);
+        let write = Write::Update { key: keys::subscription(of), condition, set, remove: vec![], raise: false };
+        let present = match self.ports.write(&write).await? {
+            Written::Done => Some(wanted.clone()),
+            Written::Conflict(item) => item.as_ref().map(off).transpose()?.flatten(),
+        };
+        if present.as_ref() != Some(&wanted) {
+            return Ok(());
+        }
+        self.touch().await?;
+        tracing::warn!(webhook = %of, reason = wanted.reason, "webhook disabled");
+        table::publish(&self.ports, &[disabled(of, &wanted)]).await
     }
 }
 

@@ -235,6 +235,7 @@ impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Turn<'_> {
             cause: self.cause,
             limit: self.of.map_or(webhooks::MAX_ATTEMPTS, |of| of.value.attempts),
             failing: self.of.and_then(|of| of.failing),
+            since: self.of.and_then(|of| of.began),
         };
         Ok(match decide(x, self.input, &facts) {
             Decision::Commit(next, record) => Verdict::Commit(Box::new(Change::new(Some(x), *next, record.map(|record| *record)))),

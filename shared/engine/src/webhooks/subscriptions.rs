@@ -3,8 +3,8 @@
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
 use crate::json::{json, member};
-use crate::ports::{Condition, PortError, Ports, Query, Transacted, Write};
-use crate::protocol::{COMMIT_TRIES, VISIBLE, check_format, contended};
+use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
@@ -19,6 +19,8 @@ pub const MOST: usize = 200;
 pub(super) const FAILING: Name = Name::Borrowed("fa");
 /// That it is disabled.
 pub(super) const OFF: Name = Name::Borrowed("off");
+/// Since when it takes events. An attempt that was made before does not disable it.
+pub(super) const BEGAN: Name = Name::Borrowed("be");
 
 /// A subscription in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +37,8 @@ pub struct Applied {
     pub off: Option<Off>,
     /// Since when nothing has reached the receiver.
     pub failing: Option<Timestamp>,
+    /// Since when it takes events: since it was created, or resumed last.
+    pub began: Option<Timestamp>,
 }
 
 /// Why a subscription is disabled.
@@ -74,7 +78,7 @@ pub enum Outcome {
     TooMany,
 }
 
-/// The subscriptions, and how often they had been changed when they were read.
+/// The subscriptions, and how often they had changed when they were read.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Option<(i64, All)>>);
 
@@ -100,10 +104,11 @@ pub(super) fn read(item: &Item) -> Result<Applied, PortError> {
         version: item.version(),
         off: off(item)?,
         failing: item.number(&FAILING).map(Timestamp),
+        began: item.number(&BEGAN).map(Timestamp),
     })
 }
 
-fn off(item: &Item) -> Result<Option<Off>, PortError> {
+pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
     member(item, &OFF)
 }
 
@@ -126,6 +131,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             let found = self.ports.get(&key).await?;
             let old = found.as_ref().map(read).transpose()?;
             if old.as_ref().is_some_and(|old| old.value == *value && old.source == source) {
+                // An earlier request may have stopped before it said that they have changed.
+                self.touch().await?;
                 return Ok(Outcome::Unchanged);
             }
             if old.is_none() && self.subscriptions().await?.len() >= MOST {
@@ -134,11 +141,14 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             let version = old.map_or(0, |old| old.version);
             let mut set = values(value, source);
             set.extend(is_there());
-            let attributes: [(Name, Attr); 2] = [("at".into(), self.ports.now().0.into()), ("v".into(), (version + 1).into())];
+            let now = self.ports.now();
+            let attributes: [(Name, Attr); 2] = [("at".into(), now.0.into()), ("v".into(), (version + 1).into())];
             set.extend(attributes);
+            set.extend(found.is_none().then(|| (BEGAN, now.0.into())));
             let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
             let write = Write::Update { key: key.clone(), condition, set, remove: vec![], raise: false };
-            if self.ports.transact(&[write, self.change().await?]).await? == Transacted::Done {
+            if self.ports.write(&write).await? == Written::Done {
+                self.touch().await?;
                 return Ok(Outcome::Changed);
             }
         }
@@ -154,7 +164,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         for _ in 0..COMMIT_TRIES {
             let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
             let delete = Write::Delete(key.clone(), Condition::Version(found.version()));
-            if self.ports.transact(&[delete, self.change().await?]).await? == Transacted::Done {
+            if self.ports.write(&delete).await? == Written::Done {
+                self.touch().await?;
                 return Ok(true);
             }
         }
@@ -178,26 +189,23 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// # Errors
     /// Of the ports.
     pub async fn resume(&self, of: &Address) -> Result<Option<bool>, PortError> {
-        for _ in 0..COMMIT_TRIES {
-            let Some(found) = self.subscription(of).await? else { return Ok(None) };
-            let Some(present) = found.off else { return Ok(Some(false)) };
-            let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
-            if self.mark(of, condition, (Attrs::new(), vec![OFF, FAILING])).await? {
-                return Ok(Some(true));
-            }
-        }
-        Err(contended(keys::subscription(of)))
-    }
-
-    /// Changes what stands beside a subscription, and says that the subscriptions have changed. `false`: something else has changed before.
-    pub(super) async fn mark(
-        &self,
-        of: &Address,
-        condition: Condition,
-        (set, remove): (Attrs, Vec<Name>),
-    ) -> Result<bool, PortError> {
-        let write = Write::Update { key: keys::subscription(of), condition, set, remove, raise: false };
-        Ok(self.ports.transact(&[write, self.change().await?]).await? == Transacted::Done)
+        let key = keys::subscription(of);
+        let Some(found) = self.subscription(of).await? else { return Ok(None) };
+        let Some(present) = found.off else {
+            // An earlier request may have stopped before it said so.
+            self.touch().await?;
+            return Ok(Some(false));
+        };
+        let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
+        // Another time than before, also if that was a moment ago.
+        let now = self.ports.now();
+        let began = found.began.map_or(now, |before| now.max(Timestamp(before.0 + 1)));
+        let set = Attrs::from([(BEGAN, began.0.into())]);
+        let write = Write::Update { key, condition, set, remove: vec![OFF, FAILING], raise: false };
+        // Somebody else resumed it in between.
+        let resumed = matches!(self.ports.write(&write).await?, Written::Done);
+        self.touch().await?;
+        Ok(Some(resumed))
     }
 
     /// A subscription by its name.
@@ -229,30 +237,18 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             return Ok(all);
         }
         let all = Arc::new(self.subscriptions().await?);
-        // The items of a transaction become visible one by one: the subscription may be missing that this change was about.
-        let at = Timestamp(item.number("at").unwrap_or_default());
-        if self.ports.now() >= at + VISIBLE {
-            *self.known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((changed, all.clone()));
-        }
+        *self.known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((changed, all.clone()));
         Ok(all)
     }
 
-    /// The write that says that the subscriptions have changed. It counts: two changes at the same time are two.
-    async fn change(&self) -> Result<Write, PortError> {
+    /// Says that the subscriptions have changed. This comes after the change, so whoever sees it sees the change, too.
+    pub(super) async fn touch(&self) -> Result<(), PortError> {
         let key = keys::changed();
-        let now = ("at".into(), self.ports.now().0.into());
-        Ok(match self.ports.get(&key).await?.map(|found| found.version()) {
-            None => Write::Put(Item::new(key).with("v", 1i64).with("at", self.ports.now().0), Condition::Absent),
-            Some(version) => {
-                let condition = Condition::Version(version);
-                Write::Update {
-                    key,
-                    condition,
-                    set: Attrs::from([now, ("v".into(), (version + 1).into())]),
-                    remove: vec![],
-                    raise: false,
-                }
-            }
-        })
+        let found = self.ports.get(&key).await?;
+        let version = found.as_ref().map_or(0, Item::version);
+        let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
+        let set = Attrs::from([("v".into(), (version + 1).into())]);
+        // If somebody was faster, that was after this change, and counts for both.
+        self.ports.write(&Write::Update { key, condition, set, remove: vec![], raise: false }).await.map(drop)
     }
 }

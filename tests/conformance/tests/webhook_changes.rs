@@ -1,0 +1,176 @@
+//! Changes of subscriptions while deliveries are under way: a worker that has handled events before learns of them in time.
+
+use keelway_conformance::webhooks::{Engine, Reply, Shared, engine};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::names::Context;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::webhooks::{Subscription, id};
+use keelway_engine::webhooks::{Address, Applied, NAME, keys};
+use keelway_world::World;
+use keelway_world::exec::{block_on, step};
+use keelway_world::queue::{Parcel, Received};
+use keelway_world::rng::Rng;
+use keelway_world::story::{BEGINNING, handle};
+use serde_json::json;
+use std::task::Poll;
+
+const TYPE: &str = "sh.keptn.event.dev.delivery.finished";
+
+/// A world with a worker that keeps what it knows, and people.
+struct Stand {
+    world: World,
+    warm: Engine,
+    people: Engine,
+    receivers: Shared,
+}
+
+fn address() -> Address {
+    Address { namespace: "p".into(), name: "hook".into() }
+}
+
+/// A subscription to events of this type.
+fn subscription(ty: &str) -> Subscription {
+    serde_json::from_value(json!({"events": [ty], "projects": ["p"], "url": "https://receiver.test", "attempts": 10})).unwrap()
+}
+
+impl Stand {
+    fn new() -> Self {
+        let (world, receivers) = (World::new(BEGINNING), Shared::default());
+        let (warm, people) = (engine(world.worker(1), &receivers), engine(world.worker(2), &receivers));
+        Self { world, warm, people, receivers }
+    }
+
+    fn apply(&self, ty: &str) {
+        block_on(self.people.apply(&address(), &subscription(ty), "")).unwrap();
+    }
+
+    fn subscription(&self) -> Applied {
+        block_on(self.people.subscription(&address())).unwrap().unwrap()
+    }
+
+    /// Handles what is due, and returns it.
+    fn rest(&self) -> Vec<Received> {
+        let mut all = vec![];
+        loop {
+            let received = {
+                let mut core = self.world.core();
+                let now = core.now;
+                let next = core.queue.receivable(now).first().copied();
+                next.and_then(|id| Some((id, core.queue.receive(id)?)))
+            };
+            let Some((id, received)) = received else { return all };
+            block_on(handle(&self.warm, &received)).unwrap();
+            self.world.core().queue.acknowledge(id);
+            all.push(received);
+        }
+    }
+
+    /// The worker handles an event and what comes of it.
+    fn event(&self, id: &str) -> Vec<Received> {
+        let event = CloudEvent {
+            id: id.into(),
+            source: "somebody".into(),
+            ty: TYPE.into(),
+            time: self.world.now(),
+            context: Context::of("C1"),
+            triggered_id: None,
+            git_commit_id: None,
+            data: json!({"project": "p"}).as_object().cloned().unwrap(),
+        };
+        self.world.enqueue(NAME, Parcel::Event(event));
+        self.rest()
+    }
+
+    fn is_delivered(&self, event: &str) -> bool {
+        let id = id(("p", "hook"), "somebody", event, None);
+        self.world.core().table.peek(&keys::delivery(id)).is_some()
+    }
+}
+
+/// The wake-up by which an attempt was made.
+fn attempt(handled: &[Received]) -> Received {
+    let wakes = |received: &&Received| matches!(&received.parcel, Parcel::Own(text) if text.contains("\"wake\""));
+    Received { again: true, ..handled.iter().find(wakes).expect("a wake-up").clone() }
+}
+
+#[test]
+fn two_changes_in_one_millisecond_both_count() {
+    let stand = Stand::new();
+    stand.apply("nothing");
+    stand.event("before");
+    stand.apply(TYPE);
+    stand.event("after");
+    assert!(!stand.is_delivered("before") && stand.is_delivered("after"));
+}
+
+#[test]
+fn whatever_a_worker_reads_while_a_subscription_is_applied_the_next_event_is_taken() {
+    for seed in 0..20 {
+        let stand = Stand::new();
+        stand.apply("nothing");
+        stand.event("before");
+        stand.world.core().table.staged = Some(Rng::new(seed));
+        stand.world.pass(Span(1));
+        let (of, wanted) = (address(), subscription(TYPE));
+        let mut task = Box::pin(stand.people.apply(&of, &wanted, ""));
+        for n in 0.. {
+            if step(&mut task).is_ready() {
+                break;
+            }
+            stand.event(&format!("meanwhile {n}"));
+        }
+        stand.event("after");
+        assert!(stand.is_delivered("after"), "in order {seed}");
+    }
+}
+
+#[test]
+fn a_resume_that_stopped_half_way_counts_when_it_is_asked_for_again() {
+    for steps in 1.. {
+        let stand = Stand::new();
+        stand.apply(TYPE);
+        stand.receivers.answer("hook", &[Reply::Status(410)]);
+        stand.event("refused");
+        stand.event("while it is disabled");
+        stand.receivers.answer("hook", &[Reply::Status(200)]);
+        let over = {
+            let of = address();
+            let mut resume = Box::pin(stand.people.resume(&of));
+            (0..steps).any(|_| matches!(step(&mut resume), Poll::Ready(_)))
+        };
+        block_on(stand.people.resume(&address())).unwrap();
+        stand.event("after");
+        assert!(stand.is_delivered("after"), "after {steps} steps");
+        if over {
+            return;
+        }
+    }
+}
+
+#[test]
+fn what_was_found_before_a_person_resumed_it_disables_a_subscription_no_more() {
+    let stand = Stand::new();
+    stand.apply(TYPE);
+    stand.receivers.answer("hook", &[Reply::Status(410)]);
+    let found = attempt(&stand.event("refused"));
+    assert!(stand.subscription().off.is_some());
+    block_on(stand.people.resume(&address())).unwrap();
+    block_on(handle(&stand.warm, &found)).unwrap();
+    assert_eq!(stand.subscription().off, None);
+}
+
+#[test]
+fn a_failure_that_is_noted_late_is_not_older_than_a_success() {
+    let stand = Stand::new();
+    stand.apply(TYPE);
+    stand.receivers.answer("hook", &[Reply::Status(500)]);
+    let failed = attempt(&stand.event("failed"));
+    stand.world.pass(Span::seconds(1));
+    stand.receivers.answer("hook", &[Reply::Status(200)]);
+    stand.event("delivered");
+    let reached: Timestamp = stand.world.now();
+    assert_eq!(stand.subscription().failing, None);
+    stand.world.pass(Span::seconds(1));
+    block_on(handle(&stand.warm, &failed)).unwrap();
+    assert!(stand.subscription().failing.is_none_or(|since| since > reached));
+}
