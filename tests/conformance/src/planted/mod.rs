@@ -1,6 +1,7 @@
 //! Planted faults: mistakes a protocol like this is built against, made by a wrapper between the engine and its ports. The simulation
 //! has to find each of them. The engine itself has no hook for any of this.
 
+mod extras;
 mod plant;
 mod ports;
 mod sweeps;
@@ -9,7 +10,7 @@ pub use plant::Plant;
 
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Condition, Page, PortError, Store, Transacted, Write, Written};
-use keelway_engine::sequences::{Body, Delivery, Message};
+use keelway_engine::sequences::{Address, Body, Delivery, Message};
 use keelway_world::queue::Received;
 use keelway_world::worker::Worker;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +23,16 @@ pub struct Seen {
     pub looks: HashMap<(String, i64), u64>,
     /// When messages with these events were sent, by event id.
     pub sent: HashMap<String, BTreeSet<i64>>,
+    /// Whether shipyards change, so that `judged` is kept.
+    pub judges: bool,
+    /// The revisions in force for those who wrote a version of an execution, or tried to.
+    pub judged: HashMap<(Key, i64), BTreeSet<String>>,
+    /// When those who wrote a version of a schedule looked at its runs, counted in requests; the first of them.
+    pub runs: HashMap<(Key, i64), u64>,
+    /// The messages of retries and of schedules' triggers.
+    pub handed_in: BTreeSet<String>,
+    /// The retries that people were promised.
+    pub promised: Vec<Address>,
 }
 
 /// What the wrapper knows of the message at hand.
@@ -46,6 +57,10 @@ struct State {
     /// Executions as seen before, for reads without consistency; kept over messages.
     older: HashMap<Key, Item>,
     reads: u64,
+    /// The revision in force as it was read.
+    revision: Option<String>,
+    /// When the runs of a schedule were looked at first.
+    runs: Option<u64>,
 }
 
 /// Ports with a mistake, or none.
@@ -92,7 +107,10 @@ impl Planted {
         let cause = delivery.as_ref().map_or(0, |delivery| delivery.cause().id);
         let (mut message, mut outside) = (None, false);
         match delivery.map(|delivery| (delivery.sent, delivery.body)) {
-            Some((_, Body::Own(own))) => message = Some(own),
+            Some((sent, Body::Own(own))) => {
+                self.note_handed_in(&own, sent);
+                message = Some(own);
+            }
             Some((sent, Body::Event(event))) => {
                 outside = true;
                 self.seen().sent.entry(event.id).or_default().insert(sent.0);
@@ -103,7 +121,7 @@ impl Planted {
         let older = std::mem::take(&mut state.older);
         *state = State { message, outside, cause, older, reads: state.reads, ..State::default() };
     }
-    /// Whether the message at hand has changed an execution.
+    /// Whether the message at hand has changed an execution or a schedule.
     pub fn committed(&self) -> bool {
         self.state().committed
     }
@@ -123,6 +141,7 @@ impl Planted {
     }
 
     fn read(&self, item: Item) -> Item {
+        self.note_revision(&item);
         match self.plant {
             Some(Plant::StaleExecution) if is_execution(&item.key) => {
                 let mut state = self.state();
@@ -144,6 +163,7 @@ impl Planted {
             }
             Some(Plant::MadeByAnybody) if item.key.sk.starts_with("T#") => remade(item, self.state().cause),
             Some(Plant::MakerForgotten) if item.key.sk.starts_with("T#") => remade(item, 0),
+            Some(Plant::OldWindows) => self.outdated(item),
             _ => self.swept(item),
         }
     }
@@ -170,6 +190,9 @@ impl Planted {
             (Some(Plant::ContextOverwritten), Write::Put(item, condition))
                 if item.key.pk.starts_with("C#") && item.key.sk == "!" =>
             {
+                *condition = Condition::Always;
+            }
+            (Some(Plant::ScheduleUnconditional), Write::Update { key, condition, .. }) if extras::is_schedule(key) => {
                 *condition = Condition::Always;
             }
             _ => {}
@@ -219,7 +242,7 @@ impl Planted {
     }
 
     fn note_commit(&self, writes: &[Write]) {
-        if writes.iter().any(|write| is_execution(write.key())) {
+        if writes.iter().any(|write| is_execution(write.key()) || extras::is_schedule(write.key())) {
             self.state().committed = true;
         }
     }

@@ -73,11 +73,27 @@ pub enum Plant {
     ContextOverwritten,
     /// A dead letter that fails again is not put off, but forgotten.
     LetterForgotten,
+    /// The windows of the first shipyard count, whatever was applied since.
+    OldWindows,
+    /// Another shipyard's windows are not told to whom the ones before hold back.
+    HeldNotTold,
+    /// Nobody is woken when a window opens.
+    HeldWakeLost,
+    /// A schedule is written without a condition.
+    ScheduleUnconditional,
+    /// What a schedule starts has an id that follows from the message.
+    FiredByMessage,
+    /// A redelivery does not send the firings that the first delivery left.
+    FiringForgotten,
+    /// A retry has an id that follows from the request.
+    RetriedByRequest,
+    /// The payload forgets how many actions were tried.
+    ActionsBeginAnew,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 35] = [
+    pub const ALL: [Plant; 43] = [
         Plant::LaneBeforeEntry,
         Plant::FollowUpSplit,
         Plant::CheckStripped,
@@ -113,5 +129,13 @@ impl Plant {
         Plant::DecisionLost,
         Plant::ContextOverwritten,
         Plant::LetterForgotten,
+        Plant::OldWindows,
+        Plant::HeldNotTold,
+        Plant::HeldWakeLost,
+        Plant::ScheduleUnconditional,
+        Plant::FiredByMessage,
+        Plant::FiringForgotten,
+        Plant::RetriedByRequest,
+        Plant::ActionsBeginAnew,
     ];
 }

@@ -1,6 +1,6 @@
 //! The ports, with the mistake.
 
-use super::{Plant, Planted, first_ask, is_entry, is_execution};
+use super::{Plant, Planted, extras, first_ask, is_entry, is_execution};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{
@@ -29,6 +29,7 @@ impl Store for Planted {
 
     async fn query(&self, query: &Query) -> Result<Page, PortError> {
         let page = self.inner.query(query).await?;
+        self.note_runs(query);
         let held = self.state().entry.take();
         if let Some(entry) = held {
             self.inner.write(&Write::Put(entry, Condition::Always)).await.map(drop)?;
@@ -67,6 +68,7 @@ impl Store for Planted {
             }
             Some(Plant::PublishedEarly) => self.publish_early(&puts).await?,
             Some(Plant::LetterForgotten) => puts.retain(|item| item.key.pk != "LD"),
+            Some(Plant::ActionsBeginAnew) => puts.iter_mut().for_each(extras::forget_actions),
             Some(Plant::NoTombstone) => puts.retain(|item| !item.key.pk.starts_with("Z#")),
             Some(Plant::AskNumberConstant) => {
                 puts.iter_mut().filter(|item| is_entry(&item.key)).for_each(|item| item.key = first_ask(&item.key));
@@ -82,7 +84,7 @@ impl Store for Planted {
     }
 
     async fn write(&self, write: &Write) -> Result<Written, PortError> {
-        self.note_lock(write);
+        self.note_write(write);
         if self.plant.is_none() {
             return self.inner.write(write).await;
         }
@@ -98,7 +100,7 @@ impl Store for Planted {
     }
 
     async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {
-        writes.iter().for_each(|write| self.note_lock(write));
+        writes.iter().for_each(|write| self.note_write(write));
         if self.plant.is_none() {
             return self.inner.transact(writes).await;
         }
@@ -158,13 +160,16 @@ impl Queue for Planted {
                 };
                 self.inner.send(engine, &bodies.iter().map(zero).collect::<Vec<_>>()).await
             }
-            _ => self.inner.send(engine, bodies).await,
+            Some(_) if bodies.iter().all(|body| self.is_unsaid(body)) => done,
+            Some(_) => self.inner.send(engine, &bodies.iter().map(|body| self.resaid(body)).collect::<Vec<_>>()).await,
+            None => self.inner.send(engine, bodies).await,
         }
     }
 
     async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
         let message = self.state().message.clone();
         match (self.plant, message) {
+            (Some(Plant::HeldWakeLost), _) if self.wakes_held(body) => Ok(()),
             (Some(Plant::EarlyWakeDropped), Some(Message::Wake { at: own, .. })) if self.settles() && own == at => Ok(()),
             (Some(Plant::WakeNotResent), other)
                 if self.settles() && !matches!(other, Some(Message::Wake { at: own, .. }) if own == at) =>

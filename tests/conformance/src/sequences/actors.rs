@@ -2,16 +2,16 @@
 
 use super::Shipyards;
 use super::check::{decode, project};
+use super::people::tell;
 use super::plan::{Order, PROJECT, SERVICE, executors};
 use crate::planted::Planted;
-use crate::sim::{Outcome, Sim};
+use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
 use keelway_domain::names::Context;
+use keelway_domain::sequences::Execution;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::definitions::Refusal;
 use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
 use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
@@ -26,6 +26,16 @@ pub enum Action {
     Decide(Address, RecordId, Box<CloudEvent>),
     /// Tells a context something, through the API.
     Order(usize, Order, Option<&'static str>),
+    /// Applies a revision of the shipyard.
+    Apply(usize),
+    /// Overrides the windows of a stage, or of the one that holds the context back.
+    Override(Context, Option<String>),
+    /// Applies a schedule.
+    Schedule(usize),
+    /// Deletes one.
+    Unschedule(&'static str),
+    /// Has what failed in a context repeated, from a task on if it is named.
+    Retry(usize, Option<&'static str>),
 }
 
 /// How an input is meant.
@@ -45,13 +55,14 @@ pub enum Tag {
 pub(super) struct Asked<'a> {
     pub task: &'a str,
     pub stage: &'a str,
+    pub service: &'a str,
     pub context: &'a Context,
     pub trigger: &'a str,
 }
 
 impl Asked<'_> {
     pub fn event(&self, at: Timestamp, by: &str, kind: Kind) -> CloudEvent {
-        let data = json!({"project": PROJECT, "stage": self.stage, "service": SERVICE, self.task: {"by": by}});
+        let data = json!({"project": PROJECT, "stage": self.stage, "service": self.service, self.task: {"by": by}});
         CloudEvent {
             id: format!("{}-{by}-{}", self.trigger, kind.as_str()),
             source: by.to_owned(),
@@ -117,8 +128,9 @@ impl Shipyards {
             }
             Action::Order(n, order, stage) => {
                 let (n, order, stage) = (*n, *order, *stage);
-                sim.work(self, action, |engine| Box::pin(async move { tell(&engine, &context(n), order, stage).await }));
+                sim.work(self, action, move |engine| Box::pin(async move { tell(&engine, &context(n), order, stage).await }));
             }
+            _ => self.do_besides(sim, action),
         }
     }
 
@@ -133,9 +145,10 @@ impl Shipyards {
         let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { return };
         let Ok(json) = serde_json::from_str::<Value>(&publication.entry.detail) else { return };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let stage = text(&json["data"]["stage"]);
+        let (stage, service) = (text(&json["data"]["stage"]), text(&json["data"]["service"]));
         let Ok(context) = Context::new(text(&json["shkeptncontext"])) else { return };
-        let asked = Asked { task: task.as_str(), stage: &stage, context: &context, trigger: &publication.id };
+        let trigger = &publication.id;
+        let asked = Asked { task: task.as_str(), stage: &stage, service: &service, context: &context, trigger };
         // Executors on a rule answer each delivery, under the same ids.
         if task.as_str() != "approval" {
             self.reacted.retain(|(trigger, _)| *trigger != publication.id);
@@ -145,18 +158,19 @@ impl Shipyards {
 
     /// Polling executors: what is open in the state, published or not.
     pub(super) fn poll_for_work(&mut self, sim: &mut Sim<Self>) {
-        let open: Vec<(String, String, Context, String)> = {
+        let open: Vec<(String, Execution)> = {
             let core = sim.world.core();
             let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
             let open = items.filter_map(|item| {
                 let task = codec::open_task(item)?.to_owned();
-                let x = decode(item).ok()?;
-                Some((task, x.stage, x.context, x.record?.uuid().to_string()))
+                Some((task, decode(item).ok()?))
             });
             open.collect()
         };
-        for (task, stage, context, trigger) in open {
-            self.answer(sim, &Asked { task: &task, stage: &stage, context: &context, trigger: &trigger });
+        for (task, x) in open {
+            let Some(trigger) = x.record.map(|id| id.uuid().to_string()) else { continue };
+            let (stage, service) = (&x.stage, x.service.as_str());
+            self.answer(sim, &Asked { task: &task, stage, service, context: &x.context, trigger: &trigger });
         }
     }
 
@@ -284,19 +298,5 @@ impl Shipyards {
         }
         self.acknowledged.push((tag, received, handled));
         Ok(())
-    }
-}
-
-/// Through the API's own command.
-async fn tell(engine: &Sequences<Planted>, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
-    let what = match order {
-        Order::Pause => Control::Pause,
-        Order::Resume => Control::Resume,
-        Order::Abort => Control::Abort,
-    };
-    match engine.control(&project(), context, stage, what).await {
-        Err(Refusal::Port(e)) => Err(e),
-        // A context nothing has happened in yet, or a stage of one that is paused as a whole.
-        Ok(_) | Err(_) => Ok(None),
     }
 }

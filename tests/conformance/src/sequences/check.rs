@@ -1,5 +1,8 @@
 //! Invariants on every commit.
 
+use super::freeze::Freeze;
+use super::repeats::Repeats;
+use super::timetable::{Lives, Timetable};
 use crate::planted::Seen;
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
@@ -15,6 +18,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct Watch {
     born: HashMap<Key, u64>,
+    /// When executions ended; only kept if there are schedules and the like.
+    ended: HashMap<Key, u64>,
     holders: BTreeMap<String, BTreeSet<Key>>,
     /// Executions that held their lane when they ended.
     ended_holding: HashSet<Key>,
@@ -34,6 +39,11 @@ pub struct Watch {
     pub(super) most: Option<u32>,
     /// Triggers that the sweep had repeated, and by which message.
     repeated: HashMap<RecordId, u64>,
+    /// Whether there are windows, schedules, retries or remediations.
+    pub(super) extended: bool,
+    pub(super) freeze: Freeze,
+    pub(super) timetable: Timetable,
+    repeats: Repeats,
 }
 
 /// The execution in an item.
@@ -50,8 +60,15 @@ impl Watch {
             if change.key.pk.starts_with("C#") && sk.starts_with("X#") {
                 self.execution(change, step, table)?;
                 self.acceptance(change, table, seen)?;
+                if self.extended {
+                    self.extras(change, table, (step, seen))?;
+                }
             } else if change.key.pk.starts_with("C#") && sk == keys::MAIN {
                 self.context(change, step);
+                self.freeze.told(change);
+            } else if change.key.pk.starts_with("SC#") && sk.starts_with(keys::SCHEDULE) {
+                let lives = Lives { born: &self.born, ended: &self.ended };
+                self.timetable.changed(change, table, seen, lives)?;
             } else if change.key.pk.starts_with("K#") && sk == keys::MAIN {
                 self.lock(change, table)?;
                 self.order(change, table, seen)?;
@@ -123,6 +140,24 @@ impl Watch {
         // A staged transaction was decided before its execution became visible: what was told meanwhile came after it.
         let decided_before = self.staged && old.is_none();
         if x.lane == Lane::Holds && !held && !decided_before { self.started(key, &x, step, table) } else { Ok(()) }
+    }
+
+    /// What holds of windows, schedules and retries.
+    fn extras(&mut self, change: &Change, table: &Table, (step, seen): (u64, &Seen)) -> Result<(), String> {
+        let Some(new) = &change.new else { return Ok(()) };
+        let (x, old) = (decode(new)?, change.old.as_ref().map(|item| decode(item)).transpose()?);
+        self.freeze.changed(&change.key, old.as_ref(), &x, (seen, new.version()))?;
+        if x.outcome.is_some() {
+            self.ended.entry(change.key.clone()).or_insert(step);
+        }
+        if x.held.is_none() && old.as_ref().is_some_and(|old| old.held.is_some()) {
+            self.freeze.freed.insert(change.key.clone(), step);
+        }
+        if old.is_none() {
+            self.timetable.born(&x)?;
+            self.repeats.born(&change.key, &x, table)?;
+        }
+        Ok(())
     }
 
     /// The sweep has the trigger of a task repeated once, and never an approval's.
@@ -211,8 +246,11 @@ impl Watch {
                 continue;
             }
             let Some(item) = table.peek(&key) else {
-                // A follow-up that is born held back, or over, is left to a message: it does not stand in the queue.
+                // A follow-up that is born held back, or over, is left to a message: it need not stand in the queue.
                 let context = Key::new(old.pk.as_str(), keys::MAIN);
+                if !self.freeze.revisions.is_empty() {
+                    continue;
+                }
                 let executions = codec::context(table.peek(&context).map(|item| &**item)).executions;
                 if self.told.contains(&context) || self.most.is_some_and(|most| executions >= most) {
                     continue;
@@ -220,7 +258,7 @@ impl Watch {
                 return Err(format!("{new} got the lane before the follow-up {key} of {old} exists"));
             };
             let f = decode(item)?;
-            if f.outcome.is_none() && f.lane == Lane::Wants && !f.paused && f.ask == 0 {
+            if f.outcome.is_none() && f.lane == Lane::Wants && f.held.is_none() && !f.paused && f.ask == 0 {
                 return Err(format!("{new} got the lane ahead of the follow-up {key} of {old}"));
             }
         }
@@ -230,7 +268,7 @@ impl Watch {
 
 /// The epoch of the outside event at the root of an execution.
 fn root_epoch(key: &Key, x: &Execution, table: &Table) -> u32 {
-    let parent = x.parent.map(|id| Key::new(key.pk.as_str(), format!("X#{id}")));
+    let parent = x.parent.filter(|_| x.class == Class::FollowUp).map(|id| Key::new(key.pk.as_str(), format!("X#{id}")));
     match parent.and_then(|key| Some((table.peek(&key)?, key))).map(|(item, key)| (decode(item), key)) {
         Some((Ok(parent), key)) => root_epoch(&key, &parent, table),
         _ => x.epoch,

@@ -52,6 +52,11 @@ impl Watch {
         for entry in table.partition(&change.key.pk).filter(|item| item.key.sk.starts_with("Q#")) {
             let was_there = self.entered.get(&entry.key).is_some_and(|entered| entered < looked);
             let Some(z) = waiting(entry, table).filter(|z| was_there && z.id != y.id) else { continue };
+            // Windows held it back when the queue was looked at: it is passed over.
+            let freed = self.freeze.freed.get(&Key::new(format!("C#{PROJECT}#{}", z.context), format!("X#{}", z.id)));
+            if z.held.is_some() || freed.is_some_and(|freed| freed >= looked) {
+                continue;
+            }
             if !stood {
                 return Err(format!("{} took a free lane though {} stood in its queue", y.id, z.id));
             }
@@ -69,7 +74,8 @@ impl Watch {
             let same = old.accepted == x.accepted;
             return if same { Ok(()) } else { Err(format!("{} is accepted anew: {old:?} became {x:?}", x.id)) };
         }
-        let parent = x.parent.map(|id| Key::new(change.key.pk.as_str(), format!("X#{id}")));
+        // A retry is an outside trigger, too.
+        let parent = x.parent.filter(|_| x.class == Class::FollowUp).map(|id| Key::new(change.key.pk.as_str(), format!("X#{id}")));
         match parent {
             Some(parent) => match table.peek(&parent).map(|item| decode(item)).transpose()? {
                 Some(parent) if parent.accepted != x.accepted => Err(format!("{} has another acceptance than its parent", x.id)),

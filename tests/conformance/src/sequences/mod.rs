@@ -4,9 +4,15 @@ mod actors;
 mod check;
 mod crowd;
 mod expiry;
+mod extras;
+mod freeze;
+mod hand;
 mod lanes;
+mod people;
 mod plan;
+mod repeats;
 mod rest;
+mod timetable;
 
 pub use plan::Plan;
 
@@ -14,6 +20,7 @@ use crate::planted::{Plant, Planted, Seen};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use actors::{Action, Tag};
 use check::Watch;
+use hand::Hand;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::protocol::{Engine, Handled};
@@ -25,9 +32,9 @@ use keelway_world::queue::Received;
 use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
-use plan::{PROJECT, REVISION, shipyard};
+use plan::{PROJECT, REVISION};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One seed's sequences.
 pub struct Shipyards {
@@ -74,28 +81,39 @@ impl Shipyards {
             seen: Arc::default(),
         }
     }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Scenario for Shipyards {
-    type Engine = Sequences<Planted>;
+    type Engine = Hand;
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
         let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
         let limits = Limits { retention, max_executions, ..Limits::default() };
-        Arc::new(Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits))
+        let engine = Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits);
+        Arc::new(Hand { engine, schedules: !self.plan.extras.schedules.is_empty() })
     }
     /// The project, as applying it would have left it.
     fn prepare(&mut self, world: &World) {
         let worker = world.worker(0);
         let project = check::project();
-        let text = serde_json::to_string(shipyard()).unwrap_or_default();
-        let items = [
+        let revisions = freeze::revisions(&self.plan.extras.windows);
+        let text = serde_json::to_string(&revisions[REVISION]).unwrap_or_default();
+        let mut items = vec![
             Item::new(Key::new(keys::PROJECTS, PROJECT)),
             Item::new(keys::project(&project)).with("v", 1i64).with("rev", REVISION),
             Item::new(keys::revision(&project, REVISION)).with("j", text),
         ];
+        items.extend((self.plan.extras.actions > 0).then(|| repeats::actions(self.plan.extras.actions)));
+        if !self.plan.extras.windows.is_empty() {
+            self.seen().judges = revisions.len() > 1;
+            self.watch.freeze.revisions = revisions;
+        }
         for item in items {
             #[expect(clippy::unwrap_used, reason = "the twin takes these items")]
             block_on(worker.write(&Write::Put(item, Condition::Always))).unwrap();
@@ -108,7 +126,9 @@ impl Scenario for Shipyards {
         sim.note(&format!("{:?}", self.plan));
         self.watch.staged = sim.troubles.staged;
         self.watch.most = self.plan.most;
+        self.watch.extended = self.plan.extras.any();
         self.schedule_plan(sim);
+        self.schedule_extras(sim);
     }
     fn act(&mut self, sim: &mut Sim<Self>, action: Action) {
         self.carry_out(sim, action);
@@ -139,9 +159,11 @@ impl Scenario for Shipyards {
         }
     }
     fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
-        if !matches!(action, Action::Order(..)) {
+        if matches!(action, Action::Emit(..) | Action::Decide(..)) {
             return;
         }
+        // Whoever applies the same shipyard again tells nobody of its windows: that is left to the sweep.
+        self.order_lost |= matches!(action, Action::Apply(_));
         if sim.rng.chance(50.0) {
             let now = sim.world.now();
             sim.plan(now, action);

@@ -1,21 +1,37 @@
 //! What a seed stands for: who triggers what, who answers, and who fails.
 
+use super::extras::Extras;
 use crate::sim::Troubles;
 use keelway_domain::event::{Object, TaskResult};
 use keelway_domain::names::{SequenceName, StageName, TaskName};
 use keelway_domain::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
 use keelway_domain::time::Span;
+use keelway_domain::windows::Window;
 use keelway_world::rng::Rng;
 use std::sync::OnceLock;
 
 /// The one project of a simulation.
 pub const PROJECT: &str = "sim";
-/// The one service; so every stage is one lane.
+/// The service of all triggers from outside; so every stage is one lane, unless a schedule has another service.
 pub const SERVICE: &str = "svc";
-/// The one revision of its shipyard.
+/// The first revision of its shipyard, and mostly the only one.
 pub const REVISION: &str = "r1";
+/// The sequence that tries one action after the other.
+pub const REMEDIATION: &str = "remediation";
 /// A task with this name is answered by as many executors as its number says.
-const TASKS: [(&str, usize); 9] = [("a", 1), ("b", 1), ("pair", 2), ("three", 3), ("r", 1), ("p", 1), ("d", 1), ("n", 1), ("s", 1)];
+const TASKS: [(&str, usize); 11] = [
+    ("a", 1),
+    ("b", 1),
+    ("pair", 2),
+    ("three", 3),
+    ("r", 1),
+    ("p", 1),
+    ("d", 1),
+    ("n", 1),
+    ("s", 1),
+    ("action", 1),
+    ("evaluation", 1),
+];
 
 /// How many executors subscribe to a task.
 pub fn executors(task: &str) -> usize {
@@ -57,12 +73,21 @@ fn sequence(name: &str, tasks: &[&str], on: &[(&str, Option<TaskResult>)]) -> Se
     Sequence { name, triggered_on: on.iter().map(trigger).collect(), tasks, timeout, supersede, ignore_windows: None }
 }
 
+/// A round: one action, and whether it helped. If not, the next one.
+fn remediation() -> Sequence {
+    let mut round = sequence(REMEDIATION, &["get-action", "action", "evaluation"], &[("dev.remediation.finished", None)]);
+    let failed = Match { task: TaskName::new("evaluation").ok(), result: TaskResult::Fail };
+    round.triggered_on[0].selector = Some(vec![failed]);
+    round
+}
+
 /// Two lanes; follow-ups on the same and on the other one, on an end, on a task, on a domain event.
 pub fn shipyard() -> &'static Shipyard {
     static SHIPYARD: OnceLock<Shipyard> = OnceLock::new();
     SHIPYARD.get_or_init(|| {
         let fail = Some(TaskResult::Fail);
         let dev = vec![
+            remediation(),
             sequence("delivery", &["a", "b"], &[]),
             sequence("rollback", &["r"], &[("dev.delivery.finished", fail), ("prod.outside.finished", fail)]),
             sequence("announce", &["n"], &[("dev.delivery.finished", Some(TaskResult::Warning))]),
@@ -87,6 +112,15 @@ pub fn shipyard() -> &'static Shipyard {
         };
         Shipyard { stages: vec![stage("dev", dev), stage("prod", prod)] }
     })
+}
+
+/// The same with these windows in dev and in prod.
+pub fn with_windows(windows: &[Vec<Window>; 2]) -> Shipyard {
+    let mut shipyard = shipyard().clone();
+    for (stage, windows) in shipyard.stages.iter_mut().zip(windows) {
+        stage.windows.clone_from(windows);
+    }
+    shipyard
 }
 
 /// Sequences triggered from outside, by how often.
@@ -142,6 +176,8 @@ pub struct Plan {
     pub crowd: bool,
     /// A context may have only so many executions.
     pub most: Option<u32>,
+    /// Windows, schedules, retries and remediations.
+    pub extras: Extras,
 }
 
 impl Plan {
@@ -209,6 +245,10 @@ impl Plan {
                 (troubles.cut, troubles.dead, troubles.crash) = (true, 60.0, 15.0);
             }
         }
-        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd, most, early }, troubles)
+        let extras = Extras::of(rng, contexts);
+        if extras.actions > 0 {
+            triggers.push((rng.clone().below(contexts), "dev", REMEDIATION));
+        }
+        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd, most, early, extras }, troubles)
     }
 }

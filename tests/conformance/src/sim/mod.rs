@@ -11,6 +11,7 @@ mod seeds;
 mod stats;
 mod troubles;
 
+pub use repair::{pages, swept};
 pub use scenario::{Hands, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};
 pub use seeds::{hold, number, one, seeds};

@@ -5,6 +5,7 @@ use super::scheduler::{Outcome, Sim};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::keys;
+use keelway_engine::ports::PortError;
 use keelway_engine::protocol::dead_letter::Redriven;
 use keelway_engine::protocol::record::SKEW;
 use keelway_engine::protocol::sweep::{self, Tick};
@@ -121,9 +122,21 @@ impl<S: Scenario> Sim<S> {
 }
 
 /// A tick of the sweep, to its end.
-pub(super) async fn swept(engine: &impl Engine) -> Outcome {
+///
+/// # Errors
+/// Of the ports.
+pub async fn swept(engine: &impl Engine) -> Outcome {
     while dead_letter::redrive(engine.ports()).await? > 0 {}
+    pages(engine).await?;
+    Ok(None)
+}
+
+/// All pages of an engine's open work.
+///
+/// # Errors
+/// Of the ports.
+pub async fn pages(engine: &impl Engine) -> Result<(), PortError> {
     let mut tick = Tick::default();
     while !sweep::page(engine, &mut tick).await?.finished {}
-    Ok(None)
+    Ok(())
 }

@@ -1,0 +1,40 @@
+//! A worker's engine: the executions, and the schedules, which are swept besides.
+
+use crate::planted::Planted;
+use crate::sim::{Hands, Outcome, pages, swept};
+use keelway_engine::sequences::Sequences;
+use keelway_engine::sequences::schedules::Schedules;
+use keelway_world::exec::Task;
+use keelway_world::queue::Received;
+use keelway_world::story::handle;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A worker's engine.
+pub struct Hand {
+    pub(super) engine: Sequences<Planted>,
+    /// Whether there may be schedules: sweeping none takes time, too.
+    pub(super) schedules: bool,
+}
+
+impl Deref for Hand {
+    type Target = Sequences<Planted>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.engine
+    }
+}
+
+impl Hands for Hand {
+    fn handle(self: Arc<Self>, received: Received) -> Task<Outcome> {
+        Box::pin(async move { handle(&self.engine, &received).await.map(Some) })
+    }
+    fn sweep(self: Arc<Self>) -> Task<Outcome> {
+        Box::pin(async move {
+            if self.schedules {
+                pages(&Schedules(&self.engine)).await?;
+            }
+            swept(&self.engine).await
+        })
+    }
+}
