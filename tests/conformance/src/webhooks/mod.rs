@@ -1,8 +1,16 @@
-//! Webhooks in the tests: a receiver as far as a request to it can be seen, the dialect of the cases, and the world that they are told in.
+//! Webhooks in the tests: a receiver as far as a request to it can be seen, the dialect of the cases, the world that they are told in, and
+//! the simulation.
 
 mod cases;
+mod check;
+mod plan;
+mod planted;
+mod scenario;
+mod yard;
 
 pub use cases::{Case, Hooks, HooksWorld};
+pub use planted::Plant;
+pub use scenario::{Hooking, simulate};
 
 use keelway_domain::time::Span;
 use keelway_domain::webhooks::Attempt;
