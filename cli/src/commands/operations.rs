@@ -1,6 +1,6 @@
 //! `dead-letters` and `get invalid`: what could not be handled.
 
-use super::pages::{PAGES, is_last};
+use super::pages::{self, PAGES, is_last};
 use super::{get, registered};
 use crate::api::{Api, Body};
 use crate::args::{DeadLetters, Format, GetInvalid};
@@ -46,17 +46,7 @@ pub async fn dead_letters(api: &Api, what: &DeadLetters) -> Result<(), CliError>
 const NONE: &str = "there are no dead letters";
 
 async fn all(api: &Api, limit: usize) -> Result<Vec<DeadLetter>, CliError> {
-    let (mut letters, mut key): (Vec<DeadLetter>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let page: DeadLetterPage = api.get(&["dead-letters"], &[("pageSize", "100"), ("nextPageKey", &key)]).await?;
-        letters.extend(page.dead_letters);
-        key = page.next_page_key;
-        if is_last(&key) || letters.len() >= limit {
-            break;
-        }
-    }
-    letters.truncate(limit);
-    Ok(letters)
+    pages::all(api, (&["dead-letters"], &[]), limit, |page: DeadLetterPage| (page.dead_letters, page.next_page_key)).await
 }
 
 async fn list(api: &Api, limit: usize, format: Format) -> Result<(), CliError> {

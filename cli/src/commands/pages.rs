@@ -4,10 +4,36 @@ use crate::api::Api;
 use crate::error::CliError;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::EventPage;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// More pages than this are not followed: a list that long is asked for in parts.
 pub const PAGES: usize = 200;
+
+/// The entries of a list, page by page, up to `limit`. `read`: those of a page, and where the next one begins.
+///
+/// # Errors
+/// As the API answers.
+pub async fn all<P: DeserializeOwned, T>(
+    api: &Api,
+    (path, query): (&[&str], &[(&str, &str)]),
+    limit: usize,
+    read: impl Fn(P) -> (Vec<T>, String),
+) -> Result<Vec<T>, CliError> {
+    let (mut all, mut key) = (vec![], String::new());
+    for _ in 0..PAGES {
+        let page = [("pageSize", "100"), ("nextPageKey", key.as_str())];
+        let query: Vec<(&str, &str)> = query.iter().copied().chain(page).collect();
+        let (entries, next) = read(api.get(path, &query).await?);
+        all.extend(entries);
+        if is_last(&next) || all.len() >= limit {
+            break;
+        }
+        key = next;
+    }
+    all.truncate(limit);
+    Ok(all)
+}
 
 /// Every event of a list, page by page, up to about `limit`, and the server's clock.
 ///

@@ -1,6 +1,6 @@
 //! Clusters and git hosts: `get clusters`, `get githosts`; and `delete`.
 
-use super::pages::{PAGES, is_last};
+use super::pages::all;
 use super::pipelines::{Address, manifest};
 use super::{deployments, get, projects, schedules};
 use crate::api::Api;
@@ -41,16 +41,8 @@ pub async fn git_hosts(api: &Api, name: Option<&str>, format: Format) -> Result<
 }
 
 async fn listed(api: &Api, kind: &str, namespace: &str, format: Format, empty: &str) -> Result<(), CliError> {
-    let (mut items, mut key): (Vec<Registered>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-        let page: RegisteredPage = api.get(&[kind], &query).await?;
-        items.extend(page.items);
-        key = page.next_page_key;
-        if is_last(&key) {
-            break;
-        }
-    }
+    let list: (&[&str], &[(&str, &str)]) = (&[kind], &[("namespace", namespace)]);
+    let items = all(api, list, usize::MAX, |page: RegisteredPage| (page.items, page.next_page_key)).await?;
     if format.is_data() {
         return say_data(&json!({"items": items}), format);
     }

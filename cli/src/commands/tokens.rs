@@ -2,7 +2,7 @@
 
 use super::login::grant;
 use super::now;
-use super::pages::{PAGES, is_last};
+use super::pages::{PAGES, all, is_last};
 use crate::api::{Api, Body};
 use crate::args::{Audit, Format, Output, TokenVerb};
 use crate::commands::get::print;
@@ -62,15 +62,7 @@ fn secret(made: &TokenAnswer, output: &Output) -> Result<(), CliError> {
 }
 
 async fn list(api: &Api, format: Format) -> Result<(), CliError> {
-    let (mut tokens, mut key): (Vec<TokenState>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let page: TokenPage = api.get(&["tokens"], &[("pageSize", "100"), ("nextPageKey", &key)]).await?;
-        tokens.extend(page.tokens);
-        key = page.next_page_key;
-        if is_last(&key) {
-            break;
-        }
-    }
+    let tokens = all(api, (&["tokens"], &[]), usize::MAX, |page: TokenPage| (page.tokens, page.next_page_key)).await?;
     if format.is_data() {
         return say_data(&json!({"tokens": tokens}), format);
     }

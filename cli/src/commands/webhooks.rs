@@ -1,7 +1,7 @@
 //! Webhooks: subscriptions, deliveries, and what a person does about them.
 
 use super::get;
-use super::pages::{PAGES, is_last};
+use super::pages::all;
 use super::pipelines::{Address, manifest};
 use crate::api::{Api, Body};
 use crate::args::{Format, GetDeliveries, GetNamed, WebhookVerb};
@@ -34,16 +34,8 @@ pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
         return get::print(&table(&[webhook], format), format, "");
     }
     let namespace = what.namespace.namespace.as_str();
-    let (mut all, mut key): (Vec<WebhookState>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-        let page: WebhookPage = api.get(&[SUBSCRIPTIONS], &query).await?;
-        all.extend(page.webhook_subscriptions);
-        key = page.next_page_key;
-        if is_last(&key) {
-            break;
-        }
-    }
+    let list: (&[&str], &[(&str, &str)]) = (&[SUBSCRIPTIONS], &[("namespace", namespace)]);
+    let all = all(api, list, usize::MAX, |page: WebhookPage| (page.webhook_subscriptions, page.next_page_key)).await?;
     if format.is_data() {
         return say_data(&json!({"webhookSubscriptions": all}), format);
     }
@@ -91,17 +83,8 @@ pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError>
         return if format.is_data() { say_data(&delivery, format) } else { show(&delivery) };
     }
     let (limit, webhook) = (what.limit as usize, what.webhook.as_deref().unwrap_or_default());
-    let (mut all, mut key): (Vec<DeliveryState>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let query = [("namespace", namespace), ("webhook", webhook), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-        let page: DeliveryPage = api.get(&["deliveries"], &query).await?;
-        all.extend(page.deliveries);
-        key = page.next_page_key;
-        if is_last(&key) || all.len() >= limit {
-            break;
-        }
-    }
-    all.truncate(limit);
+    let list: (&[&str], &[(&str, &str)]) = (&["deliveries"], &[("namespace", namespace), ("webhook", webhook)]);
+    let all = all(api, list, limit, |page: DeliveryPage| (page.deliveries, page.next_page_key)).await?;
     if format.is_data() {
         return say_data(&json!({"deliveries": all}), format);
     }

@@ -79,7 +79,7 @@ async fn found<P: Ports>(api: &Api<P>, project: &str, name: &str) -> Answer<Sche
     path = "/v1/schedules/{project}",
     tag = "sequences",
     params(Paging),
-    responses((status = 200, body = SchedulePage))
+    responses((status = 200, body = SchedulePage), (status = 404))
 )]
 pub async fn list<P: Ports + 'static>(
     State(api): State<Api<P>>,

@@ -128,7 +128,7 @@ fn what_may_surprise_is_a_warning_and_a_url_is_not_repeated() {
     let told = findings(&manifest("  events: ['*']\n  form: slack\n  url: https://hooks.chat.test/s3cret\n"), Severity::Warning);
     assert!(told.len() == 1 && told[0].contains("whoever has the URL") && !told[0].contains("s3cret"), "{told:?}");
     let told = findings(&manifest("  events: ['*']\n  body: ''\n  headers: {Expect: x}\n  url: https://h/\n"), Severity::Error);
-    assert!(told.len() == 2 && told[0].contains("is written by Keelway") && told[1].contains("is empty"), "{told:?}");
+    assert!(told.len() == 2 && told[0].contains("is empty") && told[1].contains("is written by Keelway"), "{told:?}");
     let told =
         findings(&manifest("  events: ['*']\n  url: 'https://me:s3cret@h/'\n  signingSecretRef: {name: k}\n"), Severity::Error);
     assert!(told[0].contains("names a user") && !told[0].contains("s3cret"), "{told:?}");

@@ -128,7 +128,7 @@ async fn a_trigger_may_say_why_it_does_not_wait_for_a_window() {
     assert!(entries[0]["what"].as_str().unwrap().contains("although stage prod is closed"), "{entries:?}");
 
     for (path, body, says) in [
-        ("/v1/event?override=why", trigger("2", "sh.keptn.event.prod.delivery.finished"), "goes with the trigger of a sequence"),
+        ("/v1/event?override=why", trigger("2", "sh.keptn.event.com.acme.built"), "goes with the trigger of a sequence"),
         ("/v1/event?overrides=why", trigger("2", delivery), "overrides"),
     ] {
         let answer = stand.post(path, &body).await;
