@@ -174,3 +174,31 @@ fn a_failure_that_is_noted_late_is_not_older_than_a_success() {
     block_on(handle(&stand.warm, &failed)).unwrap();
     assert!(stand.subscription().failing.is_none_or(|since| since > reached));
 }
+
+/// What handling an event takes: requests to AWS, write units and read units.
+fn costs(stand: &Stand, event: &str) -> (u64, f64, f64) {
+    let used = || {
+        let core = stand.world.core();
+        (core.request_count(), core.table.units.write, core.table.units.read)
+    };
+    let before = used();
+    stand.event(event);
+    let after = used();
+    (after.0 - before.0, after.1 - before.1, after.2 - before.2)
+}
+
+/// The numbers of docs/costs.md; this fails when one grows.
+#[test]
+fn an_event_costs_one_read_and_its_delivery_seven_write_units() {
+    let stand = Stand::new();
+    stand.event("first");
+    assert_eq!(costs(&stand, "nobody takes it"), (1, 0.0, 1.0), "without a subscription");
+    stand.apply("nothing");
+    stand.event("reads the subscriptions");
+    assert_eq!(costs(&stand, "another nobody takes"), (1, 0.0, 1.0), "with one that takes others");
+    stand.apply(TYPE);
+    stand.event("reads them again");
+    let (requests, write, read) = costs(&stand, "delivered");
+    println!("a delivery: {requests} requests, {write} write units, {read} read units");
+    assert!(stand.is_delivered("delivered") && requests <= 11 && write <= 7.0 && read <= 6.0, "{requests} {write} {read}");
+}
