@@ -22,6 +22,7 @@ mod generated;
 mod identity;
 mod integrations;
 mod keptn_clients;
+mod limited;
 mod limits;
 mod long;
 mod observations;

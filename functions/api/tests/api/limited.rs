@@ -1,0 +1,192 @@
+//! Tokens that are limited to projects or tasks: they reach nothing else, and learn nothing of it.
+
+use crate::access::{STAGES, event};
+use crate::deployments;
+use crate::stand::Stand;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The project that Keptn's clients create and update stands in the body.
+#[tokio::test]
+async fn keptns_project_routes_look_at_the_project_in_the_body() {
+    let mut stand = Stand::new();
+    let other = "{name: dev, sequences: [{name: delivery, tasks: [{name: test}]}]}";
+    stand.apply("other", &format!("    - {other}\n")).await;
+    stand.token("team", &["administer"], &["shop"]).await;
+    stand.token("reader", &["read", "trigger"], &["shop"]).await;
+    let shipyard = |n: u32| {
+        let text =
+            format!("apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {{name: s}}\nspec: {{stages: [{other}]}}\n# {n}\n");
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text)
+    };
+    for (who, name, status) in [
+        ("reader", "shop", 403),
+        ("team", "other", 403),
+        // Whether it exists is not told either.
+        ("team", "othe", 403),
+        ("team", "SHOP", 400),
+        ("team", "shop", 201),
+        ("team", "shop", 409),
+    ] {
+        let answer = stand.like(who).post("/v1/project", &json!({"name": name, "shipyard": shipyard(1)})).await;
+        assert_eq!(answer.status, status, "{who} creates {name}: {answer:?}");
+    }
+    for (who, name, status) in [("reader", "shop", 403), ("team", "other", 403), ("team", "othe", 403), ("team", "shop", 200)] {
+        let answer = stand.like(who).put("/v1/project", &json!({"name": name, "shipyard": shipyard(2)})).await;
+        assert_eq!(answer.status, status, "{who} updates {name}: {answer:?}");
+        assert!(status != 403 || who == "reader" || answer.problem().contains(&format!("in project {name:?}")), "{answer:?}");
+    }
+    // Without a shipyard, nothing is changed.
+    assert_eq!(stand.put("/v1/project", &json!({"name": "shop"})).await.status, 200);
+    stand.put("/v1/project/shop/resource/shipyard.yaml", &json!({"resourceContent": shipyard(3)})).await;
+    let revisions = stand.get("/v1/project/shop/shipyard/revisions").await.json();
+    let by: Vec<&str> = revisions["revisions"].as_array().unwrap().iter().map(|one| one["by"].as_str().unwrap_or("-")).collect();
+    assert_eq!(by, ["team"; 3], "who applied it is known, whatever the request");
+    let audit = stand.like("").get("/v1/audit?action=apply&project=shop").await.json();
+    assert_eq!(audit["totalCount"], 3, "{audit}");
+    assert_eq!(stand.get("/v1/audit?action=apply&project=other").await.json()["totalCount"], 1);
+}
+
+/// Neither an entry, nor the key of a page, nor a refusal names what belongs to others.
+#[tokio::test(start_paused = true)]
+async fn lists_tell_nothing_of_other_projects() {
+    const PLACES: [&str; 6] = ["aaa", "mine", "mmm", "hidden", "yours", "zzz"];
+    let mut stand = Stand::new();
+    for place in PLACES {
+        stand.apply(place, STAGES).await;
+        stand.trigger(place, "dev", "delivery", "svc").await;
+        for name in ["one", "two"] {
+            let cluster = format!(
+                "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {{name: {name}, namespace: {place}}}\nspec:\n  server: https://10.0.0.1\n  \
+                 secretRef: {{name: t}}\n"
+            );
+            let pipeline = crate::pipelines::manifest(name, crate::pipelines::BY_REQUEST);
+            let config = deployments::manifest(name, "x", false);
+            for text in [cluster, pipeline, config] {
+                stand.manifests(&text.replace("namespace: shop", &format!("namespace: {place}"))).await;
+            }
+        }
+    }
+    stand.token("limited", &["read"], &["mine", "yours"]).await;
+    stand.like("limited");
+    let lists = ["/v1/project", "/v1/pipelines", "/v1/clusters", "/v1/deploymentConfigs", "/v1/event/triggered/deployment"];
+    for path in lists {
+        let (mut names, mut key) = (vec![], String::new());
+        while key != "0" {
+            let page = stand.get(&format!("{path}?pageSize=1&nextPageKey={key}")).await;
+            assert_eq!(page.status, 200, "{path}: {page:?}");
+            for place in PLACES.iter().filter(|place| !["mine", "yours"].contains(place)) {
+                assert!(path.contains("triggered") || !page.text.contains(place), "{path} tells of {place}: {}", page.text);
+            }
+            let json = page.json();
+            key = json["nextPageKey"].as_str().unwrap().replace('#', "%23").replace('/', "%2F");
+            let member = json.as_object().unwrap().values().find_map(Value::as_array).unwrap().clone();
+            let name = |one: &Value| {
+                let of = [&one["projectName"], &one["namespace"], &one["data"]["project"]].into_iter().find_map(Value::as_str);
+                format!("{}/{}", of.unwrap_or_default(), one["name"].as_str().unwrap_or_default())
+            };
+            names.extend(member.iter().map(name));
+        }
+        let expected = match path {
+            "/v1/project" | "/v1/event/triggered/deployment" => vec!["mine/", "yours/"],
+            _ => vec!["mine/one", "mine/two", "yours/one", "yours/two"],
+        };
+        assert_eq!(names, expected, "{path}");
+    }
+    for path in [
+        "/v1/pipelines?namespace=hidden",
+        "/v1/clusters?namespace=hidden",
+        "/v1/deploymentConfigs?namespace=hidden",
+        "/v1/event?project=hidde",
+        "/v1/event/triggered/deployment?project=hidde",
+        "/v1/sequence-execution?project=hidde",
+    ] {
+        let answer = stand.get(path).await;
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+        let told = answer.problem();
+        assert!(!told.contains("zzz") && (path.ends_with("hidden") || !told.contains("hidden")), "{path}: {told}");
+    }
+    let unknown = stand.get("/v1/clusters/mine/none").await;
+    assert!(unknown.status == 404 && unknown.text.contains("mine/one") && !unknown.text.contains("hidden"), "{unknown:?}");
+}
+
+/// Contexts of two projects may have the same name: each sees their own.
+#[tokio::test]
+async fn a_context_without_its_project_is_looked_for_where_the_token_is_valid() {
+    let mut stand = Stand::new();
+    for project in ["first", "second"] {
+        stand.apply(project, STAGES).await;
+        let data = json!({"project": project, "stage": "dev", "service": "svc"});
+        let event = json!({"type": "sh.keptn.event.dev.delivery.triggered", "source": "t", "shkeptncontext": "same", "data": data});
+        stand.trigger_with(event).await;
+    }
+    for (name, scope) in [("reader", "read"), ("worker", "execute:deployment")] {
+        stand.token(name, &[scope], &["second"]).await;
+        let events = stand.like(name).get("/v1/event?keptnContext=same").await.json();
+        let of: BTreeSet<&str> =
+            events["events"].as_array().unwrap().iter().map(|event| event["data"]["project"].as_str().unwrap()).collect();
+        assert_eq!(of, BTreeSet::from(["second"]), "{name}: {events}");
+        stand.like("");
+    }
+}
+
+/// Executors of others are neither spoken for nor told of.
+#[tokio::test]
+async fn an_executor_speaks_for_itself() {
+    const PATH: &str = "/v1/uniform/registration";
+    let mut stand = Stand::new();
+    let executor = |name: &str, task: &str, projects: &[&str]| {
+        let filter = json!({"projects": projects, "stages": [], "services": []});
+        json!({"name": name, "metadata": {}, "subscriptions": [{"event": format!("sh.keptn.event.{task}.triggered"), "filter": filter}]})
+    };
+    stand.token("tester", &["execute:test"], &["shop"]).await;
+    stand.token("deployer", &["execute:deployment"], &["other"]).await;
+    let refused = stand.like("tester").post(PATH, &executor("d", "deployment", &["other"])).await;
+    assert!(refused.status == 403 && refused.problem().contains("execute:deployment"), "{refused:?}");
+    assert_eq!(stand.post(PATH, &executor("t", "test", &["shop", "other"])).await.status, 201);
+    let id = stand.like("deployer").post(PATH, &executor("d", "deployment", &["other"])).await.json()["id"].clone();
+    let of = format!("{PATH}/{}", id.as_str().unwrap());
+    let subscription = stand.get(&format!("{of}/subscription")).await.json()[0]["id"].as_str().unwrap().to_owned();
+
+    let new = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": [], "stages": [], "services": []}});
+    let one = format!("{of}/subscription/{subscription}");
+    stand.like("tester");
+    let answers = [
+        stand.delete(&of).await,
+        stand.post(&format!("{of}/subscription"), &new).await,
+        stand.put(&one, &new).await,
+        stand.delete(&one).await,
+    ];
+    assert!(answers.iter().all(|answer| answer.status == 403), "{answers:?}");
+    assert_eq!(stand.get(&one).await.status, 404);
+    let listed = stand.get(PATH).await.json();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["name"]), (1, &json!("t")), "{listed}");
+    assert_eq!(listed[0]["subscriptions"][0]["filter"]["projects"], json!(["shop"]), "{listed}");
+    let log = json!({"logs": [{"integrationid": "t", "message": "of a test"}]});
+    assert_eq!(stand.post("/v1/log", &log).await.status, 200);
+    assert_eq!(stand.get("/v1/log").await.status, 403, "what executors of all projects log is for those who see all projects");
+    assert_eq!(stand.like("").get("/v1/log").await.json()["totalCount"], 1);
+    assert_eq!(stand.like("deployer").delete(&of).await.status, 200);
+}
+
+/// Not even those whose own project does not exist are told which others there are.
+#[tokio::test]
+async fn an_unknown_project_is_refused_without_the_names_of_others() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    stand.token("early", &["administer"], &["shoop"]).await;
+    let manifest =
+        "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {name: shipyard-shoop}\nspec: {stages: [{name: dev}]}\n";
+    for who in ["", "early"] {
+        stand.like(who);
+        let answers = [
+            stand.get("/v1/project/shoop").await,
+            stand.post("/v1/event", &event("dev.delivery.triggered", None, "shoop", "dev")).await,
+            stand.post_text("/v1/apply", "application/yaml", manifest.into()).await,
+        ];
+        for answer in answers {
+            let told = answer.text.replace("shoop", "");
+            assert_eq!((answer.status, told.contains("shop")), (404, who.is_empty()), "{who:?}: {answer:?}");
+        }
+    }
+}
