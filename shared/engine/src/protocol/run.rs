@@ -211,6 +211,10 @@ pub async fn settle<E: Engine>(engine: &E, x: &E::State, cause: Cause) -> Result
 async fn settle_but<E: Engine>(engine: &E, x: &E::State, cause: Cause, repaid: Option<RecordId>) -> Result<(), PortError> {
     let mut made = record::made_by(engine.ports(), x, cause).await?;
     made.retain(|(id, _)| repaid != Some(*id));
+    // The wake-up and the state's duties were performed with it.
+    if repaid.is_some() {
+        return again(engine, x, &made).await;
+    }
     // Only the message that ended a subject performs what the end owes. Many other messages, such as wake-ups, may still arrive
     // later.
     if x.over() && made.is_empty() {
@@ -228,12 +232,18 @@ async fn complete<E: Engine>(
 ) -> Result<(), PortError> {
     let wake: Vec<Effect<_>> = unarmed(x, cause).map(Effect::Wake).into_iter().collect();
     perform(engine, x, None, &wake).await?;
+    again(engine, x, made).await?;
+    let duties: Vec<Effect<_>> = x.owed(cause).into_iter().map(Effect::Duty).collect();
+    perform(engine, x, None, &duties).await
+}
+
+/// Performs what these records owe.
+async fn again<E: Engine>(engine: &E, x: &E::State, made: &[(RecordId, RecordOf<E::State>)]) -> Result<(), PortError> {
     for (id, record) in made {
         let owed: Vec<Effect<_>> = std::iter::once(Effect::Publish).chain((0..record.sends.len()).map(Effect::Send)).collect();
         perform(engine, x, Some((*id, record)), &owed).await?;
     }
-    let duties: Vec<Effect<_>> = x.owed(cause).into_iter().map(Effect::Duty).collect();
-    perform(engine, x, None, &duties).await
+    Ok(())
 }
 
 /// Whether the record `tried` may have been committed, with the state at the record `now`: there is one record for each number.

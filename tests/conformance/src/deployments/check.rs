@@ -1,10 +1,11 @@
 //! What must hold in the simulation of deployments, as the table and the deployers tell it.
 
 use super::crew::{Crew, who};
+use crate::sim::paid;
 use keelway_domain::deployments::{Config, Deployment, Status, Why};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, keys};
-use keelway_engine::item::{Item, Name};
+use keelway_engine::item::Item;
 use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::Loaded;
 use keelway_world::table::{Change, Table};
@@ -74,13 +75,7 @@ impl Watch {
         let Some(place) = self.places.iter().position(|(pk, _)| *pk == change.key.pk) else { return Ok(()) };
         if change.key.sk == MAIN {
             let Some(new) = new else { return Err(format!("{} was deleted", change.key)) };
-            // A note of what it owes is removed, and, if it is over, its place in the sweep: nothing else changes.
-            let paid = |old: &Item| {
-                let differs = |name: &Name| old.attrs.get(name) != new.attrs.get(name);
-                let mut changed = old.attrs.keys().chain(new.attrs.keys()).filter(|name| differs(name));
-                old.attrs.contains_key("ow") && changed.all(|name| ["ow", "gp2", "gs2"].contains(&name.as_ref()))
-            };
-            if old.is_some_and(|old| paid(old)) {
+            if old.is_some_and(|old| paid(old, new)) {
                 return Ok(());
             }
             let versions = (old.map_or(0, |old| old.version()), new.version());

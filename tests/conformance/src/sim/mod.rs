@@ -3,6 +3,7 @@
 //! The scheduler and its troubles are the same for every engine.
 
 mod fates;
+mod paid;
 mod publications;
 mod repair;
 mod scenario;
@@ -11,6 +12,7 @@ mod seeds;
 mod stats;
 mod troubles;
 
+pub use paid::paid;
 pub use repair::{pages, swept};
 pub use scenario::{Hands, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};

@@ -1,6 +1,7 @@
 //! What must hold of deliveries and subscriptions, whatever goes wrong.
 
 use super::yard::{Shared, earliest, lock};
+use crate::sim::paid;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{SubjectId, event_id, hash64};
 use keelway_domain::time::{Span, Timestamp};
@@ -128,6 +129,9 @@ impl Watch {
 
     fn delivery(&mut self, change: &Change, time: u64) -> Result<(), String> {
         let Some(item) = &change.new else { return Err(format!("{} was deleted", change.key)) };
+        if change.old.as_ref().is_some_and(|old| paid(old, item)) {
+            return Ok(());
+        }
         let x = delivery(item)?;
         let old = change.old.as_ref().map(|item| Ok::<_, String>((delivery(item)?, item.version()))).transpose()?;
         if item.version() != old.as_ref().map_or(0, |(_, version)| *version) + 1 {

@@ -52,7 +52,8 @@ impl<P: Ports> Sequences<P> {
         let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
         let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
         let mut open = vec![];
-        for item in items.values() {
+        // Oldest first.
+        for item in wanted.iter().filter_map(|key| items.get(key)) {
             open.extend(Some(Loaded::read(item)?.x).filter(|x| x.outcome.is_none()));
         }
         Ok((open, more))
