@@ -249,6 +249,9 @@ pub const DIFF_SHIPYARD: &str = "Examples:
 pub const DEPLOYER: &str = "Examples:
   keelway deployer --config shop/carts -- ./deploy.sh
   keelway deployer -A --name eu-deployer --concurrency 4 --lease 2m -- ./deploy.sh";
+pub const DEPLOY: &str = "Examples, in the command of keelway deployer:
+  keelway deploy --until 10%
+  keelway deploy";
 pub const DEAD_LETTERS: &str = "Examples:
   keelway dead-letters list
   keelway dead-letters redrive --all";

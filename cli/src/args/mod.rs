@@ -103,6 +103,7 @@ pub enum Command {
     #[command(after_help = examples::DEPLOYER)]
     Deployer(Deployer),
     /// Have Keelway carry out the strategy, in the command of a deployer
+    #[command(after_help = examples::DEPLOY)]
     Deploy(Deploy),
     /// Report what targets run, from Kubernetes objects or facts
     #[command(after_help = examples::OBSERVE)]

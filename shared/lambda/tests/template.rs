@@ -121,6 +121,8 @@ fn what_the_template_takes_the_functions_start_with() {
         "StartDeadline",
         "TaskTimeout",
         "TokenRequests",
+        // Of webhooks, and of notifications of promotions.
+        "WebhookAllowedHosts",
         "WebhookAllowedHosts",
     ];
     assert_eq!(seen, expected, "the parameters that the functions read");

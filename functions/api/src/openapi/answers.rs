@@ -6,7 +6,7 @@ use keelway_wire::http::access::{AuditEntry, AuditPage, GrantState, TokenAnswer,
 use keelway_wire::http::deployments::{
     ArtifactSourcePage, ArtifactSourceState, AuditEntry as ConfigAuditEntry, AuditPage as ConfigAuditPage, Cause, ClaimAnswer,
     ConfigPage, ConfigState, Details, FieldError, ProgressState, ReportAnswer, RollbackAnswer, RollbacksAnswer, SteerAnswer,
-    TriggerState, VersionPage, VersionState,
+    StrategyAnswer, TriggerState, VersionPage, VersionState,
 };
 use keelway_wire::http::keptn::{Committed, Identified, LogPage, Message, ResourcePage};
 use keelway_wire::http::operations::{
@@ -148,6 +148,7 @@ always![
     StagePage,
     StageState,
     SteerAnswer,
+    StrategyAnswer,
     TargetState,
     TaskState,
     TokenAnswer,

@@ -1,6 +1,6 @@
 //! Deployers: who claims a version first carries it out, and nobody else reports.
 
-use crate::deployments::{CART, SOURCE, ask, begin, claim, deploy, digest, image, manifest, push, say, stand, status};
+use crate::deployments::{CART, SOURCE, ask, begin, claim, deploy, digest, image, manifest, push, say, stand, status, wrapped};
 use crate::stand::{Answer, Stand, TOKEN};
 use axum::body::Body;
 use axum::http::Request;
@@ -264,9 +264,7 @@ async fn deploy_all(stand: &mut Stand) {
 #[tokio::test(start_paused = true)]
 async fn a_deployer_around_a_strategy_has_keelway_carry_it_out() {
     let mut stand = stand().await;
-    let strategy = "  strategy: {type: Canary, canaryParams: {steps: [{weight: 50, bake: 1m}]}, customParams: {image: 'deployer:1'}}\n  \
-                    targets: [{name: main, kind: lambda-alias, id: 'web:live'}]\n  template:";
-    stand.manifests(&manifest("cart", "b", true).replace("  template:", strategy)).await;
+    stand.manifests(&wrapped("cart", "b")).await;
     crate::deployments::settle(&mut stand).await;
     let mine = token(&claim(&stand, 2).await);
     let carry = async |stand: &Stand, body: Value| say(stand, &format!("{TWO}/strategy"), &mine, &body).await;

@@ -19,6 +19,13 @@ pub fn manifest(name: &str, url: &str, automatic: bool) -> String {
     )
 }
 
+/// The same with a deployer around a strategy that Keelway knows.
+pub fn wrapped(name: &str, url: &str) -> String {
+    let strategy = "  strategy: {type: Canary, canaryParams: {steps: [{weight: 50, bake: 1m}]}, customParams: {image: 'deployer:1'}}\n  \
+                    targets: [{name: main, kind: lambda-alias, id: 'web:live'}]\n  template:";
+    manifest(name, url, true).replace("  template:", strategy)
+}
+
 /// The source of its image.
 pub const SOURCE: &str = "apiVersion: keelway.dev/v1\nkind: ArtifactSource\nmetadata: {name: cart, namespace: shop}\nspec:\n  webhook: {secret: registry}\n";
 pub const CART: &str = "/v1/deploymentConfigs/shop:cart";

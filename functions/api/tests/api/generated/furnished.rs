@@ -1,6 +1,6 @@
 //! An installation in which there is something of everything, so that requests meet what exists.
 
-use crate::deployments::{SOURCE, manifest as config, push, say, settle};
+use crate::deployments::{SOURCE, manifest as config, push, say, settle, wrapped};
 use crate::pipelines::{BY_REQUEST, begin as begin_promotions, manual};
 use crate::stand::Stand;
 use crate::subscriptions::{SLACK, deliver_to};
@@ -164,7 +164,7 @@ async fn deployments(stand: &mut Stand) -> Vec<String> {
     stand.manifests(&config("idle", "y", true)).await;
     settle(stand).await;
     let ended = take(stand, "idle", 2, true).await;
-    stand.manifests(&config("cart", "y", true)).await;
+    stand.manifests(&wrapped("cart", "y")).await;
     settle(stand).await;
     vec![take(stand, "cart", 2, false).await, ended]
 }
