@@ -111,9 +111,11 @@ impl Both {
 
     async fn start(&self, job: &Job) -> Result<Handled, PortError> {
         let Job::Start { of, n, attempt, .. } = job;
-        let states = self.configs.states(std::slice::from_ref(of)).await?;
-        let running = states.iter().flatten().find_map(|x| x.in_flight()).filter(|d| (d.n, d.attempt) == (*n, *attempt));
-        if running.is_some_and(|d| d.part.is_some()) {
+        let last = {
+            let core = self.worker.core();
+            core.table.peek(&keys::config(of)).and_then(|item| Loaded::<Config>::read(item).ok()?.x.last)
+        };
+        if last.is_some_and(|d| (d.n, d.attempt) == (*n, *attempt) && d.part.is_some()) {
             return self.carry(of, *n, *attempt).await;
         }
         // The id that the service knows the request again by.
