@@ -169,6 +169,8 @@ impl Step<'_> {
         let now = self.facts.now;
         if let Some(part) = self.next.last.as_mut().and_then(|d| d.part.as_mut()).filter(|part| !part.has_failed()) {
             part.go_back(Cancel { reason: reason.to_owned(), message: message.to_owned(), at: now, due: now + STOP });
+            // What it waited for until now no longer matters: from here on, only Keelway's own deployer does.
+            self.forget_wakes();
             self.takes_back();
         } else {
             self.has_failed(reason, message);
