@@ -10,6 +10,7 @@ pub mod functions;
 pub mod item;
 mod json;
 pub mod keys;
+mod namespaces;
 pub mod ports;
 pub mod promotions;
 pub mod protocol;

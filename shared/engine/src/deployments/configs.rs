@@ -5,6 +5,7 @@ use super::{Deployments, keys};
 use crate::entries;
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::json::{json, member};
+use crate::namespaces::{self, Wanted as Page};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{check_format, create};
 use crate::table;
@@ -14,8 +15,6 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
-/// So many namespaces are looked through for one page.
-const NAMESPACES_AT_ONCE: u32 = 25;
 /// The newest format of a definition that this code knows.
 const FORMAT: i64 = 1;
 
@@ -66,6 +65,20 @@ fn item(to: &Address, applied: &Applied, source: Option<&str>, now: Timestamp) -
         .with("at", now.0)
         .with("v", applied.version)
         .with("f", FORMAT)
+}
+
+impl<P: Ports> namespaces::Listed for Deployments<P> {
+    type Entry = (Address, Applied);
+    const NAMESPACES: &'static str = keys::NAMESPACES;
+
+    async fn page(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
+        self.definitions(namespace, after, limit).await
+    }
 }
 
 impl<P: Ports> Deployments<P> {
@@ -180,37 +193,8 @@ impl<P: Ports> Deployments<P> {
         after: Option<&str>,
         limit: u32,
     ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
-        // `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
-        let (of, name) =
-            after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));
-        let (namespaces, more) = match among {
-            Some(names) => {
-                let rest = names.iter().map(ToString::to_string).filter(|name| of.is_none_or(|of| name.as_str() > of));
-                (rest.collect(), None)
-            }
-            None => {
-                let cursor = of.map(|of| Cursor { key: Key::new(keys::NAMESPACES, of), index_sort: None });
-                let page = self.ports.query(&Query::table(keys::NAMESPACES, NAMESPACES_AT_ONCE).after(cursor)).await?;
-                let names: Vec<String> = page.items.into_iter().map(|item| item.key.sk).collect();
-                (names, page.next.map(|next| next.key.sk))
-            }
-        };
-        let begun = of.filter(|_| name.is_some()).map(|of| (of, name));
-        let mut all = vec![];
-        let mut listed = None;
-        for (namespace, name) in begun.into_iter().chain(namespaces.iter().map(|namespace| (namespace.as_str(), None))) {
-            let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
-            if left == 0 {
-                return Ok((all, listed));
-            }
-            let (found, next) = self.definitions(namespace, name, left).await?;
-            all.extend(found);
-            if let Some(name) = next {
-                return Ok((all, Some(format!("{namespace}/{name}"))));
-            }
-            listed = Some(namespace.to_owned());
-        }
-        Ok((all, more))
+        let wanted = Page { among, after, limit };
+        namespaces::page(&self.ports, self, wanted).await
     }
 
     /// Sends a config a message to look at everything again. `because` tells what caused it.

@@ -4,6 +4,7 @@ use super::message::{Address, Message};
 use super::{Promotions, keys, observations, observer};
 use crate::entries;
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
+use crate::namespaces::{self, Wanted};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
 use crate::table;
@@ -15,9 +16,6 @@ use std::collections::BTreeSet;
 
 /// The newest format of a definition that this code knows.
 const FORMAT: i64 = 1;
-
-/// A page of the pipelines of all namespaces looks into so many of them.
-const NAMESPACES_AT_ONCE: u32 = 25;
 
 /// A definition in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +78,20 @@ fn leaving(to: &Address, found: Option<&Item>, new: Option<&Definition>) -> Resu
 /// Whether a definition fits into its item.
 pub fn fits(to: &Address, definition: &Definition, source: &str) -> bool {
     item(to, definition, source).size() <= MAX_ITEM_BYTES - 1024
+}
+
+impl<P: Ports> namespaces::Listed for Promotions<P> {
+    type Entry = (Address, Applied);
+    const NAMESPACES: &'static str = keys::NAMESPACES;
+
+    async fn page(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
+        self.definitions(namespace, after, limit).await
+    }
 }
 
 impl<P: Ports> Promotions<P> {
@@ -188,37 +200,8 @@ impl<P: Ports> Promotions<P> {
         after: Option<&str>,
         limit: u32,
     ) -> Result<(Vec<(Address, Applied)>, Option<String>), PortError> {
-        // `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
-        let (of, name) =
-            after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));
-        let (namespaces, more) = match among {
-            Some(names) => {
-                let rest = names.iter().map(ToString::to_string).filter(|name| of.is_none_or(|of| name.as_str() > of));
-                (rest.collect(), None)
-            }
-            None => {
-                let cursor = of.map(|of| Cursor { key: Key::new(keys::NAMESPACES, of), index_sort: None });
-                let page = self.ports.query(&Query::table(keys::NAMESPACES, NAMESPACES_AT_ONCE).after(cursor)).await?;
-                let names: Vec<String> = page.items.into_iter().map(|item| item.key.sk).collect();
-                (names, page.next.map(|next| next.key.sk))
-            }
-        };
-        let begun = of.filter(|_| name.is_some()).map(|of| (of, name));
-        let mut all = vec![];
-        let mut listed = None;
-        for (namespace, name) in begun.into_iter().chain(namespaces.iter().map(|namespace| (namespace.as_str(), None))) {
-            let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
-            if left == 0 {
-                return Ok((all, listed));
-            }
-            let (found, next) = self.definitions(namespace, name, left).await?;
-            all.extend(found);
-            if let Some(name) = next {
-                return Ok((all, Some(format!("{namespace}/{name}"))));
-            }
-            listed = Some(namespace.to_owned());
-        }
-        Ok((all, more))
+        let wanted = Wanted { among, after, limit };
+        namespaces::page(&self.ports, self, wanted).await
     }
 
     /// Sends a pipeline a message to look at everything again. `because` tells what caused it.
