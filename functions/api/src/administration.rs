@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
+use keelway_domain::promotions::registry::Cluster;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
 use keelway_wire::http::keptn::{Message, NewProject, NewService};
@@ -106,7 +107,9 @@ pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): P
     let (services, resources) = (number(deleted.services, "service"), number(deleted.resources, "resource"));
     let (schedules, webhooks) = (number(deleted.schedules, "schedule"), number(webhooks, "webhook subscription"));
     let with = format!("{services}, {resources}, {schedules} and {webhooks}");
-    let message = format!("project {project} is deleted, with {with}; {}", remains(&api));
+    let left = left(&api, &project).await?;
+    let left = if left.is_empty() { String::new() } else { format!("; its namespace keeps {}", left.join(", ")) };
+    let message = format!("project {project} is deleted, with {with}; {}{left}", remains(&api));
     Ok(axum::Json(Message { message }))
 }
 
@@ -117,6 +120,15 @@ async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<Str
     let mut inside: Vec<String> = pipelines.iter().map(|(of, _)| format!("pipeline {of}")).collect();
     inside.extend(configs.iter().map(|(of, _)| format!("deployment config {of}")));
     Ok(inside)
+}
+
+/// What stays in a project's namespace without it and does nothing by itself, some of each kind.
+async fn left<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
+    let (clusters, _) = api.promotions().all_registered::<Cluster>(&format!("{project}/"), None, 10).await?;
+    let (sources, _) = api.deployments().sources(project.as_str(), None, 10).await?;
+    let mut left: Vec<String> = clusters.iter().map(|(name, _)| format!("cluster {name}")).collect();
+    left.extend(sources.iter().map(|(name, _)| format!("artifact source {project}/{name}")));
+    Ok(left)
 }
 
 /// Creates a service that can be triggered.

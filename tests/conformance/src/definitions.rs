@@ -3,8 +3,16 @@
 use crate::stand::object;
 use keelway_domain::event::Object;
 use keelway_domain::names::{SequenceName, StageName, TaskName};
+use keelway_domain::schedules::Spec;
 use keelway_domain::shipyard::{Sequence, Shipyard, Stage, Task, Trigger};
 use serde_json::json;
+
+/// A schedule that triggers the delivery of `dev` every hour.
+pub fn hourly() -> Spec {
+    let spec =
+        json!({"stage": "dev", "sequence": "delivery", "services": ["svc"], "when": {"cron": "0 * * * *"}, "concurrency": "skip"});
+    serde_json::from_value(spec).expect("it has all members")
+}
 
 /// A task without options.
 pub fn task(name: &str) -> Task {

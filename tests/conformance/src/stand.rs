@@ -21,7 +21,7 @@ use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-pub use crate::definitions::{delivery, gate, shipyard, stage, task};
+pub use crate::definitions::{delivery, gate, hourly, shipyard, stage, task};
 
 /// When every stand begins.
 pub const BEGIN: Timestamp = Timestamp(1_795_000_000_000);

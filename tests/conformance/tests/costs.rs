@@ -1,8 +1,10 @@
 //! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one grows.
 
-use keelway_conformance::stand::{Stand, shipyard};
+use keelway_conformance::stand::{Stand, hourly, project, shipyard};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::time::Span;
 use keelway_engine::sequences::{Body, Message};
+use keelway_world::exec::block_on;
 use serde_json::{Value, json};
 
 /// Requests and write units so far.
@@ -95,4 +97,26 @@ fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
     );
     assert!(accepted <= 5 && granted <= 5, "accepted with {accepted}, granted with {granted}, handed over with {hand_over}");
     assert!(total <= 12, "{total} requests");
+}
+
+#[test]
+fn a_time_of_a_schedule_costs_what_the_page_of_costs_says() {
+    let stand = Stand::new(&shipyard(&["build"], "release"));
+    block_on(stand.engine.apply_schedule((&project(), "hourly"), &hourly(), "")).unwrap();
+    stand.rest();
+    for run in ["the first", "another"] {
+        stand.world.pass(Span::minutes(60));
+        stand.rest_until(|body| matches!(body, Body::Own(Message::Due { .. })));
+        let (id, due) = stand.receive().unwrap();
+        let before = used(&stand);
+        stand.handle(&due).unwrap();
+        let after = used(&stand);
+        stand.world.core().queue.acknowledge(id);
+        let took = (after.0 - before.0, after.1 - before.1);
+        println!("{run} time of a schedule: {took:?}");
+        // It reads the schedule, writes the record and the schedule, sets the next wake-up, and sends a message. From the second time on, it
+        // looks whether the record before is its own, and a query tells whether the run before is open.
+        assert_eq!(took, if run == "another" { (7, 2.0) } else { (5, 2.0) });
+        stand.rest();
+    }
 }

@@ -1,6 +1,6 @@
 //! What the engine promises whatever happens around it: one holder of a lane, nothing lost while it is needed, everybody told.
 
-use keelway_conformance::stand::{Stand, context, gate, project, shipyard, task};
+use keelway_conformance::stand::{Stand, context, gate, hourly, project, shipyard, task};
 use keelway_domain::event::{EventType, Kind};
 use keelway_domain::sequences::{End, Execution, Lane};
 use keelway_domain::shipyard::Shipyard;
@@ -10,6 +10,7 @@ use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::{Address, Body, Limits, Message, keys};
+use keelway_world::core::{Fault, Method};
 use keelway_world::exec::{block_on, step};
 use serde_json::json;
 
@@ -281,4 +282,32 @@ fn an_answer_that_comes_too_late_is_recorded_as_stale() {
     let core = stand.world.core();
     let late = core.table.partition(&partition).filter(|item| item.text("b").is_some_and(|body| body.contains("\"late-")));
     assert_eq!(late.map(|item| item.text("vd")).collect::<Vec<_>>(), [Some("stale"), Some("stale")]);
+}
+
+// A schedule may be deleted at any time.
+
+#[test]
+fn what_a_schedule_has_decided_starts_although_it_is_deleted_before_the_message_is_sent() {
+    let mut smoke = shipyard(&["build"], "release");
+    slow(&mut smoke);
+    let stand = Stand::with(&smoke, short(Span(7 * DAY.0)));
+    assert_eq!(block_on(stand.engine.apply_schedule((&project(), "hourly"), &hourly(), "")), Ok(true));
+    stand.rest();
+    stand.world.pass(Span::minutes(60));
+    let (id, due) = stand.receive().unwrap();
+    assert!(matches!(due.body, Body::Own(Message::Due { .. })), "{due:?}");
+    stand.world.core().faults = Some(Box::new(|_, method| if method == Method::Send { Fault::Throttled } else { Fault::None }));
+    assert!(stand.handle(&due).is_err(), "it has decided, and cannot send");
+    stand.world.core().faults = None;
+    let run = block_on(stand.engine.schedule(&project(), "hourly")).unwrap().unwrap().runs.into_values().next().unwrap();
+    assert_eq!(block_on(stand.engine.delete_schedule(&project(), "hourly")), Ok(true));
+    assert_eq!(block_on(stand.engine.schedule(&project(), "hourly")), Ok(None));
+    stand.give_back(id);
+    stand.rest();
+    assert_eq!(stand.executions(run.context.as_str()).len(), 1);
+    stand.world.pass(DAY);
+    stand.rest();
+    assert_eq!(stand.executions(run.context.as_str()).len(), 1, "nothing is due any more");
+    days(&stand, 9);
+    assert_eq!(stand.count(&keys::schedules(&project()), keys::SCHEDULE), 0, "nor does it stay for ever");
 }

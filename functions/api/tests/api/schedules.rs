@@ -81,6 +81,8 @@ async fn lists_have_pages_and_what_is_deleted_triggers_nothing() {
     }
     let gone = stand.delete("/v1/schedules/shop/a").await;
     assert_eq!(gone.status, 404, "{gone:?}");
+    let listed = stand.get("/v1/schedules/shop").await.json();
+    assert_eq!((&listed["schedules"], &listed["nextPageKey"]), (&json!([]), &json!("0")), "{listed}");
     let before = stand.published().len();
     stand.world.pass(Span::minutes(120));
     stand.work().await;
@@ -89,6 +91,11 @@ async fn lists_have_pages_and_what_is_deleted_triggers_nothing() {
     let mut told: Vec<&str> = audit["entries"].as_array().unwrap().iter().filter_map(|entry| entry["what"].as_str()).collect();
     told.sort_unstable();
     assert_eq!(told, ["Schedule a", "Schedule b", "Schedule c"]);
+    applied(&stand, &manifest("a", "cron: '0 * * * *'")).await;
+    stand.work().await;
+    let again = stand.get("/v1/schedules/shop/a").await.json();
+    assert!(again["next"].is_string() && again["last"].is_null(), "{again}");
+    assert_eq!(stand.get("/v1/schedules/shop").await.json()["schedules"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -112,7 +119,10 @@ async fn a_project_is_deleted_with_its_schedules_and_webhooks() {
     applied(&stand, &manifest("hourly", "cron: '0 * * * *'")).await;
     applied(&stand, &manifest("hourly", "cron: '0 * * * *'").replace("project: shop", "project: other")).await;
     for namespace in ["shop", "other"] {
-        stand.manifests(&SLACK.replace("namespace: shop", &format!("namespace: {namespace}"))).await;
+        let cluster = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: one, namespace: shop}\nspec: {server: https://10.0.0.1, secretRef: {name: t}}\n";
+        for text in [SLACK, cluster] {
+            stand.manifests(&text.replace("namespace: shop", &format!("namespace: {namespace}"))).await;
+        }
     }
     stand.work().await;
     // Nothing is taken out while something is open.
@@ -124,6 +134,7 @@ async fn a_project_is_deleted_with_its_schedules_and_webhooks() {
     let deleted = stand.delete("/v1/project/shop").await;
     let told = deleted.json()["message"].as_str().unwrap().to_owned();
     assert!(deleted.status == 200 && told.contains("1 schedule and 1 webhook subscription;"), "{told}");
+    assert!(told.ends_with("; its namespace keeps cluster shop/one"), "{told}");
     assert_eq!(stand.get("/v1/webhookSubscriptions/shop/slack").await.status, 404);
     assert_eq!(stand.get("/v1/schedules/shop/hourly").await.status, 404);
     // A project of the same name does not get them back, and nothing fires.

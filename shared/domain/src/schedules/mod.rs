@@ -117,6 +117,8 @@ pub struct Schedule {
     pub last: Option<Last>,
     /// The record of its last commit that made triggers.
     pub record: Option<RecordId>,
+    /// It was deleted. It stays for a while, so that a message that was stopped can still send what it had decided before.
+    pub deleted: bool,
 }
 
 /// A run that a schedule has triggered.
@@ -207,12 +209,21 @@ impl Schedule {
             runs: BTreeMap::new(),
             last: None,
             record: None,
+            deleted: false,
         }
     }
 
-    /// It is applied again, as another text says.
+    /// It is applied again, as another text says. One that was deleted begins anew.
     pub fn replaced(&self, spec: Spec, source: String, now: Timestamp) -> Self {
+        if self.deleted {
+            return Self { record: self.record, ..Self::new(self.project.clone(), self.name.clone(), spec, source, now) };
+        }
         Self { spec, source, applied: now, planned: false, next: None, ..self.clone() }
+    }
+
+    /// It is deleted: nothing is due any more.
+    pub fn gone(&self) -> Self {
+        Self { deleted: true, planned: true, next: None, armed_by: 0, ..self.clone() }
     }
 
     /// Its number among subjects.

@@ -31,7 +31,10 @@ pub struct Timetable {
     fired: BTreeSet<(String, Timestamp)>,
     firings: Vec<(String, Address)>,
     roots: BTreeMap<Context, ExecutionId>,
-    deleted: BTreeSet<String>,
+}
+
+fn is_new(x: &Schedule) -> bool {
+    !x.planned && x.next.is_none() && x.last.is_none() && x.runs.is_empty()
 }
 
 fn read(item: Option<&Arc<Item>>) -> Result<Option<(Schedule, i64)>, String> {
@@ -45,13 +48,20 @@ impl Timetable {
         let (old, new) = (read(change.old.as_ref())?, read(change.new.as_ref())?);
         let wrong = |what: &str| Err(format!("{what}: {old:?} became {new:?}"));
         match (&old, &new) {
-            (Some((old, _)), None) => {
+            (None, Some((new, version))) if *version == 1 && is_new(new) => {}
+            (Some((_, before)), Some((_, after))) if *after != before + 1 => return wrong("a schedule was written over"),
+            (Some((old, _)), Some((new, _))) if new.deleted => {
+                if *new != old.gone() || old.deleted {
+                    return wrong("a schedule that is deleted changes otherwise");
+                }
                 // Its times may come again if it does; what they start has the same ids.
                 self.fired.retain(|(name, _)| *name != old.name);
-                self.deleted.insert(old.name.clone());
             }
-            (None, Some((new, version))) if *version == 1 && !new.planned && new.next.is_none() && new.last.is_none() => {}
-            (Some((_, before)), Some((_, after))) if *after != before + 1 => return wrong("a schedule was written over"),
+            (Some((old, _)), Some((new, _))) if old.deleted => {
+                if !is_new(new) || new.record != old.record {
+                    return wrong("a schedule that was deleted does not begin anew");
+                }
+            }
             (Some((old, _)), Some((new, _))) if !new.planned => {
                 if new.next.is_some() || new.runs != old.runs || new.last != old.last {
                     return wrong("a schedule that is applied again forgets something");
@@ -113,11 +123,10 @@ impl Timetable {
         }
     }
 
-    /// No schedule sleeps, and every firing became an execution. One of a schedule that was deleted before its messages were sent may be
-    /// lost with it. How many there were.
+    /// No schedule sleeps, and every firing became an execution. How many there were.
     pub fn at_rest(&self, table: &Table) -> Result<u64, String> {
         for (name, to) in &self.firings {
-            if table.peek(&keys::execution(to)).is_none() && !self.deleted.contains(name) {
+            if table.peek(&keys::execution(to)).is_none() {
                 return Err(format!("schedule {name} fired, and nothing came of it: {to:?}"));
             }
         }

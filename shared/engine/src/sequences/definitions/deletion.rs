@@ -69,10 +69,11 @@ impl<P: Ports> Sequences<P> {
         self.check_nothing_open(project, None).await?;
         let services = Query::table(keys::project_partition(project), 100).prefix("V#");
         let resources = Query::table(keys::resource_partition(project), AT_ONCE);
-        let in_force = |key: &Key| key.sk.starts_with("H#");
+        let in_force = |item: &Item| item.key.sk.starts_with("H#");
+        let schedule = |item: &Item| item.key.sk.starts_with(keys::SCHEDULE) && !item.flag("de");
         let schedules = Query::table(keys::schedules(project), 100);
         let deleted = Deleted {
-            schedules: self.delete_all(schedules, |key| key.sk.starts_with(keys::SCHEDULE)).await?,
+            schedules: self.delete_all(schedules, schedule).await?,
             services: self.delete_all(services, |_| true).await?,
             resources: self.delete_all(resources, in_force).await?,
         };
@@ -86,14 +87,13 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Deletes what a query finds; how many of those that count.
-    async fn delete_all(&self, query: Query, counts: impl Fn(&Key) -> bool) -> Result<usize, Refusal> {
+    async fn delete_all(&self, query: Query, counts: impl Fn(&Item) -> bool) -> Result<usize, Refusal> {
         let mut n = 0;
         let mut query = query;
         loop {
             let page = self.ports.query(&query).await?;
-            let gone: Vec<Key> = page.items.into_iter().map(|item| item.key).collect();
-            n += gone.iter().filter(|key| counts(key)).count();
-            table::record(&self.ports, vec![], gone).await?;
+            n += page.items.iter().filter(|item| counts(item)).count();
+            table::record(&self.ports, vec![], page.items.into_iter().map(|item| item.key).collect()).await?;
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return Ok(n),

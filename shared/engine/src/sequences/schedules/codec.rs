@@ -13,8 +13,8 @@ use keelway_domain::time::Timestamp;
 /// The newest format of a schedule that this code knows.
 pub const FORMAT: i64 = 1;
 
-/// The attributes of a schedule.
-pub fn attributes(x: &Schedule) -> Attrs {
+/// The attributes of a schedule. `expires`: when it goes after it was deleted.
+pub fn attributes(x: &Schedule, expires: Timestamp) -> Attrs {
     Item::new(keys::schedule(&x.project, &x.name))
         .with("pj", x.project.as_str())
         .with("na", x.name.as_str())
@@ -28,6 +28,8 @@ pub fn attributes(x: &Schedule) -> Attrs {
         .with_some("rn", (!x.runs.is_empty()).then(|| json(&x.runs)))
         .with_some("la", x.last.as_ref().map(json))
         .with_some("re", x.record.map(|id| record_sort(&id)))
+        .with_some("de", x.deleted.then_some(true))
+        .with_some("ttl", x.deleted.then_some(expires.0 / 1000))
         .attrs
 }
 
@@ -52,5 +54,6 @@ pub fn schedule(item: &Item) -> Result<Schedule, PortError> {
         runs: member(item, "rn")?,
         last: member(item, "la")?,
         record: item.text("re").and_then(record_id),
+        deleted: item.flag("de"),
     })
 }

@@ -56,8 +56,8 @@ impl Subject for Schedule {
     fn decode(item: &Item) -> Result<Self, PortError> {
         codec::schedule(item)
     }
-    fn attributes(&self, _: Timestamp) -> Attrs {
-        codec::attributes(self)
+    fn attributes(&self, expires: Timestamp) -> Attrs {
+        codec::attributes(self, expires)
     }
     fn place(&self) -> Place {
         Place { engine: NAME, scope: self.project.to_string(), since: self.began, name: self.name.clone() }
@@ -71,9 +71,8 @@ impl Subject for Schedule {
     fn armed_by(&self) -> Option<u64> {
         Some(self.armed_by)
     }
-    /// It is there until it is deleted.
     fn over(&self) -> bool {
-        false
+        self.deleted
     }
     fn events(&self, _: &RecordId, _: &Record) -> Vec<CloudEvent> {
         vec![]
@@ -140,7 +139,7 @@ impl<P: Ports> Handler<Schedules<'_, P>> for Turn<'_> {
         found: Option<&Loaded<Schedule>>,
         _: &Items,
     ) -> Result<Verdict<Schedule>, PortError> {
-        // Deleted.
+        // Deleted long ago, or with its project.
         let Some(Loaded { x, .. }) = found else { return Ok(Verdict::Done(Handled::Stale)) };
         let now = engine.0.ports.now();
         let open = match self.input {

@@ -2,7 +2,7 @@
 
 use super::{Loaded, look_at};
 use crate::item::Key;
-use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::ports::{Cursor, PortError, Ports, Query, Written};
 use crate::protocol::{COMMIT_TRIES, contended, create};
 use crate::sequences::definitions::Refusal;
 use crate::sequences::preflight::sequence_of;
@@ -75,8 +75,9 @@ impl<P: Ports> Sequences<P> {
         for _ in 0..COMMIT_TRIES {
             let now = self.ports.now();
             let found = self.ports.get(&key).await?.map(|item| Loaded::<Schedule>::read(&item)).transpose()?;
-            self.check_schedule(found.as_ref().map(|found| &found.x), spec, source)?;
-            let unchanged = found.as_ref().is_some_and(|found| found.x.spec == *spec && found.x.source == source);
+            let in_force = found.as_ref().map(|found| &found.x).filter(|x| !x.deleted);
+            self.check_schedule(in_force, spec, source)?;
+            let unchanged = in_force.is_some_and(|x| x.spec == *spec && x.source == source);
             let expires = now + self.limits.retention;
             let write = match &found {
                 Some(found) => found.update(&found.x.replaced(spec.clone(), source.to_owned(), now), expires, None),
@@ -97,10 +98,11 @@ impl<P: Ports> Sequences<P> {
     /// Only of the ports.
     pub async fn schedule(&self, project: &ProjectName, name: &str) -> Result<Option<Schedule>, PortError> {
         let found = self.ports.get(&keys::schedule(project, name)).await?;
-        found.map(|item| Loaded::<Schedule>::read(&item).map(|found| found.x)).transpose()
+        let found = found.map(|item| Loaded::<Schedule>::read(&item).map(|found| found.x)).transpose()?;
+        Ok(found.filter(|x| !x.deleted))
     }
 
-    /// At most `most` schedules of a project, those after `after` by name.
+    /// At most `most` schedules of a project, those after `after` by name. A page may have fewer although it is not the last one.
     ///
     /// # Errors
     /// Only of the ports.
@@ -115,6 +117,7 @@ impl<P: Ports> Sequences<P> {
             schedules.push(Loaded::<Schedule>::read(item)?.x);
         }
         let next = schedules.last().map(|last| last.name.clone()).filter(|_| more);
+        schedules.retain(|x| !x.deleted);
         Ok(Page { schedules, next })
     }
 
@@ -126,7 +129,12 @@ impl<P: Ports> Sequences<P> {
         let key = keys::schedule(project, name);
         for _ in 0..COMMIT_TRIES {
             let Some(item) = self.ports.get(&key).await? else { return Ok(false) };
-            if self.ports.write(&Write::Delete(key.clone(), Condition::Version(item.version()))).await? == Written::Done {
+            let found = Loaded::<Schedule>::read(&item)?;
+            if found.x.deleted {
+                return Ok(false);
+            }
+            let write = found.update(&found.x.gone(), self.ports.now() + self.limits.retention, None);
+            if self.ports.write(&write).await? == Written::Done {
                 return Ok(true);
             }
         }
