@@ -28,6 +28,7 @@ pub fn tests() -> Vec<Test<Bed>> {
             "lanes::what waits for a window begins when it ends, or when somebody overrides it; a schedule triggers in time",
             frozen,
         ),
+        Test::new("lanes::what waits for a window begins as soon as the window is taken out", thawed),
     ]
 }
 
@@ -116,6 +117,22 @@ fn frozen(bed: &Bed) -> Outcome {
     let made = || stack.wait(api.get(&format!("/v1/schedules/{project}/once")))?.fine("the schedule");
     let fired = || Ok(made()?["runs"][0]["shkeptncontext"].as_str().map(str::to_owned));
     let context = until("the schedule to trigger", fired, || format!("{:?}", made()))?;
+    bed.observer.event(&context, STARTED, 0).map(drop)
+}
+
+/// Long before the next sweep, which would find it as well.
+fn thawed(bed: &Bed) -> Outcome {
+    let (stack, project) = (&bed.stack, format!("thawed-{}", &fresh()[24..]));
+    let api = stack.api();
+    stack.wait(api.apply_project(&project, &FROZEN.replace("OPENS", "2099-01-01")))?;
+    let context = fresh();
+    stack.put_event(&Scope::new(&project, "prod", "cart").trigger("delivery", &context, Map::new()))?;
+    let phase = || -> Result<Value, Problem> {
+        let entry = stack.wait(api.sequence(&project, &context))?.unwrap_or_default();
+        Ok(entry["executions"][0]["phase"].clone())
+    };
+    until("it to be held back", || Ok((phase()? == "frozen").then_some(())), || format!("{:?}", phase()))?;
+    stack.wait(api.apply_project(&project, &FROZEN.replace("OPENS", "2020-01-02")))?;
     bed.observer.event(&context, STARTED, 0).map(drop)
 }
 
