@@ -117,7 +117,7 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
         }
     }
     if !refused.is_empty() {
-        return Err(all_refused(refused));
+        return Err(all_refused(caller, refused));
     }
     table::publish(api.engine().ports(), &fresh).await?;
     tell(caller, &told, fresh.is_empty());
@@ -151,8 +151,11 @@ fn tell(caller: &Caller, told: &[(String, String)], nothing: bool) {
 }
 
 /// The refusal of a batch, with what is wrong with each of its events. Its status is theirs, if they have the same one.
-fn all_refused(mut refused: Vec<(usize, Refused)>) -> Refused {
+fn all_refused(caller: &Caller, mut refused: Vec<(usize, Refused)>) -> Refused {
     refused.sort_by_key(|(place, _)| *place);
+    if caller.seen().is_some() {
+        refused.iter_mut().for_each(|(_, why)| why.be_discreet());
+    }
     let statuses: Vec<u16> = refused.iter().map(|(_, why)| why.problem.status).collect();
     let same = statuses.iter().all(|status| *status == statuses[0]);
     let status = StatusCode::from_u16(statuses[0]).ok().filter(|_| same).unwrap_or(StatusCode::BAD_REQUEST);

@@ -118,12 +118,8 @@ pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Reque
 
 /// The answer as it is: whoever sees some projects only does not learn from the refusal of an unknown one which others there are.
 fn discreet(caller: &Caller, mut response: Response) -> Response {
-    let refused = response.extensions_mut().get_mut::<Refused>().filter(|refused| refused.problem.title == "unknown project");
-    if let Some(refused) = refused.filter(|_| caller.seen().is_some()) {
-        let detail = &mut refused.problem.detail;
-        let hints = [": did you mean ", ": there ", "; of projects, "];
-        let told = hints.iter().filter_map(|hint| detail.find(hint)).min().unwrap_or(detail.len());
-        detail.truncate(told);
+    if let Some(refused) = response.extensions_mut().get_mut::<Refused>().filter(|_| caller.seen().is_some()) {
+        refused.be_discreet();
     }
     response
 }
@@ -140,7 +136,7 @@ async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts
         Needs::Itself | Needs::Token => return Ok(()),
         Needs::Handler(kinds) => {
             let any = kinds.iter().any(|kind| caller.has(*kind));
-            return if any { Ok(()) } else { Err(caller.lacks(named(kinds), None)) };
+            return if any { Ok(()) } else { Err(caller.lacks_anywhere(named(kinds))) };
         }
         Needs::Scope(kinds) => kinds,
     };

@@ -4,7 +4,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use keelway_domain::access::{self, ADMINISTRATOR, Grant, Kind, Need, missing};
+use keelway_domain::access::{self, ADMINISTRATOR, Grant, Kind, Need, Place, missing};
 use keelway_domain::names::ProjectName;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +117,14 @@ impl Caller {
     }
     /// The refusal of what is not allowed.
     pub fn lacks(&self, need: impl std::fmt::Display, project: Option<&str>) -> Refused {
-        Refused::new(StatusCode::FORBIDDEN, "forbidden", missing(need, project, &self.grants))
+        self.forbidden(need, project.map_or(Place::Everywhere, Place::In))
+    }
+    /// 403 to somebody who may do this in no project.
+    pub fn lacks_anywhere(&self, need: impl std::fmt::Display) -> Refused {
+        self.forbidden(need, Place::Somewhere)
+    }
+    fn forbidden(&self, need: impl std::fmt::Display, place: Place<'_>) -> Refused {
+        Refused::new(StatusCode::FORBIDDEN, "forbidden", missing(need, place, &self.grants))
     }
 
     /// Tells the audit what is done, where the table of routes does not.

@@ -151,6 +151,10 @@ pub async fn triggered<P: Ports + 'static>(
         if asked.is_some() && !caller.may(Need::Execute(task.as_str()), asked) {
             caller.check(Need::Read, asked)?;
         }
+        // An executor whose token does not fit would wait for ever.
+        if asked.is_none() && !caller.executes(task.as_str()) && !caller.has(Scope::Read) {
+            return Err(caller.lacks_anywhere(Need::Execute(task.as_str())));
+        }
     }
     let project = match asked {
         Some(name) => Some(known_project(&api, name).await?),

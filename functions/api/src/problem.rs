@@ -17,6 +17,8 @@ pub struct Refused {
     pub problem: Box<Problem>,
     /// After how many seconds the client may try again.
     retry_after: Option<i64>,
+    /// The detail without the names of projects, if it has some.
+    discreet: Option<String>,
 }
 
 /// A problem as it is sent.
@@ -38,7 +40,7 @@ impl Refused {
     /// A refusal of the kind `title`.
     pub fn new(status: StatusCode, title: &str, detail: impl Into<String>) -> Self {
         let retry_after = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(1);
-        Self { problem: Box::new(Problem::new(status.as_u16(), title, detail)), retry_after }
+        Self { problem: Box::new(Problem::new(status.as_u16(), title, detail)), retry_after, discreet: None }
     }
     /// 429 to a client that may try again after this time.
     pub fn too_many(detail: impl Into<String>, after: Span) -> Self {
@@ -55,6 +57,17 @@ impl Refused {
         let mut refused = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", told.collect::<Vec<_>>().join("; "));
         refused.problem.errors = errors;
         refused
+    }
+    /// 404 about a project. `hint`, which begins with its separator, names projects that exist.
+    pub fn unknown_project(detail: String, hint: &str) -> Self {
+        let whole = format!("{detail}{hint}");
+        Self { discreet: Some(detail), ..Self::new(StatusCode::NOT_FOUND, "unknown project", whole) }
+    }
+    /// Leaves the names of projects out.
+    pub fn be_discreet(&mut self) {
+        if let Some(detail) = self.discreet.take() {
+            self.problem.detail = detail;
+        }
     }
     /// 413
     pub fn too_large(detail: impl Into<String>) -> Self {
@@ -117,6 +130,9 @@ impl From<Refusal> for Refused {
         let detail = refusal.to_string();
         match refusal {
             Refusal::Port(error) => error.into(),
+            Refusal::Unknown { kind: "project", name, hint } => {
+                Self::unknown_project(format!("project {name:?} does not exist"), &format!(": {hint}"))
+            }
             Refusal::Unknown { kind, .. } => Self::new(StatusCode::NOT_FOUND, &format!("unknown {kind}"), detail),
             Refusal::Invalid { .. } => Self::new(StatusCode::BAD_REQUEST, "invalid request", detail),
             Refusal::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),

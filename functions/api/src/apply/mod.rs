@@ -296,9 +296,9 @@ async fn project_of<P: Ports>(
         Err(Refusal::Unknown { hint, .. }) => {
             let detail = format!(
                 "nothing says which project shipyard {metadata:?} is for: send ?project=<name>, annotate it with keelway.dev/project, or apply a \
-                 Project first; of projects, {hint}"
+                 Project first"
             );
-            Err(Refused::new(StatusCode::NOT_FOUND, "unknown project", detail))
+            Err(Refused::unknown_project(detail, &format!("; of projects, {hint}")))
         }
         Err(refusal) => Err(refusal.into()),
     }

@@ -10,7 +10,7 @@ use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use keelway_domain::access::Need;
+use keelway_domain::access::{Kind, Need};
 use keelway_domain::deployments::{Deployment, Status};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::Address;
@@ -153,6 +153,10 @@ pub async fn everywhere<P: Ports + 'static>(
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<VersionPage>> {
     let sees = |of: &Address| caller.sees(&of.namespace) || caller.may(Need::Execute(DEPLOYMENT), Some(&of.namespace));
+    // A deployer whose token does not fit would wait for ever.
+    if !caller.executes(DEPLOYMENT) && !caller.has(Kind::Read) {
+        return Err(caller.lacks_anywhere(Need::Execute(DEPLOYMENT)));
+    }
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
     let status = given(wanted.status.as_ref()).map(|word| shape::status(word).ok_or_else(|| no_status(word))).transpose()?;

@@ -24,6 +24,8 @@ pub const STAGES: &str = "
 
 /// The path with a value for each of its parameters.
 fn filled(path: &str) -> String {
+    // The task of the token that executes something.
+    let path = path.replace("{type}", "deployment");
     let parts = path.split('{').map(|part| part.split_once('}').map_or(part.to_owned(), |(_, rest)| format!("x1{rest}")));
     parts.collect()
 }
@@ -134,7 +136,7 @@ async fn an_executor_is_bound_to_its_tasks_and_projects() {
     assert_eq!(open(&stand, "deployment?project=other").await.0, 403);
     assert_eq!(open(&stand, "deployment,test?project=shop").await.0, 403);
     stand.like("tester");
-    assert_eq!(open(&stand, "deployment").await, (200, 0));
+    assert_eq!(open(&stand, "deployment").await.0, 403);
     for (who, event, status) in [
         ("tester", event("deployment.started", Some(&trigger), "shop", "dev"), 403),
         ("deployer", event("deployment.started", Some(&foreign), "other", "dev"), 403),
@@ -230,7 +232,7 @@ async fn deployers_claim_what_is_in_their_namespaces() {
     stand.token("there", &["execute:deployment"], &["shop"]).await;
     stand.token("elsewhere", &["execute:deployment"], &["other"]).await;
     stand.token("tester", &["execute:test"], &[]).await;
-    for (who, seen, claims) in [("elsewhere", 0, 403), ("tester", 0, 403), ("there", 1, 200)] {
+    for (who, seen, claims) in [("elsewhere", json!(0), 403), ("tester", Value::Null, 403), ("there", json!(1), 200)] {
         stand.like(who);
         assert_eq!(stand.get("/v1/deployments?status=New").await.json()["totalCount"], seen, "{who}");
         let claimed = stand.post("/v1/deployments/shop:cart-2/claim", &json!({"by": "ci"})).await;

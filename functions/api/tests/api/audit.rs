@@ -30,6 +30,32 @@ fn lines(entries: &[Value]) -> Vec<String> {
         .collect()
 }
 
+/// The figures are those of docs/costs.md.
+#[tokio::test]
+async fn an_entry_costs_one_write_unit_and_one_event() {
+    let mut stand = Stand::new();
+    stand.token("ci", &["trigger"], &["shop"]).await;
+    stand.apply("shop", STAGES).await;
+    // Whoever uses a token for the first time within the hour has that noted.
+    stand.like("ci").trigger("shop", "dev", "delivery", "svc").await;
+    let used = || {
+        let core = stand.world.core();
+        (core.table.units.write, core.requests[Method::Write as usize], core.requests[Method::Publish as usize])
+    };
+    let before = used();
+    let event = json!({
+        "type": "sh.keptn.event.dev.delivery.triggered", "source": "test", "data": {"project": "shop", "stage": "dev", "service": "svc"}
+    });
+    assert_eq!(stand.post("/v1/event", &event).await.status, 200);
+    let after = used();
+    // The other event is the trigger itself, which is not written to the table here.
+    assert_eq!((after.0 - before.0, after.1 - before.1, after.2 - before.2), (1.0, 1, 2));
+    assert_eq!(stand.get("/v1/audit").await.status, 403);
+    let before = used();
+    assert_eq!(stand.get("/v1/event/triggered/deployment?project=shop").await.status, 403);
+    assert_eq!(used(), before, "what is only looked at, or refused, has no entry");
+}
+
 #[tokio::test]
 async fn everything_that_was_done_is_there_once_and_nothing_else() {
     let mut stand = Stand::new();

@@ -1,8 +1,8 @@
 //! Tokens that are limited to projects or tasks: they reach nothing else, and learn nothing of it.
 
 use crate::access::{STAGES, event};
-use crate::deployments;
 use crate::stand::Stand;
+use keelway_domain::time::Span;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -47,10 +47,35 @@ async fn keptns_project_routes_look_at_the_project_in_the_body() {
     assert_eq!(stand.get("/v1/audit?action=apply&project=other").await.json()["totalCount"], 1);
 }
 
+const PLACES: [&str; 6] = ["aaa", "mine", "mmm", "hidden", "yours", "zzz"];
+
+/// A list by pages of one entry, as `namespace/name`. No page names what belongs to others.
+async fn listed(stand: &Stand, path: &str) -> Vec<String> {
+    let (mut names, mut key) = (vec![], String::new());
+    while key != "0" {
+        let join = if path.contains('?') { '&' } else { '?' };
+        let page = stand.get(&format!("{path}{join}pageSize=1&nextPageKey={key}")).await;
+        assert_eq!(page.status, 200, "{path}: {page:?}");
+        for place in PLACES.iter().filter(|place| !["mine", "yours"].contains(place)) {
+            assert!(path.contains("triggered") || !page.text.contains(place), "{path} tells of {place}: {}", page.text);
+        }
+        let json = page.json();
+        key = json["nextPageKey"].as_str().unwrap().replace('#', "%23").replace('/', "%2F");
+        let member = json.as_object().unwrap().values().find_map(Value::as_array).unwrap().clone();
+        let name = |one: &Value| {
+            let of = [&one["projectName"], &one["namespace"], &one["data"]["project"]].into_iter().find_map(Value::as_str);
+            format!("{}/{}", of.unwrap_or_default(), one["name"].as_str().unwrap_or_default())
+        };
+        names.extend(member.iter().map(name));
+    }
+    names
+}
+
 /// Neither an entry, nor the key of a page, nor a refusal names what belongs to others.
 #[tokio::test(start_paused = true)]
 async fn lists_tell_nothing_of_other_projects() {
-    const PLACES: [&str; 6] = ["aaa", "mine", "mmm", "hidden", "yours", "zzz"];
+    const CONFIG: &str = "apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {name: NAME, namespace: shop}\nspec:\n  triggers: [{type: \
+                          ConfigChange}]\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers: [{name: web, image: 'registry.test/web:1'}]\n";
     let mut stand = Stand::new();
     for place in PLACES {
         stand.apply(place, STAGES).await;
@@ -61,38 +86,31 @@ async fn lists_tell_nothing_of_other_projects() {
                  secretRef: {{name: t}}\n"
             );
             let pipeline = crate::pipelines::manifest(name, crate::pipelines::BY_REQUEST);
-            let config = deployments::manifest(name, "x", false);
-            for text in [cluster, pipeline, config] {
+            for text in [cluster, pipeline, CONFIG.replace("NAME", name)] {
                 stand.manifests(&text.replace("namespace: shop", &format!("namespace: {place}"))).await;
             }
         }
     }
+    stand.work().await;
+    stand.world.pass(Span::seconds(10));
+    stand.work().await;
     stand.token("limited", &["read"], &["mine", "yours"]).await;
     stand.like("limited");
-    let lists = ["/v1/project", "/v1/pipelines", "/v1/clusters", "/v1/deploymentConfigs", "/v1/event/triggered/deployment"];
-    for path in lists {
-        let (mut names, mut key) = (vec![], String::new());
-        while key != "0" {
-            let page = stand.get(&format!("{path}?pageSize=1&nextPageKey={key}")).await;
-            assert_eq!(page.status, 200, "{path}: {page:?}");
-            for place in PLACES.iter().filter(|place| !["mine", "yours"].contains(place)) {
-                assert!(path.contains("triggered") || !page.text.contains(place), "{path} tells of {place}: {}", page.text);
-            }
-            let json = page.json();
-            key = json["nextPageKey"].as_str().unwrap().replace('#', "%23").replace('/', "%2F");
-            let member = json.as_object().unwrap().values().find_map(Value::as_array).unwrap().clone();
-            let name = |one: &Value| {
-                let of = [&one["projectName"], &one["namespace"], &one["data"]["project"]].into_iter().find_map(Value::as_str);
-                format!("{}/{}", of.unwrap_or_default(), one["name"].as_str().unwrap_or_default())
-            };
-            names.extend(member.iter().map(name));
-        }
-        let expected = match path {
-            "/v1/project" | "/v1/event/triggered/deployment" => vec!["mine/", "yours/"],
-            _ => vec!["mine/one", "mine/two", "yours/one", "yours/two"],
-        };
-        assert_eq!(names, expected, "{path}");
+    for path in ["/v1/project", "/v1/event/triggered/deployment"] {
+        assert_eq!(listed(&stand, path).await, ["mine/", "yours/"], "{path}");
     }
+    for path in ["/v1/pipelines", "/v1/clusters", "/v1/deploymentConfigs"] {
+        assert_eq!(listed(&stand, path).await, ["mine/one", "mine/two", "yours/one", "yours/two"], "{path}");
+    }
+    let versions = ["mine/one-1", "mine/two-1", "yours/one-1", "yours/two-1"];
+    assert_eq!(listed(&stand, "/v1/deployments?status=New").await, versions);
+    // Nobody claims them, so all of them fail, and most of them in the same millisecond.
+    stand.world.pass(Span::minutes(30));
+    stand.work().await;
+    assert_eq!(listed(&stand, "/v1/deployments?status=New").await, [""; 0]);
+    let mut ended = listed(&stand, "/v1/deployments").await;
+    ended.sort();
+    assert_eq!(ended, versions);
     for path in [
         "/v1/pipelines?namespace=hidden",
         "/v1/clusters?namespace=hidden",
@@ -177,16 +195,45 @@ async fn an_unknown_project_is_refused_without_the_names_of_others() {
     stand.token("early", &["administer"], &["shoop"]).await;
     let manifest =
         "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {name: shipyard-shoop}\nspec: {stages: [{name: dev}]}\n";
+    let trigger = event("dev.delivery.triggered", None, "shoop", "dev");
     for who in ["", "early"] {
         stand.like(who);
         let answers = [
             stand.get("/v1/project/shoop").await,
-            stand.post("/v1/event", &event("dev.delivery.triggered", None, "shoop", "dev")).await,
+            stand.post("/v1/event", &trigger).await,
             stand.post_text("/v1/apply", "application/yaml", manifest.into()).await,
+            stand.post_text("/v1/event", "application/cloudevents-batch+json", json!([trigger]).to_string()).await,
         ];
         for answer in answers {
             let told = answer.text.replace("shoop", "");
             assert_eq!((answer.status, told.contains("shop")), (404, who.is_empty()), "{who:?}: {answer:?}");
         }
     }
+}
+
+/// Whoever waits for work that the token does not allow would wait for ever.
+#[tokio::test]
+async fn a_token_that_does_not_fit_is_refused_and_the_refusal_names_what_is_missing() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    stand.token("quick", &["execute:quick"], &["shop"]).await;
+    stand.token("reader", &["read"], &["shop"]).await;
+    stand.like("quick");
+    for (path, missing) in [
+        ("/v1/event/triggered/test", "execute:test"),
+        ("/v1/event/triggered/sh.keptn.event.test.triggered", "execute:test"),
+        ("/v1/deployments?status=New", "execute:deployment"),
+        ("/v1/deployments", "execute:deployment"),
+    ] {
+        let refused = stand.get(path).await;
+        assert!(refused.status == 403 && refused.problem().contains(&format!("this needs {missing}, and")), "{path}: {refused:?}");
+    }
+    assert_eq!(stand.get("/v1/event/triggered/quick").await.status, 200);
+    stand.like("reader");
+    for path in ["/v1/event/triggered/test", "/v1/deployments?status=New"] {
+        assert_eq!(stand.get(path).await.status, 200, "{path}");
+    }
+    // A token of this project alone would do.
+    let refused = stand.post_text("/v1/apply", "application/yaml", "kind: Shipyard".into()).await;
+    assert!(refused.status == 403 && refused.problem().contains("this needs administer, and"), "{refused:?}");
 }

@@ -211,13 +211,33 @@ impl std::fmt::Display for Grant {
 }
 
 /// What to say to somebody who lacks something.
-pub fn missing(need: impl std::fmt::Display, project: Option<&str>, has: &[Grant]) -> String {
-    let place = project.map_or_else(|| "in all projects".to_owned(), |project| format!("in project {:?}", short(project)));
+pub fn missing(need: impl std::fmt::Display, place: Place<'_>, has: &[Grant]) -> String {
     let has = match has.iter().map(ToString::to_string).collect::<Vec<_>>() {
         none if none.is_empty() => "nothing".to_owned(),
         has => has.join("; "),
     };
-    format!("this needs {need} {place}, and what you sent grants {has}: ask an administrator for a token that has it")
+    format!("this needs {need}{place}, and what you sent grants {has}: ask an administrator for a token that has it")
+}
+
+/// Where something is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// In a project or namespace.
+    In(&'a str),
+    /// In all of them.
+    Everywhere,
+    /// It depends on what is asked for, which was not looked at.
+    Somewhere,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::In(project) => write!(f, " in project {:?}", short(project)),
+            Self::Everywhere => f.write_str(" in all projects"),
+            Self::Somewhere => Ok(()),
+        }
+    }
 }
 
 fn short(text: &str) -> String {
@@ -268,7 +288,7 @@ mod tests {
         assert_eq!(allowed, [true, true, false, false]);
         assert!(limited.has(Kind::Trigger) && !grant(&["read"], &[]).has(Kind::Trigger));
         assert_eq!(
-            missing(Need::Execute("test"), Some("other"), &[limited]),
+            missing(Need::Execute("test"), Place::In("other"), &[limited]),
             "this needs execute:test in project \"other\", and what you sent grants administer in shop, carts: ask an administrator for a \
              token that has it"
         );

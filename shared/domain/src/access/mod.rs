@@ -4,7 +4,7 @@ mod grant;
 mod identity;
 mod token;
 
-pub use grant::{Grant, Kind, Names, Need, Scope, ScopeError, missing};
+pub use grant::{Grant, Kind, Names, Need, Place, Scope, ScopeError, missing};
 pub use identity::{Identities, Rule};
 pub use token::{NewToken, OVERLAP_MOST, Previous, Token, secret_of, text_of};
 

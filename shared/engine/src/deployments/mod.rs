@@ -9,6 +9,7 @@ mod ask;
 pub mod codec;
 pub mod configs;
 pub mod deployers;
+mod everywhere;
 pub mod images;
 pub mod keys;
 mod look;

@@ -4,34 +4,15 @@ use super::message::{Address, Message};
 use super::{Deployments, Loaded, configs, deployers, images, keys};
 use crate::item::Key;
 use crate::json::member;
-use crate::ports::{Cursor, Index, PortError, Ports, Query};
+use crate::ports::{Cursor, PortError, Ports, Query};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{
-    Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Snapshot, Status, decide, target,
+    Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Snapshot, decide, target,
 };
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
-
-/// So many days are looked at for one page; then the next page goes on.
-const DAYS: usize = 31;
-/// The length of a day, in milliseconds.
-const DAY: i64 = 86_400_000;
-
-/// The config, the version and the attempt that the index sort key of an attempt names.
-fn ended_parts(sort: &str) -> Option<(Address, u64, u32)> {
-    let [_, namespace, name, n, attempt] = sort.split('#').collect::<Vec<_>>().try_into().ok()?;
-    Some((Address { namespace: namespace.to_owned(), name: name.to_owned() }, n.parse().ok()?, attempt.parse().ok()?))
-}
-
-fn ended_key(sort: &str) -> Option<Key> {
-    ended_parts(sort).map(|(of, n, attempt)| keys::past(&of, n, attempt))
-}
-
-fn ended_at(sort: &str) -> Option<Timestamp> {
-    sort.split('#').next()?.parse().ok().map(Timestamp)
-}
 
 /// A config as it is now, with everything a decision about it reads.
 #[derive(Debug, Clone)]
@@ -166,68 +147,6 @@ impl<P: Ports> Deployments<P> {
             all.extend(deployers::stray(item)?.zip(at).map(|(said, at)| Entry::Stray { at, said }));
         }
         Ok((all, page.next.map(|next| next.key.sk.trim_start_matches(keys::AUDIT).to_owned())))
-    }
-
-    /// A page of the attempts that ended from a time on, in all configs, oldest first; and where the next page begins. The index may lag by a
-    /// moment.
-    ///
-    /// # Errors
-    /// Of the ports.
-    pub async fn everywhere(
-        &self,
-        since: Timestamp,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<(Vec<(Address, Past)>, Option<String>), PortError> {
-        let mut after = after.map(str::to_owned);
-        let mut from = after.as_deref().map_or(Some(since), ended_at).unwrap_or(since);
-        for _ in 0..DAYS {
-            let cursor = after.take().and_then(|sort| Some(Cursor { key: ended_key(&sort)?, index_sort: Some(sort) }));
-            let mut query = Query::index(Index::ByAge, keys::day(from), limit).after(cursor);
-            query.from = crate::keys::ms(from);
-            let page = self.ports.query(&query).await?;
-            let tomorrow = Timestamp((from.0.div_euclid(DAY) + 1) * DAY);
-            let last = page.next.and_then(|next| next.index_sort);
-            let next = last.or_else(|| (tomorrow <= self.ports.now()).then(|| crate::keys::ms(tomorrow)));
-            if !page.items.is_empty() || next.is_none() {
-                return Ok((self.ended_at_keys(page.items.into_iter().map(|item| item.key).collect()).await?, next));
-            }
-            from = tomorrow;
-        }
-        Ok((vec![], Some(crate::keys::ms(from))))
-    }
-
-    async fn ended_at_keys(&self, wanted: Vec<Key>) -> Result<Vec<(Address, Past)>, PortError> {
-        let items = table::read(&self.ports, &wanted).await?;
-        let mut all = vec![];
-        for item in wanted.iter().filter_map(|key| items.get(key)) {
-            let of = item.text("gs2").and_then(ended_parts).map(|(of, ..)| of);
-            all.extend(of.zip(member::<Option<Past>>(item, "j")?));
-        }
-        Ok(all)
-    }
-
-    /// A page of the configs whose latest version nobody has claimed, oldest first, and where the next one begins. The index may lag by a
-    /// moment.
-    ///
-    /// # Errors
-    /// Of the ports.
-    pub async fn unclaimed(&self, after: Option<&str>, limit: u32) -> Result<(Vec<Config>, Option<String>), PortError> {
-        let key = |sort: &str| {
-            let mut parts = sort.splitn(3, '#').skip(1).map(str::to_owned);
-            Some(keys::config(&Address { namespace: parts.next()?, name: parts.next()? }))
-        };
-        let cursor = after.and_then(|sort| Some(Cursor { key: key(sort)?, index_sort: Some(sort.to_owned()) }));
-        let page = self.ports.query(&Query::index(Index::ByWork, keys::UNCLAIMED, limit).after(cursor)).await?;
-        let wanted: Vec<Key> = page.items.into_iter().map(|item| item.key).collect();
-        let items = table::read(&self.ports, &wanted).await?;
-        let mut all = vec![];
-        for item in wanted.iter().filter_map(|key| items.get(key)) {
-            all.push(Loaded::read(item)?.x);
-        }
-        // The index may still name one that was claimed.
-        all.retain(|x| x.in_flight().is_some_and(|d| d.status == Status::New && d.cancel.is_none()));
-        Ok((all, page.next.and_then(|next| next.index_sort)))
     }
 
     /// Which of these images were deleted at their source, as far as sources of this namespace tell.
