@@ -92,7 +92,7 @@ pub fn cron(schedule: &str) -> Result<Cron, String> {
     let fields: Vec<&str> = schedule.split_whitespace().collect();
     let foreign = fields.iter().flat_map(|field| field.chars()).find(|c| !(c.is_ascii_alphanumeric() || "*,-/".contains(*c)));
     let read = || match Cron::from_str(schedule) {
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(wrong_field(&fields).unwrap_or_else(|| error.to_string())),
         Ok(read) if read.pattern.days.has_modifiers() || read.pattern.days_of_week.has_modifiers() => {
             Err("L and W are not known".into())
         }
@@ -105,6 +105,21 @@ pub fn cron(schedule: &str) -> Result<Cron, String> {
         None => read(),
     };
     read.map_err(|why| format!("{schedule:?} is no cron expression ({why}): write five fields, like \"0 9 * * MON-FRI\""))
+}
+
+/// The first field that is wrong by itself, and what it may be. The library says what it stumbled over, in terms of its own.
+fn wrong_field(fields: &[&str]) -> Option<String> {
+    const FIELDS: [(&str, &str); 5] = [
+        ("minute", "0 to 59"),
+        ("hour", "0 to 23"),
+        ("day of the month", "1 to 31"),
+        ("month", "1 to 12, or JAN to DEC"),
+        ("day of the week", "0 to 7, or SUN to SAT"),
+    ];
+    let alone = |place: usize| (0..FIELDS.len()).map(|i| if i == place { fields[i] } else { "*" }).collect::<Vec<_>>().join(" ");
+    let place = (0..FIELDS.len()).find(|place| Cron::from_str(&alone(*place)).is_err())?;
+    let (name, range) = FIELDS[place];
+    Some(format!("{:?} as the {name} is not within {range}", fields[place]))
 }
 
 /// Reads a cron expression whose time comes sooner or later.

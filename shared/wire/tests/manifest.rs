@@ -231,6 +231,16 @@ fn a_project_and_its_rules() {
     "#);
 }
 
+/// The second one is named by its own line, also beside other mistakes.
+#[test]
+fn a_problem_type_that_is_there_twice_is_told_where_it_stands() {
+    let text = "apiVersion: spec.keptn.sh/0.1.4\nkind: Remediation\nmetadata: {name: r}\nspec:\n  remediations:\n  - problemType: slow\n    \
+                actionsOnOpen: [{action: scale}]\n  - problemType: other\n  - problemType: slow\n    actionsOnOpen: [{action: scale}]\n";
+    let told = findings(text);
+    assert!(told.contains("shipyard.yaml:9:18: spec.remediations[2].problemType: \"slow\" is there twice"), "{told}");
+    assert!(told.contains("spec.remediations[1].actionsOnOpen"), "{told}");
+}
+
 #[test]
 fn a_finding_travels_in_problem_details() {
     let finding = &parse("kind: Deployment\n").findings[0];

@@ -207,7 +207,8 @@ fn a_notification_keeps_its_url_and_needs_a_secret_to_sign() {
     };
     assert_eq!((told.url.as_deref(), told.secret.as_deref()), (Some("https://hooks.example/x/?a=1"), Some("hook")));
     for (strategy, path, words) in [
-        ("{url: 'http://hooks.example/'}", "url", "does not begin with `https://`"),
+        ("{url: 'ftp://hooks.example/'}", "url", "does not begin with `https://`"),
+        ("{url: 'http://hooks.example/'}", "url", "WebhookAllowedHosts"),
         ("{url: 'https://hooks.example/'}", "secretRef", "is signed"),
         ("{url: 'https:///x', secretRef: {name: hook}}", "url", "is not a URL"),
     ] {

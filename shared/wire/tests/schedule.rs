@@ -69,6 +69,7 @@ fn everything_wrong_is_told_with_its_remedy() {
         ("'30 2 * * MON-FRI'", "'0 30 2 * * *'", "spec.cron", "write five"),
         ("  cron: '30 2 * * MON-FRI'\n", "", "spec.cron", "is missing"),
         ("  cron:", "  at: 2026-12-24\n  cron:", "spec.at", "write one of the two"),
+        ("  cron: '30", "  at: 2026-12-24\n  cron: '61", "spec.cron", "\"61\" as the minute"),
         ("Europe/Berlin", "Mars", "spec.zone", "no IANA time zone"),
         ("2027-03-01T00:00:00Z", "2026-12-01", "spec.end", "is not after `start`"),
         ("2026-12-01", "soon", "spec.start", "is no time"),

@@ -365,6 +365,11 @@ fn an_event_nothing_sends_is_a_warning_with_near_names() {
       12 |       triggeredOn: [dev.delivery.triggered]
          |                     ^
     ");
+    insta::assert_snapshot!(findings(&on("dev.delivery.finish")), @r#"
+    warning: shipyard.yaml:12:21: spec.stages[0].sequences[1].triggeredOn[0]: "dev.delivery.finish" would have to be a domain event of that name: the end is `dev.delivery.finished`
+      12 |       triggeredOn: [dev.delivery.finish]
+         |                     ^
+    "#);
     insta::assert_snapshot!(findings(&on("deployment.finished")), @r"
     warning: shipyard.yaml:12:21: spec.stages[0].sequences[1].triggeredOn[0]: names no stage, so this never starts: write `<stage>.deployment.finished`
       12 |       triggeredOn: [deployment.finished]

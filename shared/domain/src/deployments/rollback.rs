@@ -58,8 +58,7 @@ impl Step<'_> {
         let oldest = self.next.oldest;
         if let Some(release) = back.release.filter(|release| *release == 0 || *release > latest || *release < oldest) {
             return Err(Refused::Unknown(format!(
-                "deployment {name}-{release} not found: versions {oldest} to {} are kept",
-                latest - 1
+                "deployment {name}-{release} not found: there are versions {oldest} to {latest}, and {latest} is the latest"
             )));
         }
         let Some((past, _)) = self.facts.target else {

@@ -241,7 +241,7 @@ mod tests {
             committed(decide(&delivery(Executor { started: false, finished: true }), Input::Attempted(0, &status(500)), &one)).1;
         let data = serde_json::Value::Object(failed.unwrap().events[0].data.clone());
         assert_eq!((&data["status"], &data["result"]), (&"errored".into(), &"fail".into()));
-        assert_eq!(data["message"], "webhook hook was given up after 1 attempts: it answered 500");
+        assert_eq!(data["message"], "webhook hook was given up after 1 attempt: it answered 500");
     }
 
     #[test]

@@ -202,7 +202,10 @@ impl Delivery {
         match self.end {
             None => format!("{webhook}: {} attempts so far", self.attempts.len()),
             Some(End::Delivered) => format!("{webhook} answered {}", last.and_then(|last| last.status).unwrap_or_default()),
-            Some(End::GivenUp) => format!("{webhook} was given up after {} attempts: {}", self.attempts.len(), why()),
+            Some(End::GivenUp) => {
+                let (n, plural) = (self.attempts.len(), if self.attempts.len() == 1 { "" } else { "s" });
+                format!("{webhook} was given up after {n} attempt{plural}: {}", why())
+            }
             Some(End::Gone) => format!("{webhook} answered 410 and is disabled"),
             Some(End::Disabled) => format!("{webhook} is disabled"),
             Some(End::Deleted) => format!("{webhook} was deleted"),

@@ -82,6 +82,11 @@ impl<'o> Known<'o> {
         Self { stages: stages.iter().map(String::as_str).collect(), sequences, tasks, outlines }
     }
 
+    /// Whether a sequence or a task has this name, with its stage.
+    fn ends(&self, name: &str) -> bool {
+        self.sequences.contains_key(name) || self.tasks.contains_key(name)
+    }
+
     /// The sequences whose end, or the end of whose task, is this event.
     fn senders(&self, event: &str) -> Vec<usize> {
         let Some(name) = event.strip_suffix(".finished") else {
@@ -117,6 +122,9 @@ impl<'o> Known<'o> {
                 format!(
                     "starts nothing: a sequence follows the end of another, not that it is {kind}; write `{stage}.{sequence}.finished`"
                 )
+            }
+            [stage, sequence, _] if self.ends(&format!("{stage}.{sequence}")) => {
+                format!("{:?} would have to be a domain event of that name: the end is `{stage}.{sequence}.finished`", edge.event)
             }
             [name, "finished"] => {
                 format!("names no stage, so this never starts: write `<stage>.{name}.finished`{}", self.suggestion(edge))

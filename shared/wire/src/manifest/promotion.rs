@@ -66,7 +66,7 @@ fn notification(strategy: &Node, path: &str, report: &mut Report) -> Option<Stra
         return Some(Strategy::Notification(Notification::default()));
     };
     fields::check(node, Level::Notification, &path, report);
-    let url = node.get("url").is_some().then(|| values::url(node, "url", &path, Scheme::Https, report));
+    let url = node.get("url").is_some().then(|| values::url(node, "url", &path, Scheme::HttpsOrAllowed, report));
     let secret = values::secret(node, "secretRef", &path, report);
     if url.is_some() && secret.is_none() {
         let message = "is missing: the request to `url` is signed; name the secret with `secretRef: {name: …}`";

@@ -9,6 +9,7 @@ use super::tree::Node;
 use keelway_domain::names::{ServiceName, StageName};
 use keelway_domain::sequences::{Action, ProblemType, Remediation};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The annotations that name the stage and the service that remediations are for.
 const STAGE_ANNOTATION: &str = "keelway.dev/stage";
@@ -61,14 +62,16 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<Remediatio
         return None;
     };
     let read = items(list, "spec.remediations", Level::ProblemType, report)?;
-    let read = read.into_iter().enumerate().map(|(i, item)| problem_type(item, &format!("spec.remediations[{i}]"), report));
-    let remediations: Vec<ProblemType> = read.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
-    for (i, one) in remediations.iter().enumerate() {
-        if remediations[..i].iter().any(|other| other.problem_type == one.problem_type) {
-            let message = format!("{:?} is there twice: the second one would never be used", one.problem_type);
-            report.error(list, format!("spec.remediations[{i}].problemType"), message);
+    let mut named: BTreeSet<&str> = BTreeSet::new();
+    for (i, item) in read.iter().enumerate() {
+        let Some((at, name)) = item.get("problemType").and_then(|at| Some((at, at.scalar()?))) else { continue };
+        if !named.insert(name) {
+            let message = format!("{name:?} is there twice: the second one would never be used");
+            report.error(at, format!("spec.remediations[{i}].problemType"), message);
         }
     }
+    let read = read.into_iter().enumerate().map(|(i, item)| problem_type(item, &format!("spec.remediations[{i}]"), report));
+    let remediations: Vec<ProblemType> = read.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
     let remediation = Remediation { remediations };
     Some(RemediationManifest { metadata_name, project_annotation, stage, service, remediation, source: source.to_owned() })
 }

@@ -111,6 +111,7 @@ fn when(spec: &Node, named: Option<&str>, report: &mut Report) -> Option<When> {
         (true, true) => {
             let message = "stands beside `cron`: write one of the two";
             report.error(spec.get("at").unwrap_or(spec), "spec.at", message.into());
+            cron(spec, report);
             None
         }
         (false, false) => {
@@ -118,14 +119,16 @@ fn when(spec: &Node, named: Option<&str>, report: &mut Report) -> Option<When> {
             report.error(spec, "spec.cron", message.into());
             None
         }
-        (true, false) => {
-            let given = text(spec, "cron", "spec", report)?;
-            let read = schedule(&given);
-            let told = read.map_err(|message| report.error(spec.get("cron").unwrap_or(spec), "spec.cron", message));
-            told.ok().map(|_| When::Cron(given))
-        }
+        (true, false) => cron(spec, report).map(When::Cron),
         (false, true) => time(spec, "at", (named, Edge::From), report).map(When::At),
     }
+}
+
+fn cron(spec: &Node, report: &mut Report) -> Option<String> {
+    let given = text(spec, "cron", "spec", report)?;
+    let read = schedule(&given);
+    let told = read.map_err(|message| report.error(spec.get("cron").unwrap_or(spec), "spec.cron", message));
+    told.ok().map(|_| given)
 }
 
 /// A time in the schedule's zone; a zone that is none is told elsewhere.

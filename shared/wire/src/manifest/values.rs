@@ -112,18 +112,22 @@ pub enum Scheme {
     Https,
     /// `https`, and `http` for an address of this machine.
     HttpsOrLoopback,
+    /// `https`, and `http` with a warning: the operator has to allow the host.
+    HttpsOrAllowed,
 }
 
 /// The URL under `field`.
 pub fn url(node: &Node, field: &str, path: &str, scheme: Scheme, report: &mut Report) -> Option<String> {
     let given = node.get(field).and_then(Node::scalar).unwrap_or_default().trim();
     let rest = given.strip_prefix("https://").or_else(|| {
-        let rest = given.strip_prefix("http://").filter(|_| scheme == Scheme::HttpsOrLoopback)?;
-        is_loopback(authority(rest)).then_some(rest)
+        let rest = given.strip_prefix("http://").filter(|_| scheme != Scheme::Https)?;
+        (scheme == Scheme::HttpsOrAllowed || is_loopback(authority(rest))).then_some(rest)
     });
     let wrong = match rest.map(authority) {
         _ if given.is_empty() => "is missing: write the `https` URL".to_owned(),
-        None if scheme == Scheme::Https => format!("{:?} does not begin with `https://`: other schemes are not used", shown(given)),
+        None if scheme != Scheme::HttpsOrLoopback => {
+            format!("{:?} does not begin with `https://`: other schemes are not used", shown(given))
+        }
         None => format!("{:?} does not begin with `https://`: `http` is for 127.0.0.1 and localhost only", shown(given)),
         Some(authority) if authority.contains('@') => "names a user: credentials belong in the secret".to_owned(),
         Some(authority)
@@ -131,10 +135,23 @@ pub fn url(node: &Node, field: &str, path: &str, scheme: Scheme, report: &mut Re
         {
             format!("{given:?} is not a URL: write it like https://host/path, other characters percent-encoded")
         }
-        Some(_) => return Some(given.to_owned()),
+        Some(_) => {
+            if scheme == Scheme::HttpsOrAllowed {
+                unencrypted(given, node.get(field).unwrap_or(node), &format!("{path}.{field}"), report);
+            }
+            return Some(given.to_owned());
+        }
     };
     report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), wrong);
     None
+}
+
+/// Warns of a URL that nothing is sent to unless the operator allows its host.
+pub fn unencrypted(url: &str, at: &Node, path: &str, report: &mut Report) {
+    if url.starts_with("http://") {
+        let message = "is reached only if the operator allows the host (parameter WebhookAllowedHosts): write `https://`";
+        report.warning(at, path.to_owned(), message.into());
+    }
 }
 
 /// What stands before an `@` may be a password: it is not repeated.

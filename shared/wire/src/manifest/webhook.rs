@@ -316,10 +316,7 @@ fn url(spec: &Node, templates: &mut Templates<'_, '_, '_>) -> String {
         Some(wrong) => templates.report.error(at, path, wrong.into()),
         None => templates.check(&given, at, path),
     }
-    if given.starts_with("http://") {
-        let message = "is reached only if the operator allows the host (parameter WebhookAllowedHosts): write `https://`";
-        templates.report.warning(at, path, message.into());
-    }
+    values::unencrypted(&given, at, path, templates.report);
     given
 }
 
