@@ -61,7 +61,7 @@ def parser():
         "--json", action="store_true", help="as JSON")
     verb("outputs", "print the outputs of a deployed stack", stack=True)
     logs = verb("logs", "print what the functions logged", stack=True)
-    logs.add_argument("--function", choices=["api", "sequences", "promotions", "attempts", "observer", "deployments", "deployers", "sweep", "dead-letters"])
+    logs.add_argument("--function", choices=sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml")))
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     secret = verb("secret", "store a secret of a stack", stack=True)
     secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it")
@@ -99,7 +99,9 @@ def run_in_venv(options):
     if options.verb == "undeploy":
         return stack.undeploy(state, options.stack, options.endpoint)
     if options.verb == "secret":
-        return stack.store_secret(state, f"{options.stack}/{options.name}", options.text)
+        # Before the first deployment, only whoever names the stack knows it.
+        name = options.stack or stack.outputs(state)["StackName"]
+        return stack.store_secret(state, f"{name}/{options.name}", options.text)
     if options.verb == "function":
         return show(function.publish(state, options.name, options.files, options.alias, dict(options.variable)))
     if options.verb == "package":
