@@ -207,17 +207,8 @@ fn over(execution: &ExecutionState) -> (Mark, String, String) {
         (None, message) => message.to_owned(),
     };
     match (execution.state.as_str(), execution.result.as_deref()) {
-        ("aborted", _) => (Mark::Fail, "aborted".into(), String::new()),
-        ("timedOut", _) => {
-            let why = match last {
-                Some(task) if task.state == "timedOut" && task.started_at.is_none() => {
-                    format!("{}: no executor in time", task.name)
-                }
-                Some(task) if task.state == "timedOut" => format!("{}: not finished in time", task.name),
-                _ => "not done in time".into(),
-            };
-            (Mark::Fail, why, String::new())
-        }
+        ("aborted", _) => (Mark::Fail, if message.is_empty() { "aborted".into() } else { message }, String::new()),
+        ("timedOut", _) => (Mark::Fail, late(last.filter(|task| task.state == "timedOut"), message), String::new()),
         (_, Some("pass")) => (Mark::Pass, String::new(), time),
         (_, Some("warning")) => {
             let task = execution.tasks.iter().rfind(|task| task.result.as_deref() == Some("warning"));
@@ -226,11 +217,26 @@ fn over(execution: &ExecutionState) -> (Mark, String, String) {
         _ => match last.filter(|task| task.name == "approval" && task.result.as_deref() == Some("fail")) {
             Some(task) => {
                 let by = task.by.as_deref().map(|by| format!(" by {}", one_line(by, 40))).unwrap_or_default();
+                let declined = format!("declined{by}");
+                // The clock's message says that already.
+                let message = message.strip_prefix(&format!("{declined}: ")).unwrap_or(&message);
                 let why = if message.is_empty() { String::new() } else { format!(": {message}") };
-                (Mark::Fail, format!("declined{by}{why}"), String::new())
+                (Mark::Fail, format!("{declined}{why}"), String::new())
             }
             None => (Mark::Fail, about(last.filter(|task| task.result.is_some())), String::new()),
         },
+    }
+}
+
+/// Why something is over without being done, in the API's words if it has some. `task`: the one that it ended at.
+fn late(task: Option<&TaskState>, message: String) -> String {
+    match task {
+        // Keptn's words for this fill a line on their own.
+        Some(task) if message.contains("to receive a correlating .started") => format!("{}: no executor in time", task.name),
+        _ if !message.is_empty() => message,
+        Some(task) if task.started_at.is_none() => format!("{}: no executor in time", task.name),
+        Some(task) => format!("{}: not finished in time", task.name),
+        None => "not done in time".into(),
     }
 }
 
@@ -255,8 +261,12 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
     let (project, stage) = (&state.project, &execution.stage);
     match &execution.waits {
         Some(waits) if waits.reason == "approval" => {
-            let several = state.executions.iter().filter(|x| x.waits.as_ref().is_some_and(|w| w.reason == "approval")).count() > 1;
-            let which = if several { format!(" --stage {stage}") } else { String::new() };
+            let open = state.executions.iter().filter(|x| x.waits.as_ref().is_some_and(|w| w.reason == "approval"));
+            let which = match (open.clone().filter(|x| x.stage == *stage).count(), &waits.id) {
+                (2.., Some(approval)) => format!(" --id {approval}"),
+                _ if open.count() > 1 => format!(" --stage {stage}"),
+                _ => String::new(),
+            };
             hint(format!("keelway approve {id}{which}"), format!("{subject} to {stage}"))
         }
         Some(waits) if waits.reason == "window" => {

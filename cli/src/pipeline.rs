@@ -133,7 +133,7 @@ fn of(environment: &EnvironmentState, promotion: &PromotionState, now: Option<Ti
     match promotion.phase.as_str() {
         "waiting" => match &environment.waiting_approval {
             Some(waiting) if waiting.needed > 1 => {
-                (Mark::Held, format!("approval {} of {}", waiting.given + 1, waiting.needed), since)
+                (Mark::Held, format!("{} of {} approvals", waiting.given, waiting.needed), since)
             }
             Some(_) => (Mark::Held, "approval".into(), since),
             None => gate(environment, promotion, now),

@@ -19,11 +19,11 @@ pub fn version(image: &str) -> String {
         let name = key.rsplit('/').next().unwrap_or(key);
         return format!("{name}@{}", digest.chars().take(SHORT).collect::<String>());
     }
-    if let Some((_, digest)) = image.split_once("@sha256:") {
-        return digest.chars().take(12).collect();
-    }
     let name = image.rsplit('/').next().unwrap_or(image);
-    name.split_once(':').map_or(name, |(_, tag)| tag).to_owned()
+    let version = name.rsplit_once(':').map_or(name, |(_, version)| version);
+    // A digest may also stand alone, without the image that it is of, and a tag may end in one.
+    let most = digest(version).map_or(version.len(), |place| place + 12);
+    version[..most].to_owned()
 }
 
 /// A revision with the first eight digits of its digest: `main@sha1:63bf7261…` is `main@63bf7261`. Others are as they are.
@@ -97,6 +97,11 @@ mod tests {
         let images =
             ["registry.example/shop/carts:1.4.0", "localhost:5000/carts", "carts", "r/c:1@sha256:0123456789abcdef0123", "a:b"];
         assert_eq!(images.map(version), ["1.4.0", "carts", "carts", "0123456789ab", "b"]);
+        let digest = "0123456789abcdef0123456789abcdef";
+        for image in ["carts@sha256:", "r/c:1@sha512:", "sha256:", "", "r:5000/c:"] {
+            assert_eq!(version(&format!("{image}{digest}")), "0123456789ab", "{image}");
+        }
+        assert_eq!(version(&format!("carts:main-{digest}")), "main-0123456789ab");
         let package = "s3://releases/shop/cart-1.4.0.zip?versionId=x.y@sha256:0123456789abcdef0123";
         assert_eq!(version(package), "cart-1.4.0.zip@01234567");
         assert_eq!(version("arn:aws:lambda:us-east-1:000000000000:function:greeter:4"), "greeter:4");

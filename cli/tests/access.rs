@@ -144,6 +144,10 @@ fn tokens_and_the_audit_as_tables() {
     ");
     let line = api.lines().pop().unwrap();
     assert!(line.contains("token=ann%40acme.test") && line.contains("project=shop") && !line.contains("fromTime"), "{line}");
+    let asked = api.lines().len();
+    let wrong = api.run(&["audit", "--action", "decidee"]);
+    assert_eq!((wrong.code, wrong.err.contains("decide, delete, token, override")), (2, true), "{}", wrong.err);
+    assert_eq!(api.lines().len(), asked, "nothing is asked");
 }
 
 #[test]

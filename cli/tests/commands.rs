@@ -200,6 +200,35 @@ fn an_approval_is_found_or_asked_for() {
     assert!(later.code == 0 && later.out.contains("not in the state yet"), "{later:?}");
 }
 
+#[test]
+fn two_approvals_of_one_context_and_stage_are_told_apart_by_their_ids() {
+    let api = Api::start();
+    let twin = |id: &str| {
+        let mut event = approval(id, "prod", "carts");
+        event["shkeptncontext"] = json!("context-a");
+        event
+    };
+    api.world().open = vec![twin("a-1"), twin("a-2")];
+    let listed = api.run(&["get", "approvals"]);
+    assert!(listed.err.contains("→ keelway approve context-a --id a-1") && listed.err.contains("--id a-2"), "{}", listed.err);
+    let refused = api.run(&["approve", "context-a"]);
+    assert!(refused.err.starts_with("error: 2 wait for approval: say which by --id\n"), "{}", refused.err);
+    let rows: Vec<&str> = refused.err.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(rows, ["ID", "a-1", "a-2"], "{}", refused.err);
+    api.can("POST /v1/project/shop/approval/context-a/a-2", json!({"keptnContext": "context-a", "result": "pass"}));
+    let ran = api.run(&["approve", "context-a", "--id", "a-2"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+
+    // The same of the commands below a list of sequences.
+    let mut waiting = delivery_to_prod("context-a", "a-1", "2026-11-21T07:00:00.000Z", false);
+    let mut second = waiting["executions"][0].clone();
+    (second["sequence"], second["waits"]["id"]) = (json!("hotfix"), json!("a-2"));
+    waiting["executions"].as_array_mut().unwrap().push(second);
+    api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": support::NOW}));
+    let listed = api.run(&["get", "sequences", "-p", "shop"]);
+    assert!(listed.err.contains("approve context-a --id a-1") && listed.err.contains("--id a-2"), "{}", listed.err);
+}
+
 /// What the list of sequences says about a delivery that waits for the approval `id`, or has been approved.
 fn delivery_to_prod(context: &str, id: &str, accepted: &str, decided: bool) -> Value {
     let mut execution = json!({
@@ -332,6 +361,32 @@ fn lists_as_tables_and_as_json() {
     let doctor = Ran::of(api.keelway(&["doctor"]).env("KEELWAY_TOKEN", "wrong").output().unwrap());
     assert_eq!(doctor.code, 1);
     assert!(doctor.out.contains("error  token: ") && doctor.out.contains("make env"), "{}", doctor.out);
+}
+
+#[test]
+fn types_of_events_are_taken_as_the_list_shows_them() {
+    let api = Api::start();
+    api.world().events = delivery("context-a", "pass");
+    let mut foreign = happened("x", 6, "context-a", json!({}));
+    foreign["type"] = json!("com.acme.rated");
+    let mut own = foreign.clone();
+    own["type"] = json!("dev.keelway.task.cancelled");
+    api.world().events.extend([foreign, own]);
+    for (ty, asked) in [
+        ("deployment.finished", 1),
+        ("dev.delivery.finished", 1),
+        ("sh.keptn.event.deployment.finished", 1),
+        ("dev.keelway.task.cancelled", 1),
+        ("com.acme.rated", 2),
+    ] {
+        let before = api.lines().len();
+        let ran = api.run(&["get", "events", "-c", "context-a", "-p", "shop", "--type", ty, "-o", "json"]);
+        let found: Value = serde_json::from_str(&ran.out).unwrap();
+        let types: Vec<&Value> = found["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+        assert!(types.len() == 1 && types[0].as_str().unwrap().ends_with(ty), "{ty}: {types:?}");
+        let asked_now = api.lines()[before..].iter().filter(|line| line.starts_with("GET /v1/event?")).count();
+        assert_eq!(asked_now, asked, "{ty}");
+    }
 }
 
 #[test]

@@ -41,6 +41,32 @@ fn rollout_status_follows_a_version_to_its_end() {
 }
 
 #[test]
+fn rollout_status_waits_for_the_version_that_a_change_becomes() {
+    let waits = |reason: &str, message: &str| json!({"reason": reason, "message": message, "activeVersion": 2});
+    let settling = "a change is about to become a version";
+    let api = api(over(2, "Complete", json!({})), waits("Settling", settling));
+    let mut running = Running::start(&mut api.keelway(&["rollout", "status", "shop/carts"]));
+    running.wait_for(&format!("deployment config \"carts\" waiting: {settling}\n"));
+    // Another one was on its way; the next one has no number yet.
+    let cancelled = version(3, "Running", json!({"desired": "cancel", "message": "superseded"}));
+    show(&api, &config(cancelled, waits("AwaitingCancellation", "the next version waits until the one that runs has ended")));
+    running.wait_for("until the one that runs has ended; carts-3 is being cancelled: superseded\n");
+    show(&api, &config(version(4, "New", json!({})), json!({})));
+    running.wait_for("carts-4 waits for a deployer");
+    show(&api, &config(over(4, "Complete", json!({})), json!({"activeVersion": 4})));
+    assert_eq!(running.ended(), 0);
+    assert!(!running.printed().contains("carts-2"), "{}", running.printed());
+
+    // A change that was taken back becomes none.
+    show(&api, &config(over(4, "Complete", json!({})), waits("Settling", settling)));
+    let mut running = Running::start(&mut api.keelway(&["rollout", "status", "shop/carts"]));
+    running.wait_for(settling);
+    show(&api, &config(over(4, "Complete", json!({})), json!({"activeVersion": 4})));
+    running.wait_for("carts-4 successfully rolled out by ci");
+    assert_eq!(running.ended(), 0);
+}
+
+#[test]
 fn how_it_ends_is_the_exit_code() {
     let failed = json!({"reason": "DeployerFailed", "message": "the deployer exited with 7: no route"});
     let api = api(over(2, "Failed", failed), json!({}));

@@ -145,7 +145,7 @@ fn apply_replaces_the_revision_that_was_seen() {
     write(&dir.path().join("other.yaml"), SHIPYARD);
     for (words, says) in [
         (&["apply", "-f", &place, "--if-match", revision][..], "the files have 2: apply one at a time"),
-        (&["apply", "-f", &place, "--if-match", "7f3a"], "is no revision: give the 40 hexadecimal digits"),
+        (&["apply", "-f", &place, "--if-match", "7f3a"], "`keelway get shipyard PROJECT --revisions -o wide` lists"),
     ] {
         let ran = api.run(words);
         assert_eq!((ran.code, ran.err.contains(says)), (2, true), "{words:?}: {}", ran.err);

@@ -214,22 +214,26 @@ fn history_pull_requests_and_manifests() {
 }
 
 #[test]
-fn the_namespace_is_the_flags_the_variables_or_default() {
+fn the_namespace_is_the_flags_the_variables_or_of_a_list_every_one() {
     let api = shop();
     let asked = |command: &mut std::process::Command| {
         assert!(command.output().unwrap().status.success());
         api.lines().into_iter().rfind(|line| line.starts_with("GET /v1/pipelines?")).unwrap()
     };
     let line = |namespace: &str| format!("GET /v1/pipelines?namespace={namespace}&pageSize=100");
-    assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), line("default"));
+    let every = "GET /v1/pipelines?pageSize=100";
+    assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), every);
+    assert_eq!(asked(&mut api.keelway(&["get", "pipelines"])), every);
+    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A"]).env("KEELWAY_NAMESPACE", "shop")), every);
     assert_eq!(asked(api.keelway(&["get", "pipelines"]).env("KEELWAY_NAMESPACE", "shop")), line("shop"));
     assert_eq!(asked(api.keelway(&["get", "pipelines", "-n", "store"]).env("KEELWAY_NAMESPACE", "shop")), line("store"));
     api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));
+    let none = api.run(&["pipeline", "list", "-n", "shop"]);
+    assert_eq!((none.code, none.err.contains("no pipeline in namespace shop"), none.err.contains("-n NAMESPACE")), (0, true, true));
     let none = api.run(&["pipeline", "list"]);
-    assert_eq!(
-        (none.code, none.err.contains("no pipeline in namespace default"), none.err.contains("-n NAMESPACE")),
-        (0, true, true)
-    );
+    assert_eq!((none.code, none.err.contains("none that this token shows")), (0, true), "{}", none.err);
+    let by_default = api.run(&["pipeline", "status", "carts"]);
+    assert_eq!((by_default.code, api.lines().pop().unwrap()), (1, "GET /v1/pipelines/default/carts".to_owned()));
     let unknown = json!({"title": "unknown pipeline", "status": 404, "detail": "pipeline \"cart\" does not exist in namespace \"shop\": did you mean carts?"});
     api.world().canned.insert("GET /v1/pipelines/shop/cart".into(), (404, unknown));
     let unknown = api.run(&["pipeline", "status", "shop/cart"]);

@@ -152,6 +152,37 @@ fn every_end_says_why() {
 }
 
 #[test]
+fn an_end_is_told_in_the_words_of_the_api() {
+    let late = |message: &str| json!({"state": "timedOut", "message": message, "tasks": [{"name": "nap", "state": "timedOut"}]});
+    let aborted = |message: &str| json!({"state": "aborted", "message": message, "tasks": []});
+    let declined = json!([{"name": "approval", "result": "fail", "state": "finished", "by": "the clock"}]);
+    let superseded = "superseded: a newer slow of carts waits for dev (context 139a703f)";
+    let nobody = "sequence timed out while waiting for task sh.keptn.event.nap.triggered to receive a correlating .started or \
+                  .finished event";
+    for (change, told) in [
+        (late("sequence timed out: it was not done within 4s"), "sequence timed out: it was not done within 4s"),
+        (late(nobody), "nap: no executor in time"),
+        (late(""), "nap: no executor in time"),
+        (aborted(superseded), superseded),
+        (aborted(""), "aborted"),
+        (
+            json!({"message": "declined by the clock: nobody decided within 3s", "tasks": declined}),
+            "declined by the clock: nobody decided within 3s",
+        ),
+    ] {
+        let api = Api::start();
+        let mut execution = passed("dev", 1, 8, "carts:1");
+        execution["result"] = json!("fail");
+        execution.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        show(&api, &[context(CARTS, "carts", "finished", &[execution])]);
+        let line = format!("carts  1  139a703f  dev ✗ {told}\n");
+        assert_eq!(api.run(&["get", "sequences", "-p", "shop"]).out, line);
+        let watched = api.run(&["watch", CARTS, "-p", "shop"]).out;
+        assert!(watched.starts_with(&line), "{watched}");
+    }
+}
+
+#[test]
 fn colour_where_it_is_wanted() {
     let api = shop();
     let words = ["get", "sequences", "-p", "shop"];
@@ -247,6 +278,15 @@ fn short_ids_are_taken_and_ambiguous_ones_are_not() {
     assert_eq!(api.run(&["get", "events", "-c", "c5cbb91e"]).code, 0);
     let asked = api.lines();
     assert!(asked.iter().any(|line| line == &format!("GET /v1/event?keptnContext={NEW}&project=shop&pageSize=100")), "{asked:?}");
+    // Executions are those of a project, which is searched for, also for a context in full.
+    api.can("GET /v1/sequence-execution", json!({"sequenceExecutions": [], "nextPageKey": 0}));
+    for given in ["c5cbb91e", NEW] {
+        assert_eq!(api.run(&["get", "executions", "-c", given]).code, 0, "{given}");
+        let line = api.lines().pop().unwrap();
+        assert!(line.contains("project=shop") && line.contains(&format!("keptnContext={NEW}")), "{line}");
+    }
+    let unknown = api.run(&["get", "executions", "-c", "00000000-0000-4000-8000-000000000000"]);
+    assert_eq!((unknown.code, unknown.err.contains("no context is, or begins with,")), (1, true), "{}", unknown.err);
     let twin = "c5cbb91e-9999-5d0f-8c52-7c8a0f5b1a02";
     show(&api, &[behind(), context(twin, "orders", "finished", &[passed("dev", 1, 2, "orders:3")])]);
     let ran = api.run(&["watch", "c5cbb91e"]);

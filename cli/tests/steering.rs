@@ -125,6 +125,25 @@ fn both_kinds_that_wait_are_listed_and_neither_is_decided() {
 }
 
 #[test]
+fn a_token_of_one_project_is_shown_what_waits_there() {
+    let api = shop();
+    // The API itself leaves out what the token does not show.
+    let ran = api.run(&["get", "approvals"]);
+    assert_eq!((ran.code, ran.out.contains("shop/carts")), (0, true), "{}", ran.err);
+    assert!(api.lines().iter().all(|line| !line.contains("namespace=")), "{:?}", api.lines());
+    // One that shows no pipelines at all may still decide sequences; what was named is not passed over.
+    let problem = json!({"title": "forbidden", "status": 403, "detail": "this needs read"});
+    answer(&api, "GET /v1/pipelines", 403, problem);
+    api.world().open = vec![support::trigger("approval", "a-1")];
+    let ran = api.run(&["get", "approvals"]);
+    assert_eq!((ran.code, ran.out.contains("context-of-a-1")), (0, true), "{}", ran.err);
+    api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "pass"}));
+    assert_eq!(api.run(&["approve"]).code, 0);
+    let named = api.run(&["get", "approvals", "-p", "shop"]);
+    assert_eq!((named.code, named.err.as_str()), (1, "error: forbidden: this needs read\n"));
+}
+
+#[test]
 fn a_key_signs_in_place_of_the_token() {
     let api = shop();
     answer(&api, &format!("POST {APPROVAL}"), 204, Value::Null);

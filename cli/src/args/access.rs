@@ -92,8 +92,8 @@ pub struct Audit {
     /// Only what was done with this token, or by this person
     #[arg(long, value_name = "TOKEN")]
     pub by: Option<String>,
-    /// Only this: apply, trigger, control, decide, delete, token or override
-    #[arg(long)]
+    /// Only this
+    #[arg(long, value_parser = ["apply", "trigger", "control", "decide", "delete", "token", "override"])]
     pub action: Option<String>,
     /// Only in this project or namespace
     #[arg(short, long, value_parser = name::<ProjectName>)]

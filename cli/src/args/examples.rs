@@ -21,6 +21,7 @@ pub const GET_SERVICES: &str = "Examples:
 pub const GET_SHIPYARD: &str = "Examples:
   keelway get shipyard shop
   keelway get shipyard shop --revisions
+  keelway get shipyard shop --revisions -o wide
   keelway get shipyard shop --revision 1f0c9d8";
 pub const GET_ENVIRONMENTS: &str = "Examples:
   keelway get environments -p shop
@@ -37,7 +38,7 @@ pub const GET_EXECUTIONS: &str = "Examples:
   keelway get executions -p shop --stage production --state waitingForApproval";
 pub const GET_EVENTS: &str = "Examples:
   keelway get events -c 139a703f
-  keelway get events -p shop --stage staging --type sh.keptn.event.evaluation.finished -o json";
+  keelway get events -p shop --stage staging --type evaluation.finished -o json";
 pub const GET_PIPELINES: &str = "Examples:
   keelway get pipelines -n shop
   keelway get pipeline carts -n shop -o yaml";
@@ -288,6 +289,8 @@ pub const DOCTOR: &str = "Examples:
   keelway doctor";
 pub const COMPLETION: &str = "Examples:
   keelway completion bash";
+pub const VERSION: &str = "Examples:
+  keelway version";
 pub const START: &str = "Examples:
   keelway apply -f shipyard.yaml
   keelway trigger delivery -p shop -s carts -i carts:1.4.0 --watch

@@ -71,15 +71,16 @@ pub enum Colour {
 /// The verbs.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Put manifests in force: kinds Project, Shipyard, Schedule, Pipeline, Cluster, GitHost, DeploymentConfig, ArtifactSource and
-    /// WebhookSubscription
+    /// Put manifests in force: kinds Project, Shipyard, Remediation, Schedule, Pipeline, Cluster, GitHost, DeploymentConfig,
+    /// ArtifactSource and WebhookSubscription, alone or in a List or a Template
     #[command(after_help = examples::APPLY)]
     Apply(Apply),
     /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts, deployments or
     /// webhooks
     #[command(subcommand, after_help = examples::GET)]
     Get(Get),
-    /// Take a pipeline, a cluster, a git host, a deployment config, an artifact source or a webhook out of force
+    /// Delete a project, a service, a schedule, a pipeline, a cluster, a git host, a deployment config, an artifact source or a
+    /// webhook
     #[command(subcommand, after_help = examples::DELETE)]
     Delete(Delete),
     /// Look at pipelines, and decide what they promote
@@ -184,6 +185,7 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the version
+    #[command(after_help = examples::VERSION)]
     Version,
 }
 
@@ -219,7 +221,8 @@ pub struct Apply {
     /// The project of the shipyards [default: their annotation, or metadata.name without shipyard-]
     #[arg(short, long, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
-    /// Apply the one shipyard of these files only if this revision is in force, as `apply` printed it
+    /// Apply the one shipyard of these files only if this revision is in force: its 40 digits, as `apply` printed them and
+    /// `get shipyard PROJECT --revisions -o wide` lists them
     #[arg(long, value_name = "REVISION", value_parser = revision)]
     pub if_match: Option<String>,
     /// Say what would change, and change nothing; without the API's address, only check the files
@@ -268,7 +271,7 @@ mod tests {
             let examples: Vec<&str> = help.lines().filter_map(|line| line.trim().split(" | ").last()).collect();
             let examples = examples.iter().filter_map(|line| line.strip_prefix("keelway "));
             let examples: Vec<&str> = examples.map(|line| line.split("  #").next().unwrap_or(line)).collect();
-            assert!(!examples.is_empty() || ["help", "version"].contains(&command.get_name()), "{path:?} has no example");
+            assert!(!examples.is_empty() || command.get_name() == "help", "{path:?} has no example");
             for example in examples {
                 let words = example.split_whitespace().map(|word| word.trim_matches('\''));
                 let parsed = Args::try_parse_from(std::iter::once("keelway").chain(words));
@@ -280,5 +283,18 @@ mod tests {
             }
         }
         assert!(seen > 30, "{seen}");
+    }
+
+    #[test]
+    fn apply_and_delete_say_what_they_take() {
+        let command = Args::command();
+        let about = |verb: &str| command.find_subcommand(verb).unwrap().get_about().unwrap().to_string();
+        for kind in keelway_wire::manifest::schema_kinds() {
+            assert!(about("apply").contains(kind), "{kind}");
+        }
+        for kind in command.find_subcommand("delete").unwrap().get_subcommands() {
+            let name = kind.get_name();
+            assert!(about("delete").replace(' ', "").contains(name), "{name}");
+        }
     }
 }

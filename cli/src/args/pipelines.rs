@@ -10,9 +10,16 @@ use std::time::Duration;
 /// `-n`
 #[derive(Group, Clone)]
 pub struct Namespace {
-    /// The namespace
-    #[arg(short, long, env = "KEELWAY_NAMESPACE", default_value = "default", value_parser = name::<ProjectName>)]
-    pub namespace: ProjectName,
+    /// The namespace [default: default; pipelines are listed of every one that the token shows]
+    #[arg(short, long, env = "KEELWAY_NAMESPACE", value_parser = name::<ProjectName>)]
+    pub namespace: Option<ProjectName>,
+}
+
+impl Namespace {
+    /// The one that is meant where there must be one.
+    pub fn name(&self) -> &str {
+        self.namespace.as_ref().map_or("default", ProjectName::as_str)
+    }
 }
 
 /// A pipeline by its name.
@@ -103,7 +110,7 @@ pub enum Pipeline {
 pub struct PipelineList {
     #[command(flatten)]
     pub namespace: Namespace,
-    /// The pipelines of all namespaces
+    /// The pipelines of all namespaces, although KEELWAY_NAMESPACE names one
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
     /// At most this many pipelines

@@ -163,7 +163,7 @@ pub struct GetEvents {
     pub context: Option<Context>,
     #[command(flatten)]
     pub scope: Scope,
-    /// Only this type, in full
+    /// Only this type, in full or as the list shows it
     #[arg(long = "type", value_name = "TYPE")]
     pub ty: Option<String>,
     /// At most this many events

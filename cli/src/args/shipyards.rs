@@ -171,7 +171,7 @@ pub struct RollbackShipyard {
     /// The revision to go back to: at least 7 of its digits, or its number
     #[arg(long, value_parser = Version::parse, value_name = "REVISION")]
     pub to: Version,
-    /// Only if this revision is in force
+    /// Only if this revision is in force: its 40 digits, as `get shipyard PROJECT --revisions -o wide` lists them
     #[arg(long, value_parser = revision, value_name = "REVISION")]
     pub if_match: Option<String>,
     /// Say what would change, and change nothing

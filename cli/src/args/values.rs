@@ -49,7 +49,9 @@ pub fn revision(text: &str) -> Result<String, String> {
     let revision = text.trim_matches('"');
     match revision.len() == 40 && revision.chars().all(|c| c.is_ascii_hexdigit()) {
         true => Ok(revision.to_ascii_lowercase()),
-        false => Err("is no revision: give the 40 hexadecimal digits that `keelway apply` printed".into()),
+        false => Err("is no revision: give the 40 hexadecimal digits that `keelway apply` printed, and that \
+                      `keelway get shipyard PROJECT --revisions -o wide` lists"
+            .into()),
     }
 }
 

@@ -45,6 +45,11 @@ impl Approval {
     fn version(&self) -> String {
         version(self.text("/data/configurationChange/values/image"))
     }
+    /// Whether only their ids tell two approvals apart.
+    fn is_twin(&self, other: &Self) -> bool {
+        let same = |pointer| self.text(pointer) == other.text(pointer);
+        self.id() != other.id() && ["/shkeptncontext", "/data/project", "/data/stage", "/data/service"].into_iter().all(same)
+    }
     /// `carts 1.4.0 to production`
     fn subject(&self) -> String {
         let subject = [self.text("/data/service"), &self.version()].join(" ");
@@ -83,13 +88,22 @@ pub fn listed(approvals: &[Approval], format: Format) -> Table {
         return table;
     }
     let contexts: Vec<&str> = approvals.iter().map(Approval::context).collect();
-    let mut table = Table::new(&["CONTEXT", "SERVICE", "VERSION", "STAGE", "WAITS", "RESULT", "PROJECT"]);
+    let ids = has_twins(approvals);
+    let head = ["CONTEXT", "SERVICE", "VERSION", "STAGE", "WAITS", "RESULT", "PROJECT", "ID"];
+    let mut table = Table::new(&head[..head.len() - usize::from(!ids)]);
     for (approval, id) in approvals.iter().zip(short_ids(&contexts)) {
         let [service, stage, result, project] =
             ["service", "stage", "result", "project"].map(|name| data(approval, &[name]).concat());
-        table.row(vec![id, service, approval.version(), stage, approval.age.clone(), result, project]);
+        let mut row = vec![id, service, approval.version(), stage, approval.age.clone(), result, project];
+        row.extend(ids.then(|| approval.id().to_owned()));
+        table.row(row);
     }
     table
+}
+
+/// Whether some can be named only by `--id`.
+fn has_twins(approvals: &[Approval]) -> bool {
+    approvals.iter().any(|approval| approvals.iter().any(|other| approval.is_twin(other)))
 }
 
 /// The commands that would decide them.
@@ -97,7 +111,9 @@ pub fn hints(approvals: &[Approval]) -> Vec<String> {
     let contexts: Vec<&str> = approvals.iter().map(Approval::context).collect();
     let hint = |(approval, id): (&Approval, String)| {
         let several = contexts.iter().filter(|context| **context == approval.context()).count() > 1;
-        let which = if several {
+        let which = if approvals.iter().any(|other| approval.is_twin(other)) {
+            format!(" --id {}", approval.id())
+        } else if several {
             format!(" --stage {} --service {}", approval.text("/data/stage"), approval.text("/data/service"))
         } else {
             String::new()
@@ -280,8 +296,9 @@ fn ambiguous(open: &[Approval]) -> String {
         ("/data/stage", "--stage"),
         ("/data/service", "--service"),
         ("/shkeptncontext", "CONTEXT"),
-        ("/id", "--id"),
     ];
-    let flags: Vec<&str> = flags.into_iter().filter(|(pointer, _)| differs(pointer)).map(|(_, flag)| flag).collect();
+    let flags = flags.into_iter().filter(|(pointer, _)| differs(pointer)).map(|(_, flag)| flag);
+    // The table shows ids only where nothing else tells two of them apart.
+    let flags: Vec<&str> = flags.chain(has_twins(open).then_some("--id")).collect();
     format!("{} wait for approval: say which by {}\n{}", open.len(), flags.join(", "), listed(open, Format::Table).render(&look()))
 }

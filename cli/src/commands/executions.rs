@@ -22,14 +22,17 @@ pub async fn executions(api: &Api, what: &GetExecutions) -> Result<(), CliError>
         Some(given) => Some(find::place(api, scope.project.as_ref(), given).await?),
         None => None,
     };
-    let project =
-        place.as_ref().and_then(|place| place.project.clone()).or_else(|| scope.project.as_ref().map(ToString::to_string));
+    // This list is of one project, also where the context is given in full.
+    let project = match &place {
+        Some(place) => place.project(api).await?,
+        None => scope.project.as_ref().map(ToString::to_string).unwrap_or_default(),
+    };
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let (mut executions, mut key): (Vec<ExecutionState>, i64) = (vec![], 0);
     for _ in 0..PAGES {
         let next = key.to_string();
         let query = [
-            ("project", project.as_deref().unwrap_or_default()),
+            ("project", project.as_str()),
             ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
             ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
             ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),

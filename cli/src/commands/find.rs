@@ -37,11 +37,20 @@ pub async fn place(api: &Api, project: Option<&ProjectName>, given: &Context) ->
     }
 }
 
-/// The project of a context given in full.
-///
-/// # Errors
-/// No project has it; the API.
-pub async fn project_of(api: &Api, context: &Context) -> Result<String, CliError> {
+impl Place {
+    /// The project, which is searched for if it is not known yet.
+    ///
+    /// # Errors
+    /// No project has the context; the API.
+    pub async fn project(&self, api: &Api) -> Result<String, CliError> {
+        match &self.project {
+            Some(project) => Ok(project.clone()),
+            None => project_of(api, &self.context).await,
+        }
+    }
+}
+
+async fn project_of(api: &Api, context: &Context) -> Result<String, CliError> {
     let (states, _) = like(api, None, context).await?;
     let found = states.into_iter().next().map(|state| state.project);
     found.ok_or_else(|| {

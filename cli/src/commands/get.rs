@@ -173,15 +173,21 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
     };
     let project =
         place.as_ref().and_then(|place| place.project.clone()).or_else(|| scope.project.as_ref().map(ToString::to_string));
-    let query = [
-        ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
-        ("project", project.as_deref().unwrap_or_default()),
-        ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
-        ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
-        ("type", what.ty.as_deref().unwrap_or_default()),
-        ("pageSize", &page_size),
-    ];
-    let (mut events, now) = all_events(api, &["event"], &query, limit).await?;
+    let (mut events, mut now) = (vec![], None);
+    for ty in types(what.ty.as_deref()) {
+        let query = [
+            ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
+            ("project", project.as_deref().unwrap_or_default()),
+            ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
+            ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
+            ("type", &ty),
+            ("pageSize", &page_size),
+        ];
+        (events, now) = all_events(api, &["event"], &query, limit).await?;
+        if !events.is_empty() {
+            break;
+        }
+    }
     events.truncate(limit);
     if what.output.format.is_data() {
         return say_data(&json!({"events": events}), what.output.format);
@@ -190,7 +196,16 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
     print(&if format == Format::Wide { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
 }
 
-/// The type without the prefix that all have.
+/// What a type may stand for, likeliest first: tables show types without the prefix that most have, and types of others have none.
+fn types(given: Option<&str>) -> Vec<String> {
+    match given {
+        None => vec![String::new()],
+        Some(whole) if ["sh.keptn.", "dev.keelway."].iter().any(|prefix| whole.starts_with(prefix)) => vec![whole.to_owned()],
+        Some(ty) => vec![format!("{}{ty}", keelway_domain::event::PREFIX), ty.to_owned()],
+    }
+}
+
+/// The type without the prefix that most have.
 fn short_type(event: &Value) -> String {
     let ty = event["type"].as_str().unwrap_or_default();
     ty.strip_prefix(keelway_domain::event::PREFIX).unwrap_or(ty).to_owned()
@@ -249,7 +264,7 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
 async fn get_pipelines(api: &Api, what: &GetNamed) -> Result<(), CliError> {
     let format = what.output.format;
     let Some(name) = &what.name else {
-        return pipelines::list(api, Some(&what.namespace.namespace), PIPELINES, format).await;
+        return pipelines::list(api, what.namespace.namespace.as_ref(), PIPELINES, format).await;
     };
     let of = pipelines::Address::of(name, &what.namespace);
     if format == Format::Yaml {

@@ -102,10 +102,7 @@ async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliErr
     let Controlled::Sequence { project, context, stage } = what;
     let place = find::place(api, project.as_ref(), context).await?;
     let context = &place.context;
-    let project = match place.project {
-        Some(project) => project,
-        None => find::project_of(api, context).await?,
-    };
+    let project = place.project(api).await?;
     let stage = stage.as_ref().map(ToString::to_string).unwrap_or_default();
     let body = Control { state: state.to_owned(), stage };
     let answer: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;

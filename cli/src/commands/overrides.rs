@@ -13,11 +13,8 @@ use serde_json::{Value, json};
 /// An unknown context, or the API's refusal.
 pub async fn override_windows(api: &Api, what: &Override) -> Result<(), CliError> {
     let place = find::place(api, what.project.as_ref(), &what.context).await?;
+    let project = place.project(api).await?;
     let context = place.context;
-    let project = match place.project {
-        Some(project) => project,
-        None => find::project_of(api, &context).await?,
-    };
     let mut body = json!({"reason": what.reason});
     if let Some(stage) = &what.stage {
         body["stage"] = json!(stage.as_str());

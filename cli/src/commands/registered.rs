@@ -20,7 +20,7 @@ use std::io::{BufRead, IsTerminal, Write};
 pub async fn clusters(api: &Api, what: &GetNamed) -> Result<(), CliError> {
     let format = what.output.format;
     let Some(name) = &what.name else {
-        let namespace = what.namespace.namespace.as_str();
+        let namespace = what.namespace.name();
         let empty =
             format!("there is no cluster in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
         return listed(api, "clusters", namespace, format, &empty).await;

@@ -15,11 +15,8 @@ use serde_json::{Value, json};
 /// An unknown context, or the API's refusal.
 pub async fn retry(api: &Api, what: &Retry) -> Result<(), CliError> {
     let place = find::place(api, what.project.as_ref(), &what.context).await?;
+    let project = place.project(api).await?;
     let context = place.context;
-    let project = match place.project {
-        Some(project) => project,
-        None => find::project_of(api, &context).await?,
-    };
     let mut body = json!({});
     let stage = what.stage.as_ref().map(ToString::to_string);
     let from = what.from.as_ref().map(ToString::to_string);

@@ -33,7 +33,7 @@ pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
         }
         return get::print(&table(&[webhook], format), format, "");
     }
-    let namespace = what.namespace.namespace.as_str();
+    let namespace = what.namespace.name();
     let list: (&[&str], &[(&str, &str)]) = (&[SUBSCRIPTIONS], &[("namespace", namespace)]);
     let all = all(api, list, usize::MAX, |page: WebhookPage| (page.webhook_subscriptions, page.next_page_key)).await?;
     if format.is_data() {
@@ -77,7 +77,7 @@ fn table(all: &[WebhookState], format: Format) -> Table {
 /// # Errors
 /// As the API answers.
 pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError> {
-    let (namespace, format) = (what.namespace.namespace.as_str(), what.output.format);
+    let (namespace, format) = (what.namespace.name(), what.output.format);
     if let Some(id) = &what.id {
         let delivery: DeliveryState = api.get(&["deliveries", namespace, id], &[]).await?;
         return if format.is_data() { say_data(&delivery, format) } else { show(&delivery) };
@@ -147,18 +147,18 @@ pub async fn webhook(api: &Api, what: &WebhookVerb) -> Result<(), CliError> {
             say(&format!("webhook {of}: takes events"))
         }
         WebhookVerb::Redeliver { ids, namespace } => {
-            let namespace = namespace.namespace.as_str();
+            let namespace = namespace.name();
+            let mut hints = vec![format!("it shows in: keelway get deliveries -n {namespace}")];
             for id in ids {
                 let path = ["deliveries", namespace, id, "redeliver"];
                 let done: Redelivered = api.call(Method::POST, &path, &[], Body::None).await?;
                 let how = if done.again { format!("delivered again as {}", done.id) } else { "tried now".to_owned() };
                 say(&format!("delivery {id}: {how}"))?;
+                if done.again {
+                    hints.push(format!("the old one: keelway get deliveries {id} -n {namespace}"));
+                }
             }
-            let last = ids.last().map(String::as_str).unwrap_or_default();
-            get::hint(&[
-                format!("it shows in: keelway get deliveries -n {namespace}"),
-                format!("the old one: keelway get deliveries {last} -n {namespace}"),
-            ]);
+            get::hint(&hints);
             Ok(())
         }
     }

@@ -56,7 +56,7 @@ pub async fn run(api: Api, what: args::Deployer) -> Result<ExitCode, CliError> {
         api: api.without_retries(),
         name: what.name,
         configs: what.configs.iter().map(|name| Address::of(name, &what.namespace)).collect(),
-        namespace: (!what.all_namespaces && what.configs.is_empty()).then(|| what.namespace.namespace.to_string()),
+        namespace: (!what.all_namespaces && what.configs.is_empty()).then(|| what.namespace.name().to_owned()),
         command: what.command,
         lease: what.lease,
         grace: what.grace,

@@ -112,6 +112,9 @@ impl Follower<'_> {
     /// What there is to say, and the version if there is one.
     async fn look(&mut self) -> Result<(String, Option<VersionState>), CliError> {
         let state = read(self.api, self.of).await?;
+        if self.n.is_none() && next_is_due(&state) {
+            return Ok((before_the_next(&state), None));
+        }
         let wanted = *self.n.get_or_insert(state.pending_version.unwrap_or(state.latest_version));
         if wanted == 0 {
             // There is none yet: the first one is followed.
@@ -128,6 +131,20 @@ impl Follower<'_> {
             line(&version)
         };
         Ok((line, Some(version)))
+    }
+}
+
+/// Whether a change is about to become a version that has no number yet: the latest one is not what it asks for.
+fn next_is_due(state: &ConfigState) -> bool {
+    state.pending_version.is_none() && ["Settling", "AwaitingCancellation"].contains(&state.reason.as_str())
+}
+
+/// What the next version waits for; and the version that runs meanwhile.
+fn before_the_next(state: &ConfigState) -> String {
+    let waits = format!("deployment config {:?} waiting: {}", state.name, state.message);
+    match state.latest.as_ref().filter(|latest| !latest.is_over()) {
+        Some(running) => format!("{waits}; {}", line(running)),
+        None => waits,
     }
 }
 

@@ -36,7 +36,7 @@ pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
             }
         }
         None => {
-            let namespace = if what.all_namespaces { "" } else { what.namespace.namespace.as_str() };
+            let namespace = if what.all_namespaces { "" } else { what.namespace.name() };
             let (mut all, mut key, mut now): (Vec<ConfigState>, _, _) = (vec![], String::new(), None);
             for _ in 0..PAGES {
                 let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
@@ -133,7 +133,7 @@ pub async fn sources(api: &Api, what: &GetNamed) -> Result<(), CliError> {
         None => {
             let (mut all, mut key) = (vec![], String::new());
             for _ in 0..PAGES {
-                let query = [("namespace", what.namespace.namespace.as_str()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
+                let query = [("namespace", what.namespace.name()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
                 let page: ArtifactSourcePage = api.get(&["artifactSources"], &query).await?;
                 all.extend(page.artifact_sources);
                 key = page.next_page_key;

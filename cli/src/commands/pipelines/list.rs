@@ -72,7 +72,7 @@ pub async fn states(api: &Api, entries: &[PipelineEntry]) -> Result<Vec<(Pipelin
     Ok(states.into_iter().map(|(_, state)| state).collect())
 }
 
-/// Prints them; without a namespace those of all.
+/// Prints them; without a namespace those of all that the token shows.
 ///
 /// # Errors
 /// As the API answers.
@@ -87,7 +87,7 @@ pub async fn list(api: &Api, namespace: Option<&ProjectName>, limit: u32, format
             Some(namespace) => format!(
                 "there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE; all: -A"
             ),
-            None => "there is no pipeline; apply one: keelway apply -f FILE".to_owned(),
+            None => "there is no pipeline, or none that this token shows; apply one: keelway apply -f FILE".to_owned(),
         };
         get::print(&wide(&entries), format, &empty)?;
     } else {

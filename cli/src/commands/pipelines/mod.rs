@@ -33,7 +33,7 @@ pub struct Address {
 impl Address {
     /// What the command line names; a namespace before the name is preferred to the flag's.
     pub fn of(name: &Place, namespace: &Namespace) -> Self {
-        let namespace = name.namespace.as_ref().map_or(namespace.namespace.as_str(), ProjectName::as_str);
+        let namespace = name.namespace.as_ref().map_or(namespace.name(), ProjectName::as_str);
         Self { namespace: namespace.to_owned(), name: name.name.clone() }
     }
 
@@ -70,7 +70,7 @@ impl Settings<'_> {
 pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError> {
     match what {
         Pipeline::List(what) => {
-            let namespace = Some(&what.namespace.namespace).filter(|_| !what.all_namespaces);
+            let namespace = what.namespace.namespace.as_ref().filter(|_| !what.all_namespaces);
             list(&settings.api()?, namespace, what.limit, what.output.format).await
         }
         Pipeline::Status(what) => status::status(&settings.api()?, what).await,
