@@ -56,14 +56,16 @@ impl Step<'_> {
             return conflict(format!("version {latest} is already the latest"));
         }
         let oldest = self.next.oldest;
+        let unknown = |release: u64| {
+            let kept = format!("versions {oldest} to {} are kept below the latest, #{latest}", latest - 1);
+            format!("deployment {name}-{release} not found: {kept}")
+        };
         if let Some(release) = back.release.filter(|release| *release == 0 || *release > latest || *release < oldest) {
-            return Err(Refused::Unknown(format!(
-                "deployment {name}-{release} not found: there are versions {oldest} to {latest}, and {latest} is the latest"
-            )));
+            return Err(Refused::Unknown(unknown(release)));
         }
         let Some((past, _)) = self.facts.target else {
             return Err(Refused::Unknown(match back.release {
-                Some(release) => format!("deployment {name}-{release} not found: versions {oldest} to {} are kept", latest - 1),
+                Some(release) => unknown(release),
                 None => format!("no complete version of {name} below #{latest} is kept: name the version to go back to"),
             }));
         };
