@@ -91,7 +91,8 @@ def pack(built: Path, to: Path) -> list[Path]:
     made = []
     for arch, (_, package_arch) in ARCHITECTURES.items():
         command = built / arch / "keelway"
-        packages = sorted((built / arch / "lambda").glob("*/bootstrap.zip"))
+        # The command lies beside the functions, because it was built for the same target.
+        packages = sorted((built / arch / "lambda").glob("keelway-*/bootstrap.zip"))
         if not command.is_file() or not packages:
             sys.exit(f"error: {built / arch} holds no keelway, or no lambda/<function>/bootstrap.zip: build them first")
         name = f"keelway-{of}-linux-{arch}"

@@ -123,7 +123,8 @@ impl<'o> Known<'o> {
                     "starts nothing: a sequence follows the end of another, not that it is {kind}; write `{stage}.{sequence}.finished`"
                 )
             }
-            [stage, sequence, _] if self.ends(&format!("{stage}.{sequence}")) => {
+            // Other words may well be domain events about the sequence.
+            [stage, sequence, kind] if kind.starts_with("finish") && self.ends(&format!("{stage}.{sequence}")) => {
                 format!("{:?} would have to be a domain event of that name: the end is `{stage}.{sequence}.finished`", edge.event)
             }
             [name, "finished"] => {
