@@ -48,6 +48,8 @@ fn a_release_has_the_command_the_stack_and_their_checksums() {
         for function in &functions {
             write(&built.join(arch).join("lambda").join(function).join("bootstrap.zip"), function);
         }
+        // The build packs whatever programs it finds for the target.
+        write(&built.join(arch).join("lambda/keelway/bootstrap.zip"), "the command");
     }
     let packed = pack(&built, &to);
     assert!(packed.status.success(), "{packed:?}");
@@ -56,6 +58,7 @@ fn a_release_has_the_command_the_stack_and_their_checksums() {
     for function in &functions {
         assert!(holds("-rw-r--r--", &format!("keelway-0.1.0-stack-arm64/target/lambda/{function}/bootstrap.zip")), "{stack:#?}");
     }
+    assert_eq!(stack.iter().filter(|line| line.ends_with("/bootstrap.zip")).count(), functions.len(), "{stack:#?}");
     assert!(
         holds("-rw-r--r--", "/infra/template.yaml")
             && holds("-rwxr-xr-x", "/infra/deploy.sh")
