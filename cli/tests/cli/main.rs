@@ -1,0 +1,16 @@
+//! The `keelway` command as a person runs it: real processes against a stand-in of the API.
+
+mod access;
+mod again;
+mod commands;
+mod deployer;
+mod deployments;
+mod executor;
+mod manifests;
+mod operations;
+mod pipelines;
+mod revisions;
+mod screens;
+mod steering;
+mod support;
+mod webhooks;

@@ -1,0 +1,4 @@
+//! What the template and the policies say beside what the code needs.
+
+mod deployer;
+mod template;

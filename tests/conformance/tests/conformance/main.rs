@@ -1,0 +1,29 @@
+//! The engines in the in-memory world: cases, faults, simulations, planted faults, costs.
+
+mod cases;
+mod contention;
+mod costs;
+mod counter;
+mod dead_letters;
+mod deployment_cases;
+mod deployment_orders;
+mod deployment_plants;
+mod deployments;
+mod endless;
+mod planted;
+mod promises;
+mod promotion_cases;
+mod promotion_plants;
+mod promotions;
+mod quiet;
+mod races;
+mod reads;
+mod repetition;
+mod scale;
+mod simulation;
+mod sizes;
+mod store;
+mod webhook_cases;
+mod webhook_changes;
+mod webhook_plants;
+mod webhook_seeds;
