@@ -15,7 +15,7 @@ FUNCTIONS := $(patsubst functions/%/Cargo.toml,keelway-%,$(sort $(wildcard funct
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 
-.PHONY: help run test test-keptn up down env logs bench lint package dist release-check deploy undeploy clean
+.PHONY: help run test test-fast survey test-keptn up down env logs bench lint package dist release-check deploy undeploy clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,9 +27,13 @@ run: ## Play the shop example on the local cloud: build, deploy, deliver, watch,
 	@$(PYTHON) infra/local/run.py run
 
 test: ## Run every test, on a stack of its own
-	@$(PYTHON) infra/local/run.py build
-	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
-		$(CARGO) test --workspace --all-targets --no-fail-fast -- --show-output
+	@$(PYTHON) infra/local/suite.py all
+
+test-fast: ## Run the tests in memory with fewer seeds and without faults after each request: the inner loop
+	@$(PYTHON) infra/local/suite.py fast
+
+survey: ## Look for every planted fault from the first seed on, and say what finds it
+	@$(PYTHON) infra/local/suite.py survey
 
 test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and KEPTN_CHECKOUT or KEPTN_CLI for its command line (tests/README.md)
 	@$(PYTHON) infra/local/keptn.py

@@ -39,27 +39,46 @@ def target():
     return Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve() / "debug"
 
 
-def cargo_build(what, *selection):
+def cargo_build(what, *selection, **options):
     cargo = shutil.which(os.environ.get("CARGO") or "cargo")
     if not cargo:
         raise Problem("there is no cargo: install Rust as https://rustup.rs says, open a new shell and run this again")
     say(f"building {what} (the first time takes minutes; cargo shows how far it is) ...")
     began = time.monotonic()
-    built = subprocess.run([cargo, "build", *selection], cwd=ROOT)
+    built = subprocess.run([cargo, "build", *selection], cwd=ROOT, **options)
     if built.returncode:
         raise Problem("the build failed: the reason is above; mend it and run this again")
     say(f"building {what}: {time.monotonic() - began:.1f} s")
+    return built.stdout
+
+
+def functions():
+    """The names of the functions: their folders."""
+    return sorted(found.parent.name for found in (ROOT / "functions").glob("*/Cargo.toml"))
+
+
+def with_features(*names):
+    """Options that select these packages, and the dependencies' features that the tests need: so run and tests share what they build."""
+    return [f"--package=keelway-{name}" for name in (*names, "test-features")]
 
 
 def build():
-    """One selection of targets for run and test, so that neither builds anew what the other built."""
-    cargo_build("everything, for debugging", "--workspace", "--all-targets")
+    """What runs: the functions, the command and the git host. Nothing of it is built again for the tests."""
+    cargo_build("the functions and the command", "--bins", "--package=keelway", *with_features("githost", *functions()))
+
+
+def build_tests():
+    """Everything, the tests included: {name of a test executable: its path}."""
+    told = cargo_build("the tests", "--workspace", "--all-targets", "--message-format=json-render-diagnostics",
+                       stdout=subprocess.PIPE, text=True)
+    artifacts = (json.loads(line) for line in told.splitlines() if line.startswith('{"reason":"compiler-artifact"'))
+    return {artifact["target"]["name"]: artifact["executable"] for artifact in artifacts
+            if artifact["profile"]["test"] and artifact["executable"]}
 
 
 def build_release():
     """The functions as they go to AWS, and the empty one the bench compares them with."""
-    packages = [*sorted(found.parent.name for found in (ROOT / "functions").glob("*/Cargo.toml")), "empty"]
-    cargo_build("the functions in release", "--release", *(f"--package=keelway-{name}" for name in packages))
+    cargo_build("the functions in release", "--release", *(f"--package=keelway-{name}" for name in (*functions(), "empty")))
 
 
 def start_and_build(state):

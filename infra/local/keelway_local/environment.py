@@ -15,6 +15,7 @@ KINDS = {
     "lint": ("venv-lint", "requirements-lint.txt"),
     "package": ("venv-package", "requirements-package.txt"),
     "deploy": ("venv-deploy", "requirements-deploy.txt"),
+    "test": ("venv-test", "requirements-test.txt"),
 }
 
 

@@ -1,6 +1,6 @@
 //! The protocol under a scheduler that a seed decides about.
 //!
-//! `KEELWAY_SEEDS=200000 cargo test -p keelway-conformance --test simulation` runs more seeds;
+//! `KEELWAY_SEEDS=200000 cargo test -p keelway-conformance simulation::` runs more seeds;
 //! `KEELWAY_SEED=n` replays one with every request it made.
 
 use keelway_conformance::sequences::simulate;

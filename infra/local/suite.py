@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""`make test`, `make test-fast` and `make survey`: build the tests, run them side by side, and say what took longest.
+
+The tests in memory are run by cargo-nextest, each in a process of its own; .config/nextest.toml says how. The suite on the local cloud
+has one cloud for all its tests, waits more than it computes, and runs beside them; its output comes when they are done.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import run  # noqa: E402
+from keelway_local import environment  # noqa: E402
+from keelway_local.common import ROOT, Problem, say  # noqa: E402
+
+CLOUD = ROOT / "infra" / "local" / "cloud.py"
+# Crates whose tests need neither a socket nor a process.
+IN_MEMORY = ("domain", "engine", "wire", "world", "conformance", "model")
+SLOWEST = 10
+# A line of the suite on the local cloud: `test lanes::thawed ... ok <2.1s>`.
+CLOUD_TEST = re.compile(r"^test (\S+) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)
+
+
+def nextest(*words, **variables):
+    """A command of cargo-nextest; its exit code."""
+    program = environment.ensure("test").parent / "cargo-nextest"
+    return subprocess.run([str(program), "nextest", *words], cwd=ROOT, env={**os.environ, **variables}).returncode
+
+
+class Cloud:
+    """The suite on the local cloud, with its output in a file."""
+
+    def __init__(self, executable):
+        self.log = run.target().parent / "cloud-tests.log"
+        self._out = open(self.log, "wb")
+        variables = {"KEELWAY_CLOUD_PY": str(CLOUD), "KEELWAY_VENV_PYTHON": str(environment.ensure("cloud"))}
+        # cargo runs tests in their package's folder.
+        self._process = subprocess.Popen([executable], cwd=ROOT / "tests" / "cloud", env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+                                         stdout=self._out, stderr=subprocess.STDOUT)
+
+    def follow(self):
+        """Prints everything it says until it ends; whether every test passed."""
+        with open(self.log, "rb") as log:
+            while True:
+                ended = self._process.poll() is not None
+                sys.stdout.buffer.write(log.read())
+                sys.stdout.buffer.flush()
+                if ended:
+                    return self._process.returncode == 0
+                time.sleep(0.2)
+
+    def stop(self):
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+        self._out.close()
+
+    def times(self):
+        return [("cloud", name, float(seconds)) for name, seconds in CLOUD_TEST.findall(self.log.read_text(errors="replace"))]
+
+
+def times(profile):
+    """(executable, test, seconds) of every test that nextest ran."""
+    report = run.target().parent / "nextest" / profile / "junit.xml"
+    if not report.exists():
+        return []
+    return [(suite.get("name").removeprefix("keelway-"), case.get("name"), float(case.get("time")))
+            for suite in xml.parse(report).getroot().iter("testsuite") for case in suite.iter("testcase")]
+
+
+def tell(all_times):
+    """The slowest suites, which are the modules of an executable, and the slowest tests."""
+    suites = {}
+    for executable, test, seconds in all_times:
+        suite = f"{executable} {test.split('::')[0]}" if "::" in test else executable
+        suites[suite] = suites.get(suite, 0) + seconds
+    say(f"\nthe slowest suites (seconds of their tests, which run side by side)")
+    for suite, seconds in sorted(suites.items(), key=lambda entry: -entry[1])[:SLOWEST]:
+        say(f"{seconds:8.1f}  {suite}")
+    say("the slowest tests")
+    for executable, test, seconds in sorted(all_times, key=lambda entry: -entry[2])[:SLOWEST]:
+        say(f"{seconds:8.1f}  {executable} {test}")
+
+
+def everything():
+    """Every test; whether all passed."""
+    began = time.monotonic()
+    cloud = Cloud(run.build_tests()["cloud"])
+    variables = {"KEELWAY_CLOUD_PY": str(CLOUD), "KEELWAY_VENV_PYTHON": str(environment.ensure("cloud"))}
+    try:
+        in_memory = nextest("run", "--workspace", "--all-targets", **variables) == 0
+        say("\nthe suite on the local cloud")
+        on_cloud = cloud.follow()
+    finally:
+        cloud.stop()
+    tell(times("default") + cloud.times())
+    say(f"every test took {time.monotonic() - began:.0f} s: {'passed' if in_memory and on_cloud else 'FAILED'}")
+    return in_memory and on_cloud
+
+
+def fast():
+    """The tests in memory, with fewer seeds; whether all passed."""
+    few = {name: os.environ.get(name, count) for name, count in
+           {"KEELWAY_SEEDS": "1000", "KEELWAY_MODEL_SEEDS": "100", "PROPTEST_CASES": "32"}.items()}
+    return nextest("run", "--profile", "fast", *run.with_features(*IN_MEMORY), **few) == 0
+
+
+def survey():
+    """Looks for each planted fault from the first seed on; whether every one was found."""
+    return nextest("run", "-p", "keelway-conformance", "-p", "keelway-test-features", "-E", "test(/planted|plants/)", KEELWAY_PLANT_SURVEY="1") == 0
+
+
+VERBS = {"all": everything, "fast": fast, "survey": survey}
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in VERBS:
+        sys.exit(f"usage: suite.py {'|'.join(VERBS)}")
+    try:
+        sys.exit(0 if VERBS[sys.argv[1]]() else 1)
+    except Problem as problem:
+        sys.exit(f"error: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)
