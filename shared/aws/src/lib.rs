@@ -105,23 +105,15 @@ impl Aws {
     /// With a configuration of the caller's making.
     pub fn new(config: &SdkConfig, names: Names) -> Self {
         let dynamodb = aws_sdk_dynamodb::config::Builder::from(config).retry_classifier(error::Contention).build();
-        Self::with_clients(
-            (names, signed::Signed::new(config)),
-            aws_sdk_dynamodb::Client::from_conf(dynamodb),
-            aws_sdk_eventbridge::Client::new(config),
-            aws_sdk_scheduler::Client::new(config),
-            aws_sdk_sqs::Client::new(config),
-        )
-    }
-
-    fn with_clients(
-        (names, signed): (Names, signed::Signed),
-        dynamodb: aws_sdk_dynamodb::Client,
-        eventbridge: aws_sdk_eventbridge::Client,
-        scheduler: aws_sdk_scheduler::Client,
-        sqs: aws_sdk_sqs::Client,
-    ) -> Self {
-        Self { inner: Arc::new(Inner { names, dynamodb, eventbridge, scheduler, sqs, signed }) }
+        let inner = Inner {
+            names,
+            dynamodb: aws_sdk_dynamodb::Client::from_conf(dynamodb),
+            eventbridge: aws_sdk_eventbridge::Client::new(config),
+            scheduler: aws_sdk_scheduler::Client::new(config),
+            sqs: aws_sdk_sqs::Client::new(config),
+            signed: signed::Signed::new(config),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Opens the connection to the table before the first message needs it, while the function starts at full speed.

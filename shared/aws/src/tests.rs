@@ -1,28 +1,23 @@
 //! The ports against answers made by hand: what no emulator gives on demand.
 
+mod double;
+
 use crate::meter::Meter;
 use crate::{Aws, Names};
 use aws_config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemOutput;
-use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
-use aws_sdk_dynamodb::types::error::{ConditionalCheckFailedException, TransactionCanceledException};
-use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, ConsumedCapacity, PutRequest, ReturnValuesOnConditionCheckFailure, WriteRequest,
-};
-use aws_sdk_eventbridge::operation::put_events::PutEventsOutput;
-use aws_sdk_eventbridge::types::PutEventsResultEntry;
-use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
-use aws_sdk_scheduler::types::error::ConflictException;
-use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
-use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
-use aws_smithy_mocks::{Rule, RuleMode, mock, mock_client};
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use double::Double;
 use keelway_domain::time::Span;
 use keelway_engine::item::{Attrs, Item, Key};
 use keelway_engine::ports::{Bus, BusEntry, Clock, Condition, PortError, Queue, Store, Transacted, Write, Written};
+use serde_json::{Value, json};
 use std::time::Duration;
+
+const GET: &str = "DynamoDB_20120810.GetItem";
+const PUT: &str = "DynamoDB_20120810.PutItem";
+const UPDATE: &str = "DynamoDB_20120810.UpdateItem";
 
 fn names() -> Names {
     Names {
@@ -36,17 +31,23 @@ fn names() -> Names {
     }
 }
 
-fn aws(rule: &Rule) -> Aws {
+fn config() -> aws_types::sdk_config::Builder {
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::new("eu-central-1"))
+        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "test")))
+}
+
+fn aws(double: &Double) -> Aws {
     let at_once = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
-    Aws::with_clients(
-        (names(), crate::signed::Signed::new(&aws_config::SdkConfig::builder().build())),
-        mock_client!(aws_sdk_dynamodb, RuleMode::MatchAny, &[rule], |config| config
-            .retry_config(at_once.clone())
-            .retry_classifier(crate::error::Contention)),
-        mock_client!(aws_sdk_eventbridge, RuleMode::MatchAny, &[rule]),
-        mock_client!(aws_sdk_scheduler, RuleMode::MatchAny, &[rule]),
-        mock_client!(aws_sdk_sqs, RuleMode::MatchAny, &[rule]),
-    )
+    Aws::new(&config().retry_config(at_once).http_client(double.clone()).build(), names())
+}
+
+/// An error as DynamoDB says it, with more fields or none.
+fn failed(code: &str, more: Value) -> (u16, Value) {
+    let mut body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "because"});
+    body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    (400, body)
 }
 
 fn key() -> Key {
@@ -59,9 +60,8 @@ fn bump() -> Write {
 }
 
 async fn got(status: u16, code: &str) -> PortError {
-    let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"because"}}"#);
-    let rule = mock!(aws_sdk_dynamodb::Client::get_item).sequence().http_status(status, Some(body)).repeatedly().build();
-    aws(&rule).get(&key()).await.unwrap_err()
+    let (_, body) = failed(code, Value::Null);
+    aws(&Double::new(GET, [(status, body)])).get(&key()).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -91,119 +91,88 @@ async fn errors_that_pass_and_errors_that_stay() {
 
 #[tokio::test]
 async fn throttling_is_tried_three_times_and_counted_once() {
-    let rule = mock!(aws_sdk_dynamodb::Client::get_item).sequence().http_status(500, None).repeatedly().build();
+    let double = Double::new(GET, [(500, Value::Null)]);
     let meter = Meter::default();
-    let result = meter.around(aws(&rule).get(&key())).await;
+    let result = meter.around(aws(&double).get(&key())).await;
     assert!(matches!(result, Err(PortError::Retry { .. })));
-    assert_eq!((rule.num_calls(), meter.usage().total_requests()), (3, 1));
+    assert_eq!((double.requests().len(), meter.usage().total_requests()), (3, 1));
 }
 
 #[tokio::test]
 async fn a_service_that_is_not_there_may_be_later() {
-    let config = aws_config::SdkConfig::builder()
-        .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
-        .region(aws_config::Region::new("eu-central-1"))
-        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "test")))
-        .retry_config(RetryConfig::disabled())
-        .endpoint_url("http://127.0.0.1:1")
-        .build();
+    let config = config().retry_config(RetryConfig::disabled()).endpoint_url("http://127.0.0.1:1").build();
     let error = Aws::new(&config, names()).get(&key()).await.unwrap_err();
     assert!(matches!(error, PortError::Retry { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_failed_condition_brings_the_old_item_and_costs_its_size() {
-    let rule = mock!(aws_sdk_dynamodb::Client::update_item)
-        .match_requests(|request| {
-            assert_eq!(request.condition_expression(), Some("#v = :v"));
-            assert_eq!(request.update_expression(), Some("SET #s0 = :s0 REMOVE #r0"));
-            assert_eq!(request.return_values_on_condition_check_failure(), Some(&ReturnValuesOnConditionCheckFailure::AllOld));
-            request.table_name() == Some("table")
-        })
-        .then_error(|| {
-            let failed = ConditionalCheckFailedException::builder()
-                .item("pk", AttributeValue::S("C#shop#1".into()))
-                .item("sk", AttributeValue::S("X#1".into()))
-                .item("v", AttributeValue::N("9".into()))
-                .item("big", AttributeValue::S("x".repeat(1500)));
-            UpdateItemError::ConditionalCheckFailedException(failed.build())
-        });
+    let old = json!({"pk": {"S": "C#shop#1"}, "sk": {"S": "X#1"}, "v": {"N": "9"}, "big": {"S": "x".repeat(1500)}});
+    let double = Double::new(UPDATE, [failed("ConditionalCheckFailedException", json!({"Item": old}))]);
     let meter = Meter::default();
-    let Ok(Written::Conflict(Some(old))) = meter.around(aws(&rule).write(&bump())).await else { panic!("no conflict") };
+    let Ok(Written::Conflict(Some(old))) = meter.around(aws(&double).write(&bump())).await else { panic!("no conflict") };
     assert_eq!((old.key.clone(), old.version()), (key(), 9));
     assert_eq!(meter.usage().write_units, 2.0);
+    let [request] = double.requests().try_into().unwrap();
+    assert_eq!(request["ConditionExpression"], "#v = :v");
+    assert_eq!(request["UpdateExpression"], "SET #s0 = :s0 REMOVE #r0");
+    assert_eq!(request["ReturnValuesOnConditionCheckFailure"], "ALL_OLD");
+    assert_eq!(request["TableName"], "table");
 }
 
 #[tokio::test]
 async fn a_failed_condition_costs_the_larger_of_what_is_there_and_what_was_meant() {
-    let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_error(|| {
-        let failed = ConditionalCheckFailedException::builder()
-            .item("pk", AttributeValue::S("C#shop#1".into()))
-            .item("sk", AttributeValue::S("X#1".into()));
-        PutItemError::ConditionalCheckFailedException(failed.build())
-    });
+    let old = json!({"pk": {"S": "C#shop#1"}, "sk": {"S": "X#1"}});
+    let double = Double::new(PUT, [failed("ConditionalCheckFailedException", json!({"Item": old}))]);
     let meter = Meter::default();
     let write = Write::Put(Item::new(key()).with("big", "x".repeat(2500)), Condition::Absent);
-    assert_eq!(meter.around(aws(&rule).write(&write)).await, Ok(Written::Conflict(Some(Item::new(key())))));
+    assert_eq!(meter.around(aws(&double).write(&write)).await, Ok(Written::Conflict(Some(Item::new(key())))));
     assert_eq!(meter.usage().write_units, 3.0);
 }
 
 #[tokio::test]
 async fn a_write_compares_attributes_and_raises_the_version() {
-    let rule = mock!(aws_sdk_dynamodb::Client::update_item)
-        .match_requests(|request| {
-            assert_eq!(request.condition_expression(), Some("#m0 = :m0 AND attribute_not_exists(#a0)"));
-            assert_eq!(request.update_expression(), Some("SET #v = #v + :one, #s0 = :s0"));
-            assert_eq!(request.return_values_on_condition_check_failure(), Some(&ReturnValuesOnConditionCheckFailure::AllOld));
-            true
-        })
-        .then_output(|| UpdateItemOutput::builder().build());
+    let double = Double::new(UPDATE, [(200, json!({}))]);
     let condition = Condition::Match { equal: Attrs::from([("k".into(), 3i64.into())]), absent: vec!["en".into()] };
     let set = Attrs::from([("r".into(), "x".into())]);
     let write = Write::Update { key: key(), condition, set, remove: vec![], raise: true };
-    assert_eq!(aws(&rule).write(&write).await, Ok(Written::Done));
+    assert_eq!(aws(&double).write(&write).await, Ok(Written::Done));
+    let [request] = double.requests().try_into().unwrap();
+    assert_eq!(request["ConditionExpression"], "#m0 = :m0 AND attribute_not_exists(#a0)");
+    assert_eq!(request["UpdateExpression"], "SET #v = #v + :one, #s0 = :s0");
+    assert_eq!(request["ReturnValuesOnConditionCheckFailure"], "ALL_OLD");
 }
 
 #[tokio::test]
 async fn a_write_that_happened_costs_what_the_service_says() {
-    let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_output(|| {
-        PutItemOutput::builder().consumed_capacity(ConsumedCapacity::builder().capacity_units(3.0).build()).build()
-    });
+    let double = Double::new(PUT, [(200, json!({"ConsumedCapacity": {"TableName": "table", "CapacityUnits": 3.0}}))]);
     let meter = Meter::default();
     let write = Write::Put(Item::new(key()).with("v", 1i64), Condition::Absent);
-    assert_eq!(meter.around(aws(&rule).write(&write)).await, Ok(Written::Done));
+    assert_eq!(meter.around(aws(&double).write(&write)).await, Ok(Written::Done));
     assert_eq!((meter.usage().write_units, meter.usage().requests["dynamodb.PutItem"]), (3.0, 1));
 }
 
 #[tokio::test]
 async fn writers_that_meet_are_tried_again_at_once() {
-    let body = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"ongoing"}"#;
-    let rule = mock!(aws_sdk_dynamodb::Client::update_item)
-        .sequence()
-        .http_status(400, Some(body.into()))
-        .http_status(200, Some("{}".into()))
-        .build();
-    assert_eq!(aws(&rule).write(&bump()).await, Ok(Written::Done));
-    assert_eq!(rule.num_calls(), 2);
+    let double = Double::new(UPDATE, [failed("TransactionConflictException", Value::Null), (200, json!({}))]);
+    assert_eq!(aws(&double).write(&bump()).await, Ok(Written::Done));
+    assert_eq!(double.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn writers_that_keep_meeting_come_back_later() {
-    let body = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException","message":"ongoing"}"#;
-    let rule = mock!(aws_sdk_dynamodb::Client::update_item).sequence().http_status(400, Some(body.into())).repeatedly().build();
-    let Err(PortError::Contended { reason, .. }) = aws(&rule).write(&bump()).await else { panic!("no contention") };
+    let double = Double::new(UPDATE, [failed("TransactionConflictException", Value::Null)]);
+    let Err(PortError::Contended { reason, .. }) = aws(&double).write(&bump()).await else { panic!("no contention") };
     assert!(reason.starts_with("TransactionConflict"), "{reason}");
-    assert_eq!(rule.num_calls(), 3);
+    assert_eq!(double.requests().len(), 3);
 }
 
 async fn transacted(codes: &'static [&'static str]) -> Result<Transacted, PortError> {
-    let rule = mock!(aws_sdk_dynamodb::Client::transact_write_items).then_error(|| {
-        let reasons = codes.iter().map(|code| CancellationReason::builder().code(*code).build()).collect();
-        let cancelled = TransactionCanceledException::builder().set_cancellation_reasons(Some(reasons)).build();
-        TransactWriteItemsError::TransactionCanceledException(cancelled)
-    });
+    let reasons: Vec<Value> = codes.iter().map(|code| json!({"Code": code})).collect();
+    let cancelled = failed("TransactionCanceledException", json!({"CancellationReasons": reasons}));
+    let double = Double::new("DynamoDB_20120810.TransactWriteItems", [cancelled]);
     let check = Write::Check(Key::new("C#shop#1", "!"), Condition::Version(1));
-    aws(&rule).transact(&[bump(), check]).await
+    aws(&double).transact(&[bump(), check]).await
 }
 
 #[tokio::test]
@@ -220,73 +189,58 @@ async fn why_a_transaction_was_cancelled() {
 
 #[tokio::test]
 async fn leftovers_of_a_batch_come_back_whole() {
-    let rule = mock!(aws_sdk_dynamodb::Client::batch_write_item).then_output(|| {
-        let put = PutRequest::builder()
-            .item("pk", AttributeValue::S("C#shop#1".into()))
-            .item("sk", AttributeValue::S("E#1".into()))
-            .item("n", AttributeValue::N("5".into()));
-        let left = WriteRequest::builder().put_request(put.build().unwrap()).build();
-        BatchWriteItemOutput::builder().unprocessed_items("table", vec![left]).build()
-    });
+    let left = json!({"PutRequest": {"Item": {"pk": {"S": "C#shop#1"}, "sk": {"S": "E#1"}, "n": {"N": "5"}}}});
+    let double = Double::new("DynamoDB_20120810.BatchWriteItem", [(200, json!({"UnprocessedItems": {"table": [left]}}))]);
     let item = Item::new(Key::new("C#shop#1", "E#1")).with("n", 5i64);
-    let leftover = aws(&rule).put_batch(std::slice::from_ref(&item), &[key()]).await.unwrap();
+    let leftover = aws(&double).put_batch(std::slice::from_ref(&item), &[key()]).await.unwrap();
     assert_eq!((leftover.puts, leftover.deletes), (vec![item], vec![]));
 }
 
 #[tokio::test]
 async fn each_event_has_its_own_outcome() {
-    let rule = mock!(aws_sdk_eventbridge::Client::put_events).then_output(|| {
-        let failed = PutEventsResultEntry::builder().error_code("ThrottlingException").error_message("slow down").build();
-        let put = PutEventsResultEntry::builder().event_id("1").build();
-        PutEventsOutput::builder().failed_entry_count(1).entries(put).entries(failed).build()
-    });
+    let failed = json!({"ErrorCode": "ThrottlingException", "ErrorMessage": "slow down"});
+    let answer = json!({"FailedEntryCount": 1, "Entries": [{"EventId": "1"}, failed]});
+    let double = Double::new("AWSEvents.PutEvents", [(200, answer)]);
     let entry = BusEntry { source: "me".into(), detail_type: "t".into(), detail: "{}".into() };
     let meter = Meter::default();
-    let outcomes = meter.around(aws(&rule).publish(&[entry.clone(), entry.clone()])).await;
+    let outcomes = meter.around(aws(&double).publish(&[entry.clone(), entry.clone()])).await;
     assert_eq!(outcomes, Ok(vec![None, Some("ThrottlingException: slow down".into())]));
     assert_eq!(meter.usage().events, 1);
-    let short = aws(&rule).publish(&[entry]).await;
+    let short = aws(&double).publish(&[entry]).await;
     assert!(matches!(short, Err(PortError::Retry { .. })), "{short:?}");
 }
 
 #[tokio::test]
 async fn each_body_has_its_own_outcome_and_silence_is_no_success() {
-    let rule = mock!(aws_sdk_sqs::Client::send_message_batch).then_output(|| {
-        let sent = SendMessageBatchResultEntry::builder().id("1").message_id("m").md5_of_message_body("d");
-        let failed = BatchResultErrorEntry::builder().id("0").code("InternalError").sender_fault(false);
-        SendMessageBatchOutput::builder().successful(sent.build().unwrap()).failed(failed.build().unwrap()).build().unwrap()
-    });
-    let outcomes = aws(&rule).send("sequences", &["a".into(), "b".into(), "c".into()]).await.unwrap();
+    let sent = json!({"Id": "1", "MessageId": "m", "MD5OfMessageBody": "d"});
+    let failed = json!({"Id": "0", "Code": "InternalError", "SenderFault": false});
+    let double = Double::new("AmazonSQS.SendMessageBatch", [(200, json!({"Successful": [sent], "Failed": [failed]}))]);
+    let outcomes = aws(&double).send("sequences", &["a".into(), "b".into(), "c".into()]).await.unwrap();
     assert_eq!(outcomes, [Some("InternalError: no message".into()), None, Some("not answered".into())]);
 }
 
 #[tokio::test]
 async fn a_schedule_that_exists_is_the_same_one() {
-    let rule = mock!(aws_sdk_scheduler::Client::create_schedule)
-        .match_requests(|request| {
-            let target = request.target().unwrap();
-            let dead = target.dead_letter_config().and_then(|config| config.arn());
-            assert_eq!((target.arn(), target.role_arn(), dead), ("arn:queue", "arn:role", Some("arn:dead")));
-            request.name() == Some("x-1") && request.group_name() == Some("group")
-        })
-        .then_error(|| {
-            let conflict = ConflictException::builder().message("already there").build().unwrap();
-            CreateScheduleError::ConflictException(conflict)
-        });
-    let aws = aws(&rule);
+    let conflict = json!({"__type": "ConflictException", "Message": "already there"});
+    let double = Double::new("POST /schedules/x-1", [(409, conflict)]);
+    let aws = aws(&double);
     let at = aws.now() + Span::minutes(60);
     assert_eq!(aws.send_at("sequences", "x-1", "{}", at).await, Ok(()));
-    assert_eq!(rule.num_calls(), 1);
+    let [request] = double.requests().try_into().unwrap();
+    let target = &request["Target"];
+    let arns = (&target["Arn"], &target["RoleArn"], &target["DeadLetterConfig"]["Arn"]);
+    assert_eq!(arns, (&json!("arn:queue"), &json!("arn:role"), &json!("arn:dead")));
+    assert_eq!(request["GroupName"], "group");
     assert!(matches!(aws.send_at("sequences", &"n".repeat(65), "{}", at).await, Err(PortError::Refused { .. })));
 }
 
 #[tokio::test]
 async fn nothing_too_large_leaves_the_process() {
-    let rule = mock!(aws_sdk_dynamodb::Client::put_item).then_output(|| PutItemOutput::builder().build());
-    let aws = aws(&rule);
+    let double = Double::new(PUT, [(200, json!({}))]);
+    let aws = aws(&double);
     let large = Item::new(key()).with("b", vec![0u8; 400 * 1024]);
     assert!(matches!(aws.write(&Write::Put(large.clone(), Condition::Always)).await, Err(PortError::Refused { .. })));
     assert!(matches!(aws.put_batch(&[large], &[]).await, Err(PortError::Refused { .. })));
     assert!(matches!(aws.send("sequences", &["x".repeat(1024 * 1024 + 1)]).await, Err(PortError::Refused { .. })));
-    assert_eq!(rule.num_calls(), 0);
+    assert_eq!(double.requests().len(), 0);
 }

@@ -8,8 +8,6 @@
 // A merge request of GitLab's has more fields than the macro for JSON may recurse by default.
 #![recursion_limit = "256"]
 
-#[cfg(feature = "cases")]
-pub mod cases;
 mod clone;
 mod content;
 mod control;

@@ -17,7 +17,7 @@ use keelway_engine::promotions::{Limits, Promotions};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{self, Sequences};
 use keelway_githost::Form;
-use keelway_githost::cases::{Act, CaseHost, Of, REPOSITORY, word};
+use keelway_githost_cases::{Act, CaseHost, Of, REPOSITORY, word};
 use keelway_world::at_once::AtOnce;
 use keelway_world::case::{Only, project, run};
 use keelway_world::exec::block_on;

@@ -19,7 +19,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::promotions::{Address, Message, keys};
 use keelway_engine::protocol::{Handled, Loaded};
 use keelway_githost::Form;
-use keelway_githost::cases::{CaseHost, word};
+use keelway_githost_cases::{CaseHost, word};
 use keelway_world::case::{Answer, Entrance, Stand, Step, project};
 use keelway_world::promotions::host::{End, GitHost};
 use keelway_world::promotions::{Case, NEEDED, PREFIX, Promotes, PromotionsStand, view};

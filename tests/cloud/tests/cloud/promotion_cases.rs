@@ -8,7 +8,7 @@ use keelway_cloud_tests::promotions::{PromotionsCloud, why_not};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
 use keelway_githost::Form;
-use keelway_githost::cases::word;
+use keelway_githost_cases::word;
 use keelway_world::case::{Failure, Only, run};
 use keelway_world::promotions::{Case, cases};
 

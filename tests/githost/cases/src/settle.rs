@@ -1,8 +1,8 @@
 //! The log of requests, read as calls, and compared with what is there.
 
-use super::log::{Purpose, purpose};
-use super::{CaseHost, Of, REPOSITORY, USER, path};
-use crate::{Pull, State};
+use crate::log::{Purpose, purpose};
+use crate::{CaseHost, Of, REPOSITORY, USER, path};
+use keelway_githost::{Pull, State};
 use keelway_world::promotions::host::{Call, Trouble, Verb, Word};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ struct Made {
 
 impl CaseHost {
     /// The pull requests as they are now are the known ones.
-    pub(super) fn remember(&self) {
+    pub(crate) fn remember(&self) {
         let pulls = self.pulls();
         self.books().known = pulls.into_iter().map(|pull| (pull.number, pull)).collect();
     }
@@ -30,7 +30,7 @@ impl CaseHost {
     }
 
     /// Reads what was logged since the last time. Whether the trouble has hit anything.
-    pub(super) fn settle(&self, of: Option<&Of>, trouble: Option<&(Verb, Trouble)>) -> bool {
+    pub(crate) fn settle(&self, of: Option<&Of>, trouble: Option<&(Verb, Trouble)>) -> bool {
         let log = self.0.host.take_calls();
         if log.is_empty() {
             return false;
@@ -184,7 +184,7 @@ impl CaseHost {
 const TAG: &str = "  tag: ";
 
 /// The version in a file.
-pub(super) fn version(text: &str) -> &str {
+pub(crate) fn version(text: &str) -> &str {
     let line = text.lines().find_map(|line| line.strip_prefix(TAG)).unwrap_or_default();
     let value = line.split_once(" # ").map_or(line, |(value, _)| value).trim();
     value.trim_matches(|c| c == '"' || c == '\'')

@@ -1,12 +1,12 @@
 //! What a logged request was for, and which requests a trouble hits.
 
-use crate::{Action, Call, Fault, Form};
 use keelway_domain::time::Span;
+use keelway_githost::{Action, Call, Fault, Form};
 use keelway_world::promotions::host::{Trouble, Verb, Word};
 
 /// What a request that is no reading one was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// To open a pull request.
     Open,
     /// To close one.
@@ -20,7 +20,7 @@ pub(super) enum Purpose {
 }
 
 /// What a request was for; `None`: it only reads.
-pub(super) fn purpose(call: &Call) -> Option<Purpose> {
+pub(crate) fn purpose(call: &Call) -> Option<Purpose> {
     if call.method == "GET" {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn purpose(call: &Call) -> Option<Purpose> {
 }
 
 /// The requests of a verb, and what happens to them; `None`: nothing happens to requests.
-pub(super) fn fault(form: Form, verb: Verb, trouble: &Trouble, seconds: impl Fn(Span) -> u64) -> Option<Fault> {
+pub(crate) fn fault(form: Form, verb: Verb, trouble: &Trouble, seconds: impl Fn(Span) -> u64) -> Option<Fault> {
     let (method, path) = match (verb, form) {
         (Verb::Open, Form::GitHub | Form::Gitea) => ("POST", "*/pulls"),
         (Verb::Open, Form::GitLab) => ("POST", "*/merge_requests"),

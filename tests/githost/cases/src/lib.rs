@@ -5,13 +5,13 @@
 mod log;
 mod settle;
 
-use crate::{Form, Host, Method, NewRepository, Options, Pull, State};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_githost::{Form, Host, Method, NewRepository, Options, Pull, Refused, State};
 use keelway_world::promotions::host::{Call, Deed, GitHost, Repository, Trouble, Troubles, Verb, Word};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
@@ -99,7 +99,7 @@ impl CaseHost {
         Ok(all)
     }
 
-    fn create(&self) -> Result<(), crate::Refused> {
+    fn create(&self) -> Result<(), Refused> {
         let of = |alias: &String| {
             ENVIRONMENTS.map(|environment| (path(alias, environment), self.text(alias, environment, ("v1", true))))
         };
@@ -117,7 +117,7 @@ impl CaseHost {
     }
 
     /// A branch that begins where another one is.
-    fn branch(&self, name: &str, from: &str) -> Result<(), crate::Refused> {
+    fn branch(&self, name: &str, from: &str) -> Result<(), Refused> {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.0.host.people().git_directory(REPOSITORY)?).args(["branch", name, from]).stdout(Stdio::null());
         if !git.status().is_ok_and(|status| status.success()) {
@@ -142,7 +142,7 @@ impl CaseHost {
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
-        crate::serve::lock(&self.0.books)
+        self.0.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file of an environment: its version, and whether it has the marker.
@@ -223,7 +223,7 @@ impl CaseHost {
         let done = match deed {
             Deed::Merge => match people.merge(REPOSITORY, number, Method::Merge) {
                 // Whoever merges it resolves the conflict first.
-                Err(crate::Refused::Conflict(_)) => people
+                Err(Refused::Conflict(_)) => people
                     .force_push(REPOSITORY, number, "Resolved", &[(&file, Some(&text(&of.revision)))])
                     .and_then(|_| people.merge(REPOSITORY, number, Method::Merge))
                     .map(drop),
@@ -238,7 +238,7 @@ impl CaseHost {
         done.map_err(|refused| refused.to_string())
     }
 
-    fn apply(&self, with: &Repository) -> Result<(), crate::Refused> {
+    fn apply(&self, with: &Repository) -> Result<(), Refused> {
         let people = self.0.host.people();
         if with.base == Some(false) {
             people.delete_branch(REPOSITORY, BASES[0])?;
@@ -267,7 +267,7 @@ impl CaseHost {
     }
 
     /// Somebody else opens a pull request.
-    fn join(&self, n: u64) -> Result<(), crate::Refused> {
+    fn join(&self, n: u64) -> Result<(), Refused> {
         let people = self.0.host.people();
         let head = format!("others-{n}");
         if n == 0 {
