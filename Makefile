@@ -57,6 +57,7 @@ bench: ## Measure release builds on a stack of its own: requests, units, CPU, me
 		"$(TARGET)/debug/keelway-bench"
 
 lint: ## Check format, lints, the template, and licences if cargo-deny is installed
+	@$(PYTHON) infra/local/features.py
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@python=$$($(CLOUD) venv lint); "$$(dirname "$$python")/cfn-lint" infra/template.yaml

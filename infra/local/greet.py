@@ -2,6 +2,8 @@
 
 A release is a package of code in S3. Pushing one is a signed request that says to which package the tag points now. While versions come and
 go, somebody calls the service again and again and says what it answers. How a version ended comes from `keelway rollout status`.
+
+Two speak at the same time here, the caller and the command that is followed. Both do so through `say`, line by line.
 """
 
 import hashlib
@@ -9,6 +11,7 @@ import hmac
 import json
 import os
 import secrets
+import shlex
 import subprocess
 import threading
 import time
@@ -114,6 +117,19 @@ class Story:
     def __init__(self, env, packages, registry, keelway):
         self.env, self.packages, self.registry, self.keelway = env, packages, registry, keelway
 
+    def show(self, programs, *words):
+        """Runs a command beside the caller and says its lines; its exit code.
+
+        With the terminal for itself, a command may draw its lines again in their place, and that is where the caller's would stand by
+        then. In a pipe, it prints what changes.
+        """
+        say(f"$ keelway {shlex.join(words)}")
+        with subprocess.Popen([str(programs / "keelway"), *words], cwd=ROOT, env=self.env, encoding="utf-8", errors="replace",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as command:
+            for line in command.stdout:
+                say(line.rstrip("\n"))
+        return command.returncode
+
     def config(self):
         text = self.keelway(self.env, "get", "deploymentconfigs", "-n", NAMESPACE, "--output", "json", capture=True)
         return next((config for config in json.loads(text)["deploymentConfigs"] if config["name"] == CONFIG), {})
@@ -132,9 +148,7 @@ class Story:
     def follow(self, after, programs):
         """`rollout status` of the version that comes after this one. Its exit code says how it ended."""
         self.until(lambda: self.latest() > after, f"a version after {after}")
-        words = ["rollout", "status", CONFIG, "-n", NAMESPACE, "--revision", str(after + 1)]
-        say(f"$ keelway {' '.join(words)}")
-        return subprocess.run([str(programs / "keelway"), *words], cwd=ROOT, env=self.env).returncode == 0
+        return self.show(programs, "rollout", "status", CONFIG, "-n", NAMESPACE, "--revision", str(after + 1)) == 0
 
     def until(self, found, what):
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -180,9 +194,14 @@ def run(prepared, programs):
         expect(not story.follow(at + 1, programs), f"{BAD} was deployed, though it does not answer")
         expect(story.follow(at + 2, programs), "the rollback failed")
         story.until(lambda: caller.last and GOOD in caller.last, f"an answer of {GOOD} after the rollback")
-        # The rollback has suspended the triggers: no push is deployed, until a sequence or a person says so.
-        story.push(MENDED)
-        keelway(env, "trigger", "sequence", "delivery", "--project", NAMESPACE, "--stage", "production", "--service", CONFIG, "--watch")
-        story.until(lambda: caller.last and MENDED in caller.last, f"an answer of {MENDED}")
-        keelway(env, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume")
+        by_a_sequence(story, caller, programs)
     keelway(env, "rollout", "history", CONFIG, "-n", NAMESPACE, "--limit", "5")
+
+
+def by_a_sequence(story, caller, programs):
+    """The rollback has suspended the triggers: no push is deployed, until a sequence or a person says so."""
+    story.push(MENDED)
+    words = ("trigger", "sequence", "delivery", "--project", NAMESPACE, "--stage", "production", "--service", CONFIG, "--watch")
+    expect(story.show(programs, *words) == 0, f"the sequence that deploys {MENDED} failed")
+    story.until(lambda: caller.last and MENDED in caller.last, f"an answer of {MENDED}")
+    expect(story.show(programs, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume") == 0, "the triggers are not resumed")

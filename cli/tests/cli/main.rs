@@ -13,4 +13,5 @@ mod revisions;
 mod screens;
 mod steering;
 mod support;
+mod third_act;
 mod webhooks;

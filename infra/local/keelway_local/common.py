@@ -21,8 +21,9 @@ class Problem(Exception):
 
 
 def say(text):
-    """One line for the person watching; results go to stdout, everything else here."""
-    print(text, file=sys.stderr, flush=True)
+    """One line for the person watching; results go to stdout, everything else here. It is written at once: threads say things, too."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 class Step:

@@ -6,7 +6,7 @@ use keelway_cloud_tests::observer::{Line, Observer, Seen};
 use keelway_cloud_tests::{Cloud, Problem, Stack};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,9 +61,15 @@ pub fn kilobyte(scope: &Scope) -> Map<String, Value> {
 }
 
 impl Bed {
-    pub fn make() -> Result<Self, Problem> {
+    /// A cloud of its own, with these builds of the functions deployed.
+    pub fn deploy(build: &Path) -> Result<(Cloud, Stack), Problem> {
         let cloud = Cloud::start()?;
-        let (stack, _) = cloud.deploy_build(&release()?, &format!("keelway-bench{}", std::process::id() % 100_000), &[])?;
+        let (stack, _) = cloud.deploy_build(build, &format!("keelway-bench{}", std::process::id() % 100_000), &[])?;
+        Ok((cloud, stack))
+    }
+
+    /// A stack that is watched and warm.
+    pub fn make((cloud, stack): (Cloud, Stack)) -> Result<Self, Problem> {
         let observer = Observer::start(&stack, cloud.raw())?;
         stack.wait(stack.api().apply_project(PROJECT, &shipyard()))?;
         let bed = Self { cloud, stack, observer };

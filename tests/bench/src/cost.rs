@@ -12,9 +12,6 @@ use serde_json::Value;
 use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
 
-/// How often each sequence is run.
-const RUNS: usize = 5;
-
 /// A count as a value of the report.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub fn number(count: u64) -> f64 {
@@ -125,19 +122,19 @@ impl Costs {
     }
 }
 
-/// On lanes nobody else wants.
-pub fn free_lane(bed: &Bed) -> Result<Costs, Problem> {
+/// On lanes nobody else wants; each sequence is run so many times.
+pub fn free_lane(bed: &Bed, runs: usize) -> Result<Costs, Problem> {
     let run = |tasks: usize| {
         let scope = Scope::new(PROJECT, STAGE, &format!("free-{}", &fresh()[28..]));
         // The first sequence of a service registers it; that is not counted.
         bed.sequence(&scope, 1)?;
-        let mut runs = vec![];
-        for _ in 0..RUNS {
-            runs.push(Used::of(&bed.sequence(&scope, tasks)?));
+        let mut all = vec![];
+        for _ in 0..runs {
+            all.push(Used::of(&bed.sequence(&scope, tasks)?));
         }
         // A function that has just started reads the shipyard once more: the middle one is the usual one.
-        runs.sort_by(|a, b| a.requests.total_cmp(&b.requests));
-        Ok::<_, Problem>(runs[RUNS / 2])
+        all.sort_by(|a, b| a.requests.total_cmp(&b.requests));
+        Ok::<_, Problem>(all[runs / 2])
     };
     Ok(Costs::from(run(2)?, run(6)?))
 }

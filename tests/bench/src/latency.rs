@@ -6,13 +6,6 @@ use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::Scope;
 use std::time::Duration;
 
-/// Sequences of six tasks; five steps from task to task each.
-const SEQUENCES: usize = 24;
-/// Deliveries on one lane.
-const DELIVERIES: usize = 60;
-/// How long to look whether anything happens when nothing has to.
-const IDLE: Duration = Duration::from_secs(5);
-
 /// Tells the distribution of times in milliseconds.
 pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
     samples.sort_unstable();
@@ -25,10 +18,10 @@ pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
     }
 }
 
-/// From a task's `finished` to the next task's `triggered`.
-pub fn tasks(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+/// From a task's `finished` to the next task's `triggered`, in so many sequences of six tasks: five steps each.
+pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Problem> {
     let mut samples = vec![];
-    for n in 0..SEQUENCES {
+    for n in 0..sequences {
         let scope = Scope::new(PROJECT, STAGE, &format!("task-{}", n % 4));
         let context = bed.trigger(&scope, 6)?;
         bed.play_all(std::slice::from_ref(&context), 6)?;
@@ -42,11 +35,11 @@ pub fn tasks(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
     Ok(())
 }
 
-/// From an execution's end to the next one's start on the lane.
-pub fn lane(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+/// From an execution's end to the next one's start, with so many deliveries on one lane.
+pub fn lane(bed: &Bed, deliveries: usize, report: &mut Report) -> Result<(), Problem> {
     let scope = Scope::new(PROJECT, STAGE, "lane");
     let mut contexts = vec![];
-    for _ in 0..DELIVERIES {
+    for _ in 0..deliveries {
         contexts.push(bed.trigger(&scope, 1)?);
     }
     let seen = bed.play_all(&contexts, 1)?;
@@ -61,13 +54,14 @@ pub fn lane(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Nothing happens while nothing has to.
-pub fn idle(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+/// Nothing happens while nothing has to, for so long.
+pub fn idle(bed: &Bed, time: Duration, report: &mut Report) -> Result<(), Problem> {
     bed.rest()?;
     let before = bed.observer.line_count();
-    std::thread::sleep(IDLE);
+    std::thread::sleep(time);
     let messages = bed.observer.line_count() - before;
+    let name = format!("messages handled in {} s without any input", time.as_secs());
     #[expect(clippy::cast_precision_loss, reason = "a handful of messages")]
-    report.row("latency, polls", "messages handled in 5 s without any input", messages as f64, "", Aim::AtMost(0.0));
+    report.row("latency, polls", &name, messages as f64, "", Aim::AtMost(0.0));
     Ok(())
 }

@@ -9,38 +9,36 @@ use keelway_cloud_tests::events::Scope;
 use keelway_cloud_tests::{Ability, Problem, processes};
 use std::collections::HashMap;
 
-/// Sequences at once, each on a lane of its own.
-const SEQUENCES: usize = 40;
 const TASKS: usize = 6;
 /// In which Linux tells programs their times, whatever its own clock (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Measures both.
-pub fn measure(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
+/// Measures both, with so many sequences at once, each on a lane of its own.
+pub fn measure(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Problem> {
     if !bed.cloud.can(Ability::Processes) {
         report.note(format!("CPU time and memory are not measured: {}", Ability::Processes.missing()));
         return Ok(());
     }
     let function = bed.stack.output("SequencesFunctionName");
     // Once without counting: the processes that the load needs have started then.
-    play(bed)?;
+    play(bed, sequences)?;
     let (before, lines) = (times(&function)?, bed.observer.line_count());
-    play(bed)?;
+    play(bed, sequences)?;
     let (after, lines) = (times(&function)?, bed.observer.line_count() - lines);
     // A process that is new began at nothing.
     let seconds: f64 = after.iter().map(|(pid, seconds)| seconds - before.get(pid).copied().unwrap_or_default()).sum();
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-    let (tasks, messages) = ((SEQUENCES * TASKS) as f64, lines as f64);
-    let group = format!("cpu, {SEQUENCES} sequences of {TASKS} tasks at once, user and system time of the sequences function");
+    let (tasks, messages) = ((sequences * TASKS) as f64, lines as f64);
+    let group = format!("cpu, {sequences} sequences of {TASKS} tasks at once, user and system time of the sequences function");
     report.row(&group, "1,000 tasks, with their sequences", seconds / tasks * 1000.0, "s", Aim::AtMost(5.0));
     report.row(&group, "one message", seconds / messages * 1000.0, "ms", Aim::None);
     report.row(&group, "messages handled", messages, "", Aim::None);
     memory(bed, report)
 }
 
-fn play(bed: &Bed) -> Result<(), Problem> {
+fn play(bed: &Bed, sequences: usize) -> Result<(), Problem> {
     let trigger = |n| bed.trigger(&Scope::new(PROJECT, STAGE, &format!("load-{n}")), TASKS);
-    let contexts = (0..SEQUENCES).map(trigger).collect::<Result<Vec<_>, _>>()?;
+    let contexts = (0..sequences).map(trigger).collect::<Result<Vec<_>, _>>()?;
     bed.play_all(&contexts, TASKS)?;
     bed.rest()
 }

@@ -6,6 +6,9 @@
 //!
 //! `keelway-bench promotions` and `keelway-bench deployments` count these and nothing else: they need neither a stack nor release builds.
 //! `keelway-bench latency` only measures how long things take on a stack.
+//!
+//! `keelway-bench short` does a little of everything with the builds beside it, and judges and keeps nothing: a test runs it, so that the
+//! bench works on the day when somebody needs its figures.
 
 mod bed;
 mod cost;
@@ -16,25 +19,27 @@ mod load;
 mod price;
 mod promotions;
 mod report;
+mod size;
 mod start;
 
-use bed::{Bed, results};
+use bed::{Bed, release, results};
 use keelway_cloud_tests::Problem;
+use keelway_cloud_tests::cloud::binaries;
 use report::{Aim, Report};
+use size::{SHORT, Size, WHOLE};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
-
-/// Finished sequences in the table, and sequences waiting on one lane.
-const MANY: usize = 1_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => bench(),
+        [] => whole(),
+        ["short"] => short(),
         ["promotions"] => counted(promotions::count),
         ["deployments"] => counted(deployments::count),
         ["latency"] => latency(),
-        _ => Err("usage: keelway-bench [promotions | deployments | latency]".into()),
+        _ => Err("usage: keelway-bench [promotions | deployments | latency | short]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,70 +56,87 @@ fn teller(began: Instant) -> impl Fn(&str) {
 }
 
 /// What can be counted without a stack.
-fn counted(count: impl Fn(&mut Report, &dyn Fn(&str)) -> Result<(), Problem>) -> Result<(), Problem> {
-    let mut report = Report::default();
+fn counted(count: impl Fn(&mut Report, &Size, &dyn Fn(&str)) -> Result<(), Problem>) -> Result<(), Problem> {
+    let mut report = Report::new(true);
     let say = teller(Instant::now());
-    count(&mut report, &say)?;
+    count(&mut report, &WHOLE, &say)?;
     say("done");
     report.write(&results()?)?;
     report.print();
     Ok(())
 }
 
-fn latencies(bed: &Bed, report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
+fn latencies(bed: &Bed, size: &Size, report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
     say("latency from task to task");
-    latency::tasks(bed, report)?;
+    latency::tasks(bed, size.sequences, report)?;
     say("latency from execution to execution on one lane");
-    latency::lane(bed, report)?;
+    latency::lane(bed, size.deliveries, report)?;
     say("latency from observation to attempt");
-    promotions::attempts(bed, report)?;
+    promotions::attempts(bed, size.attempts, report)?;
     say("latency from push to offer");
-    deployments::offers(bed, report)?;
-    latency::idle(bed, report)
+    deployments::offers(bed, size.offers, report)?;
+    latency::idle(bed, size.idle, report)
 }
 
 fn latency() -> Result<(), Problem> {
-    let mut report = Report::default();
+    let mut report = Report::new(true);
     let say = teller(Instant::now());
     say("a stack of its own");
-    let bed = Bed::make()?;
-    latencies(&bed, &mut report, &say)?;
+    let bed = Bed::make(Bed::deploy(&release()?)?)?;
+    latencies(&bed, &WHOLE, &mut report, &say)?;
     bed.cloud.stop();
     report.write(&results()?)?;
     report.print();
     Ok(())
 }
 
-fn bench() -> Result<(), Problem> {
-    let began = Instant::now();
-    let mut report = Report::default();
-    let say = teller(began);
-    say("starting functions beside an empty one");
-    start::measure(&mut report)?;
-    say("a stack of its own");
-    let bed = Bed::make()?;
-    say("counting sequences of 2 and 6 tasks, 1 finished sequence in the table");
-    let few = cost::free_lane(&bed)?;
-    cost::tell(&mut report, "1 finished sequence in the table", &few, true);
-    say("the same with one sequence waiting on the lane");
-    let one_waits = cost::busy_lane(&bed, 1)?;
-    say(&format!("the same with {MANY} finished sequences in the table"));
-    history::finished(&bed, MANY)?;
-    let many = cost::free_lane(&bed)?;
-    cost::tell(&mut report, &format!("{MANY} finished sequences in the table"), &many, true);
-    cost::tell_queue(&mut report, "1 waiting on the lane", &one_waits);
-    say(&format!("the same with {MANY} waiting on the lane"));
-    let many_wait = cost::busy_lane(&bed, MANY)?;
-    cost::tell_queue(&mut report, &format!("{MANY} waiting on the lane"), &many_wait);
-    price::tell(&mut report, &few)?;
-    say("CPU time and memory of the functions under load");
-    load::measure(&bed, &mut report)?;
-    latencies(&bed, &mut report, &say)?;
-    promotions::count(&mut report, &say)?;
-    deployments::count(&mut report, &say)?;
-    report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
-    bed.cloud.stop();
+fn whole() -> Result<(), Problem> {
+    let report = bench(&release()?, &WHOLE)?;
     report.write_all(&results()?)?;
     report.print();
     Ok(())
+}
+
+/// Where figures of a few rounds do not replace the others.
+fn short() -> Result<(), Problem> {
+    let report = bench(&binaries()?, &SHORT)?;
+    let directory = tempfile::tempdir().map_err(|error| Problem::of("a directory", error))?;
+    report.write_all(directory.path())?;
+    report.print();
+    Ok(())
+}
+
+/// Everything, with this build of the functions.
+fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
+    let began = Instant::now();
+    let mut report = Report::new(size.judged);
+    let say = teller(began);
+    say("a stack of its own");
+    let deployed = Bed::deploy(build)?;
+    say("starting functions beside an empty one");
+    start::measure(&deployed.1, deployed.0.raw(), build, size.starts, &mut report)?;
+    let bed = Bed::make(deployed)?;
+    say("counting sequences of 2 and 6 tasks, 1 finished sequence in the table");
+    let few = cost::free_lane(&bed, size.runs)?;
+    cost::tell(&mut report, "1 finished sequence in the table", &few, true);
+    say("the same with one sequence waiting on the lane");
+    let one_waits = cost::busy_lane(&bed, 1)?;
+    let many = size.many;
+    say(&format!("the same with {many} finished sequences in the table"));
+    history::finished(&bed, many)?;
+    let long = cost::free_lane(&bed, size.runs)?;
+    cost::tell(&mut report, &format!("{many} finished sequences in the table"), &long, true);
+    cost::tell_queue(&mut report, "1 waiting on the lane", &one_waits);
+    say(&format!("the same with {many} waiting on the lane"));
+    let many_wait = cost::busy_lane(&bed, many)?;
+    cost::tell_queue(&mut report, &format!("{many} waiting on the lane"), &many_wait);
+    price::tell(&mut report, &few)?;
+    say("CPU time and memory of the functions under load");
+    load::measure(&bed, size.load, &mut report)?;
+    latencies(&bed, size, &mut report, &say)?;
+    promotions::count(&mut report, size, &say)?;
+    deployments::count(&mut report, size, &say)?;
+    report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
+    bed.cloud.stop();
+    Ok(report)
 }

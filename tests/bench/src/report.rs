@@ -28,15 +28,23 @@ pub struct Row {
 }
 
 /// All values, and what could not be measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Report {
+    #[serde(skip)]
+    judged: bool,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 impl Report {
+    /// Whose values are judged by their aims, or only told.
+    pub fn new(judged: bool) -> Self {
+        Self { judged, rows: vec![], notes: vec![] }
+    }
+
     /// Adds a value.
     pub fn row(&mut self, group: &str, name: &str, value: f64, unit: &'static str, aim: Aim) {
+        let aim = if self.judged { aim } else { Aim::None };
         let met = match aim {
             Aim::None => None,
             Aim::AtMost(most) => Some(value <= most),

@@ -1,21 +1,28 @@
 //! From a function binary's start to its first request for work, beside a function that does nothing; and the sizes of packages.
 //!
-//! The functions read the table once before they ask for work. A stand-in answers that here, at once: what counts is the functions'
-//! own time, not the emulator's.
+//! Each function has the variables that its deployed twin has. Some of them read the table once before they ask for work. A stand-in
+//! answers that here, at once: what counts is the functions' own time, not the emulator's.
 
-use crate::bed::{STANDSTILL, release};
+use crate::bed::STANDSTILL;
 use crate::load::resident;
 use crate::report::{Aim, Report};
-use keelway_cloud_tests::Problem;
+use keelway_cloud_tests::raw::Raw;
+use keelway_cloud_tests::{Problem, Stack};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const STARTS: usize = 15;
-const FUNCTIONS: [&str; 4] = ["keelway-sequences", "keelway-api", "keelway-sweep", "keelway-dead-letters"];
-const EMPTY: &str = "keelway-empty";
+const EMPTY: &str = "empty";
+
+/// A binary, and the variables that are set for it.
+struct Function {
+    name: String,
+    variables: BTreeMap<String, String>,
+}
 
 /// One start.
 struct Start {
@@ -23,39 +30,69 @@ struct Start {
     resident_mb: f64,
 }
 
-/// Measures starts and sizes.
-pub fn measure(report: &mut Report) -> Result<(), Problem> {
-    let directory = release()?;
+/// Measures starts of the functions of a build, and sizes.
+pub fn measure(stack: &Stack, raw: &Raw, build: &Path, rounds: usize, report: &mut Report) -> Result<(), Problem> {
     let table = stand_in().map_err(|error| Problem::of("a stand-in for the table", error))?;
-    let names: Vec<&str> = std::iter::once(EMPTY).chain(FUNCTIONS).collect();
-    let mut starts: Vec<Vec<Start>> = names.iter().map(|_| vec![]).collect();
+    let deployed = deployed(stack, raw)?;
+    let empty = Function { name: EMPTY.into(), variables: BTreeMap::new() };
+    let functions: Vec<&Function> = std::iter::once(&empty).chain(&deployed).collect();
+    let mut starts: Vec<Vec<Start>> = functions.iter().map(|_| vec![]).collect();
     // In turns, so that a busy moment of the machine hits all of them.
-    for _ in 0..STARTS {
-        for (name, starts) in names.iter().zip(&mut starts) {
-            starts.push(one(&directory.join(name), &table)?);
+    for _ in 0..rounds {
+        for (function, starts) in functions.iter().zip(&mut starts) {
+            starts.push(one(&build.join(function.binary()), &function.variables, &table)?);
         }
     }
-    let group = format!("start to the first runtime request, release build, p50 of {STARTS}");
+    let group = format!("start to the first runtime request, p50 of {rounds}");
     let mut empty = None;
-    for (name, starts) in names.iter().zip(&mut starts) {
+    for (function, starts) in functions.iter().zip(&mut starts) {
         starts.sort_unstable_by_key(|start| start.took);
-        let middle = &starts[starts.len() / 2];
+        let (name, middle) = (function.binary(), &starts[starts.len() / 2]);
         let milliseconds = middle.took.as_secs_f64() * 1000.0;
-        report.row(&group, name, milliseconds, "ms", Aim::None);
+        report.row(&group, &name, milliseconds, "ms", Aim::None);
         match empty {
             None => empty = Some(milliseconds),
             Some(empty) => report.row(&group, &format!("{name}, times the empty one"), milliseconds / empty, "", Aim::AtMost(1.5)),
         }
         report.row(&group, &format!("{name}, resident memory then"), middle.resident_mb, "MB", Aim::None);
     }
-    sizes(&directory.with_file_name("lambda"), report);
+    sizes(&build.with_file_name("lambda"), &deployed, report);
     Ok(())
 }
 
-fn sizes(packages: &Path, report: &mut Report) {
+impl Function {
+    fn binary(&self) -> String {
+        format!("keelway-{}", self.name)
+    }
+}
+
+/// The functions of this checkout, with the variables that the template has given them in this stack.
+fn deployed(stack: &Stack, raw: &Raw) -> Result<Vec<Function>, Problem> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../functions");
+    let trouble = |error: std::io::Error| Problem::of("the folder of the functions", error);
+    let mut names = vec![];
+    for entry in std::fs::read_dir(folder).map_err(trouble)? {
+        let entry = entry.map_err(trouble)?;
+        if entry.path().join("Cargo.toml").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort_unstable();
+    let function = |name: String| {
+        let configuration = stack.wait(raw.function(&format!("{}-{name}", stack.name())))?;
+        let variables = configuration["Environment"]["Variables"].as_object().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut variables: BTreeMap<_, _> = variables.map(|(name, value)| (name.clone(), text(value))).collect();
+        variables.insert("AWS_LAMBDA_FUNCTION_MEMORY_SIZE".into(), configuration["MemorySize"].to_string());
+        Ok(Function { name, variables })
+    };
+    names.into_iter().map(function).collect()
+}
+
+fn sizes(packages: &Path, functions: &[Function], report: &mut Report) {
     let mut missing = vec![];
-    for name in FUNCTIONS {
-        match std::fs::metadata(packages.join(name).join("bootstrap.zip")) {
+    for name in functions.iter().map(Function::binary) {
+        match std::fs::metadata(packages.join(&name).join("bootstrap.zip")) {
             #[expect(clippy::cast_precision_loss, reason = "megabytes with two digits")]
             Ok(file) => {
                 report.row("start, sizes of packages", &format!("{name}/bootstrap.zip"), file.len() as f64 / 1e6, "MB", Aim::None)
@@ -101,11 +138,11 @@ fn answer_all(stream: &TcpStream) -> std::io::Result<()> {
     }
 }
 
-fn one(binary: &Path, table: &str) -> Result<Start, Problem> {
+fn one(binary: &Path, own: &BTreeMap<String, String>, table: &str) -> Result<Start, Problem> {
     let wrong = |error: std::io::Error| Problem::of(&binary.display().to_string(), error);
     let listener = TcpListener::bind("127.0.0.1:0").map_err(wrong)?;
     let runtime = listener.local_addr().map_err(wrong)?.to_string();
-    let zeros = "0".repeat(64);
+    // What Lambda sets.
     let variables = [
         ("AWS_LAMBDA_RUNTIME_API", runtime.as_str()),
         ("AWS_LAMBDA_FUNCTION_NAME", "bench"),
@@ -117,16 +154,9 @@ fn one(binary: &Path, table: &str) -> Result<Start, Problem> {
         ("AWS_REGION", "us-east-1"),
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),
-        ("KEELWAY_TABLE", "bench"),
-        ("KEELWAY_BUS", "bench"),
-        ("KEELWAY_SEQUENCES_QUEUE_URL", table),
-        ("KEELWAY_SEQUENCES_QUEUE_ARN", "arn:aws:sqs:us-east-1:000000000000:bench"),
-        ("KEELWAY_SCHEDULER_GROUP", "bench"),
-        ("KEELWAY_SCHEDULER_ROLE_ARN", "arn:aws:iam::000000000000:role/bench"),
-        ("KEELWAY_TOKEN_SHA256", &zeros),
     ];
     let mut command = Command::new(binary);
-    command.env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env_clear().envs(variables).envs(own).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let mut child = command.spawn().map_err(wrong)?;
     let asked = first_request(&listener, &mut child, start);

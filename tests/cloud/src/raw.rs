@@ -119,6 +119,14 @@ impl Raw {
         answer(action, request.body(format!("Action={action}&Version=2010-05-08&{parameters}"))).await
     }
 
+    /// What a function is deployed with.
+    ///
+    /// # Errors
+    /// Anything but 2xx, with the service's words.
+    pub async fn function(&self, name: &str) -> Result<Value, Problem> {
+        self.ask(Method::GET, "lambda", &format!("/2015-03-31/functions/{name}/configuration"), &Value::Null).await
+    }
+
     /// Runs a function and waits for its answer.
     ///
     /// # Errors

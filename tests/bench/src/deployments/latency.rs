@@ -9,10 +9,6 @@ use keelway_domain::deployments::QUIET;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// Configs, and pushes to the tag of each.
-const CONFIGS: usize = 12;
-const PUSHES: usize = 5;
-
 fn config(name: &str) -> String {
     let from = format!("{{kind: ImageStreamTag, name: 'bench:{name}'}}");
     format!(
@@ -25,9 +21,9 @@ fn post(bed: &Bed, path: &str, body: &Value) -> Result<Value, Problem> {
     bed.stack.wait(bed.stack.api().post(path, body))?.fine(path)
 }
 
-/// Each version is carried out before the next push to its tag.
-pub fn offers(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
-    let names: Vec<String> = (0..CONFIGS).map(|n| format!("bench-{n}")).collect();
+/// So many configs, and pushes to the tag of each. Each version is carried out before the next push to its tag.
+pub fn offers(bed: &Bed, (configs, pushes): (usize, usize), report: &mut Report) -> Result<(), Problem> {
+    let names: Vec<String> = (0..configs).map(|n| format!("bench-{n}")).collect();
     let source = format!(
         "apiVersion: keelway.dev/v1\nkind: ArtifactSource\nmetadata: {{name: bench, namespace: {PROJECT}}}\nspec: {{webhook: {{secret: bench}}}}\n"
     );
@@ -35,7 +31,7 @@ pub fn offers(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
     bed.stack.wait(bed.stack.api().apply(None, &manifests))?.fine("the configs")?;
     let keys = HashSet::from([PROJECT.to_owned()]);
     let mut samples = vec![];
-    for version in 1..=PUSHES {
+    for version in 1..=pushes {
         let mut pushed = vec![];
         for name in &names {
             let digest = format!("sha256:{version:064x}");

@@ -8,6 +8,7 @@ pub use latency::offers;
 use crate::cost::{Used, number};
 use crate::price;
 use crate::report::{Aim, Report};
+use crate::size::Size;
 use keelway_cloud_tests::Problem;
 use keelway_conformance::deployments::{DeploymentsWorld, Rider};
 use keelway_domain::deployments::definition::Definition;
@@ -29,14 +30,9 @@ const BEATS: usize = 5;
 const BEAT: Span = Span::seconds(30);
 /// Until then, all timers of a version have gone off.
 const OVER: Span = Span::minutes(60);
-/// Versions that are kept when the costs of one more are compared.
-const HISTORY: u64 = 10_000;
-/// Configs of a burst, and pushes to the tag of each.
-const CONFIGS: u64 = 100;
-const PUSHES: u64 = 10;
 
 /// Counts everything about deployments.
-pub fn count(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
+pub fn count(report: &mut Report, size: &Size, say: &dyn Fn(&str)) -> Result<(), Problem> {
     say("counting deployments");
     let mut stand = begun()?;
     // What is made once is there then.
@@ -49,20 +45,21 @@ pub fn count(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
     report.row(group, &format!("of the AWS requests, for {BEATS} heartbeats"), beats.requests, "", Aim::None);
     price::tell_one(report, group, "deployments", &all, 0.0)?;
 
-    say(&format!("the same with {HISTORY} versions of the config"));
-    for n in 3..HISTORY {
+    let history = size.versions;
+    say(&format!("the same with {history} versions of the config"));
+    for n in 3..history {
         version(&mut stand, n)?;
     }
     let before = used(&stand);
-    version(&mut stand, HISTORY)?;
-    tell(report, &format!("deployments, cost of a version, {HISTORY} versions are kept"), &(used(&stand) - before));
+    version(&mut stand, history)?;
+    tell(report, &format!("deployments, cost of a version, {history} versions are kept"), &(used(&stand) - before));
 
     let before = used(&stand);
     fine("a push", &push(&mut stand, "side", 3))?;
     stand.wait(DEBOUNCE);
     tell(report, "deployments, cost of a push that no config watches", &(used(&stand) - before));
 
-    burst(report)?;
+    burst(report, size.burst)?;
     let before = used(&stand);
     stand.wait(Span::minutes(8 * 60));
     report.row(
@@ -75,24 +72,24 @@ pub fn count(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Many pushes at once to the tags of many configs.
-fn burst(report: &mut Report) -> Result<(), Problem> {
+/// Many pushes at once to the tags of many configs: so many of them, and pushes to the tag of each.
+fn burst(report: &mut Report, (configs, pushes): (u64, u64)) -> Result<(), Problem> {
     let mut stand = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
     bind(&mut stand);
     let name = |n: u64| format!("cart-{n}");
-    for n in 0..CONFIGS {
+    for n in 0..configs {
         fine("a config", &stand.apply(NAMESPACE, &name(n), &definition(&name(n))?, None))?;
     }
     let before = used(&stand);
-    for n in 0..CONFIGS * PUSHES {
-        fine("a push", &push(&mut stand, &name(n % CONFIGS), n))?;
+    for n in 0..configs * pushes {
+        fine("a push", &push(&mut stand, &name(n % configs), n))?;
     }
     stand.wait(DEBOUNCE);
     let used = used(&stand) - before;
-    let group = format!("deployments, a burst of {} pushes over {CONFIGS} configs", CONFIGS * PUSHES);
-    let versions: u64 = (0..CONFIGS).filter_map(|n| stand.config(NAMESPACE, &name(n)).flatten()?["latest"].as_u64()).sum();
-    report.row(&group, "versions cut", number(versions), "", Aim::AtMost(number(CONFIGS)));
-    report.row(&group, "AWS requests for each push", used.requests / number(CONFIGS * PUSHES), "", Aim::None);
+    let group = format!("deployments, a burst of {} pushes over {configs} configs", configs * pushes);
+    let versions: u64 = (0..configs).filter_map(|n| stand.config(NAMESPACE, &name(n)).flatten()?["latest"].as_u64()).sum();
+    report.row(&group, "versions cut", number(versions), "", Aim::AtMost(number(configs)));
+    report.row(&group, "AWS requests for each push", used.requests / number(configs * pushes), "", Aim::None);
     report.row(&group, "events published", used.events, "", Aim::None);
     Ok(())
 }
@@ -171,5 +168,7 @@ fn fine(what: &str, answer: &Answer) -> Result<(), Problem> {
 
 fn used(stand: &DeploymentsWorld) -> Used {
     let world = &stand.story.world;
-    Used::in_world(world, number(world.core().queue.sent()), 1.0)
+    // Read first: the world is locked for as long as it is looked at.
+    let messages = number(world.core().queue.sent());
+    Used::in_world(world, messages, 1.0)
 }

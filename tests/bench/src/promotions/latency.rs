@@ -8,9 +8,6 @@ use keelway_cloud_tests::cloud::now_millis;
 use serde_json::json;
 use std::collections::HashSet;
 
-/// Pipelines, and revisions that each of them promotes.
-const PIPELINES: usize = 12;
-const REVISIONS: usize = 5;
 /// What is waited for, and what it means.
 const EVENTS: [(&str, &str); 2] = [
     ("dev.keelway.promotion.started", "observation posted to the attempt's `started`"),
@@ -33,9 +30,9 @@ fn observe(bed: &Bed, name: &str, environment: &str, revision: &str) -> Result<(
     bed.stack.wait(bed.stack.api().post("/v1/observations", &fact))?.fine("an observation").map(drop)
 }
 
-/// One after the other, each posted to the API.
-pub fn attempts(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
-    let names: Vec<String> = (0..PIPELINES).map(|n| format!("bench-{n}")).collect();
+/// So many pipelines, each of which promotes so many revisions: one after the other, each posted to the API.
+pub fn attempts(bed: &Bed, (pipelines, revisions): (usize, usize), report: &mut Report) -> Result<(), Problem> {
+    let names: Vec<String> = (0..pipelines).map(|n| format!("bench-{n}")).collect();
     for name in &names {
         bed.stack.wait(bed.stack.api().apply(None, &pipeline(name)))?.fine("a pipeline")?;
         for environment in ["prod", "dev"] {
@@ -44,7 +41,7 @@ pub fn attempts(bed: &Bed, report: &mut Report) -> Result<(), Problem> {
     }
     let keys = HashSet::from([PROJECT.to_owned()]);
     let mut samples = EVENTS.map(|_| vec![]);
-    for revision in (1..=REVISIONS).map(|n| format!("v{n}")) {
+    for revision in (1..=revisions).map(|n| format!("v{n}")) {
         for name in &names {
             let posted = now_millis();
             observe(bed, name, "dev", &revision)?;

@@ -10,19 +10,21 @@ mod latency;
 mod rest;
 mod stand;
 
+pub use hosts::SHARING;
 pub use latency::attempts;
 
 use crate::report::Report;
+use crate::size::Size;
 use keelway_cloud_tests::Problem;
 
 /// Counts everything that can be counted without a stack.
-pub fn count(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
+pub fn count(report: &mut Report, size: &Size, say: &dyn Fn(&str)) -> Result<(), Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::of("a runtime", error))?;
     say("counting promotions by notification and by pull request");
     runtime.block_on(cost::measure(report))?;
     say("eight hours of pipelines with open pull requests on a strict git host");
-    runtime.block_on(rest::small(report))?;
-    say("the same eight hours for 10, 100 and 1,000 pipelines");
-    runtime.block_on(rest::many(report))
+    runtime.block_on(rest::small(report, size.hosted))?;
+    say(&format!("the same eight hours for {:?} pipelines", size.pipelines));
+    runtime.block_on(rest::many(report, size.pipelines))
 }

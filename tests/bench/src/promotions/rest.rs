@@ -13,10 +13,6 @@ use keelway_world::at_once::AtOnce;
 
 /// Open pull requests of a pipeline.
 const OPEN: usize = 3;
-/// Pipelines behind the real client: those of one repository.
-const SMALL: usize = SHARING;
-/// Pipelines in memory.
-const SIZES: [usize; 3] = [10, 100, 1000];
 /// Then every pause between looks is the longest one.
 const OLD: Span = Span::minutes(120);
 /// So long nobody does anything. After the first two hours, every hour is like the one before.
@@ -57,18 +53,18 @@ fn hours(span: Span) -> f64 {
     span.0 as f64 / 3_600_000.0
 }
 
-/// The real client against the strict host.
-pub async fn small(report: &mut Report) -> Result<(), Problem> {
+/// The real client against the strict host, with so many pipelines.
+pub async fn small(report: &mut Report, size: usize) -> Result<(), Problem> {
     for form in FORMS {
-        let host = Strict::start(form, SMALL, &environments(OPEN))?;
+        let host = Strict::start(form, size, &environments(OPEN))?;
         let mut stand = carried(host.form(), &host.api()).await?;
-        let pipelines = number(SMALL as u64);
-        for n in 0..SMALL {
+        let pipelines = number(size as u64);
+        for n in 0..size {
             stand.open(n, OPEN, by_request(n, host.form())).await?;
         }
         let (opened, opened_writes) = host.calls()?;
         let group = format!(
-            "promotions, {OPEN} open pull requests in each of {SMALL} pipelines, {SHARING} to a repository: real client, strict host, form {}",
+            "promotions, {OPEN} open pull requests in each of {size} pipelines, {SHARING} to a repository: real client, strict host, form {}",
             host.form()
         );
         let requests = pipelines * number(OPEN as u64);
@@ -98,8 +94,8 @@ fn tell(report: &mut Report, group: &str, pipelines: f64, (early, late): (Stretc
 }
 
 /// The same in memory, for more and more pipelines.
-pub async fn many(report: &mut Report) -> Result<(), Problem> {
-    for size in SIZES {
+pub async fn many(report: &mut Report, sizes: &[usize]) -> Result<(), Problem> {
+    for &size in sizes {
         let mut host = None;
         let memory = |_: &_, _, pipelines| Ok(host.insert(Memory::new(pipelines)).clone());
         let mut stand = Stand::new("gitea", "https://git.example.com/api/v1", memory).await?;

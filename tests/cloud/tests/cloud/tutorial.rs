@@ -10,7 +10,10 @@ use keelway_cloud_tests::{Outcome, Problem};
 const DONE: [&str; 3] = ["make up", "eval \"$(make env)\"", "make down"];
 
 pub fn tests() -> Vec<Test<Bed>> {
-    vec![Test::new("tutorial::every command, in one shell", every_command)]
+    vec![
+        Test::new("tutorial::every command, in one shell", every_command),
+        Test::new("tutorial::what runs in the background has a log of its own, on every page", in_the_background).needs(&[]),
+    ]
 }
 
 /// The blocks of shell of a page, one after the other.
@@ -46,4 +49,24 @@ fn every_command(bed: &Bed) -> Outcome {
     }
     // What runs in production is shown after each delivery.
     ensure(out.lines().filter(|line| *line == "web:1.0").count() == 2, whole)
+}
+
+/// `watch` draws its lines again in their place. What another program says on the same terminal meanwhile would be drawn over.
+fn in_the_background(_: &Bed) -> Outcome {
+    let trouble = |error: std::io::Error| Problem::of("the pages", error);
+    let mut commands = 0;
+    for folder in ["docs", "examples/hello", "examples/shop"] {
+        for page in std::fs::read_dir(repository().join(folder)).map_err(trouble)? {
+            let page = page.map_err(trouble)?.path();
+            if page.extension().is_none_or(|extension| extension != "md") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&page).map_err(trouble)?;
+            for line in text.lines().filter(|line| line.trim_start().starts_with("keelway ") && line.ends_with(" &")) {
+                commands += 1;
+                ensure(line.contains(".log\" 2>&1 &") || line.contains(".log 2>&1 &"), || format!("{}: {line}", page.display()))?;
+            }
+        }
+    }
+    ensure(commands >= 4, || format!("only {commands} commands run in the background"))
 }

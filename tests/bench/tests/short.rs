@@ -1,0 +1,29 @@
+//! Every part of the bench, with the builds for debugging and a few rounds: whether it works, not what it measures.
+
+use std::process::Command;
+
+/// What each part tells. What only some endpoints can do (CPU time, memory) is a note elsewhere.
+const PARTS: [&str; 10] = [
+    "\nstart to the first runtime request",
+    "\ncost, 1 finished sequence in the table",
+    "\ncost, 3 waiting on the lane",
+    "\nprice, modelled",
+    "`finished` accepted to the next `triggered`, 5 samples",
+    "one execution's end to the next one's start, 2 samples",
+    "observation posted to the attempt's `started`, 1 samples",
+    "push posted to the version's offer on the bus",
+    "\npromotions, cost of one",
+    "\ndeployments, a burst",
+];
+
+#[test]
+fn a_little_of_every_part() {
+    let bench = Command::new(env!("CARGO_BIN_EXE_keelway-bench")).arg("short").output().unwrap();
+    let (told, said) = (String::from_utf8_lossy(&bench.stdout), String::from_utf8_lossy(&bench.stderr));
+    assert!(bench.status.success(), "{}\n{said}\n{told}", bench.status);
+    for part in PARTS {
+        assert!(told.contains(part), "{part:?} is not told:\n{told}");
+    }
+    assert!(!told.contains("aim ≤"), "a few rounds are no reason to judge:\n{told}");
+    println!("{said}");
+}
