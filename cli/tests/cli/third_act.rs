@@ -1,7 +1,7 @@
 //! The third act of `make run`: somebody calls the service and says what it answers, while a command is followed on the same terminal.
 
 use crate::support::screen::Screen;
-use crate::support::{Api, NOW};
+use crate::support::{Api, NOW, TOKEN};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -66,7 +66,7 @@ fn nothing_that_is_said_beside_a_watched_sequence_is_lost() {
     let programs = Path::new(env!("CARGO_BIN_EXE_keelway")).parent().unwrap();
     let mut command = Command::new(std::env::var_os("PYTHON").unwrap_or("python3".into()));
     command.args(["-c", ACT]).arg(directory.path().join("answer")).arg(programs).env("PYTHONPATH", local);
-    command.env("PYTHONDONTWRITEBYTECODE", "1").env("KEELWAY_API", &api.url).env("KEELWAY_TOKEN", support::TOKEN);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("KEELWAY_API", &api.url).env("KEELWAY_TOKEN", TOKEN);
     let screen = Screen::start(&mut command, 200, 40);
     screen.wait_for("production ▸");
     answers("hello from 1.2.1");
