@@ -89,8 +89,7 @@ fn contexts_are_chosen_and_forgotten() {
 #[test]
 fn a_secret_is_printed_alone_and_once() {
     let api = Api::start();
-    let token =
-        json!({"name": "ci", "scopes": ["read", "trigger"], "projects": ["shop"], "created": support::NOW, "by": "administrator"});
+    let token = json!({"name": "ci", "scopes": ["read", "trigger"], "projects": ["shop"], "created": crate::support::NOW, "by": "administrator"});
     let made = json!({"secret": "keelway_ci_0f", "token": token});
     api.can("POST /v1/tokens", made.clone());
     api.can("POST /v1/tokens/ci/rotate", made);
@@ -117,7 +116,8 @@ fn a_secret_is_printed_alone_and_once() {
 fn tokens_and_the_audit_as_tables() {
     let api = Api::start();
     let token = |name: &str, more: Value| {
-        let mut token = json!({"name": name, "scopes": ["read"], "created": support::NOW, "by": "administrator", "expired": false});
+        let mut token =
+            json!({"name": name, "scopes": ["read"], "created": crate::support::NOW, "by": "administrator", "expired": false});
         token.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         token
     };
@@ -132,7 +132,7 @@ fn tokens_and_the_audit_as_tables() {
     ci    read in shop  expired  never
     ");
     let entry = json!({
-        "at": support::NOW, "id": "0f", "action": "decide", "token": "oidc", "subject": "ann@acme.test", "address": "203.0.113.9", "project": "shop",
+        "at": crate::support::NOW, "id": "0f", "action": "decide", "token": "oidc", "subject": "ann@acme.test", "address": "203.0.113.9", "project": "shop",
         "request": "POST /v1/project/shop/approval/c/t", "what": "pass for carts in stage prod, context c", "note": "Ann", "status": 202
     });
     api.can("GET /v1/audit", json!({"entries": [entry], "nextPageKey": "0"}));
@@ -166,8 +166,9 @@ fn a_command_that_answers_a_task_does_not_inherit_the_token() {
         if variables {
             command.env("KEELWAY_API", &api.url).env("KEELWAY_TOKEN", TOKEN).env("KEELWAY_LOGIN", "");
         }
-        let _executor = support::Running::start(&mut command);
-        let finished = |world: &support::World| world.events.iter().any(|event| event["type"] == "sh.keptn.event.test.finished");
+        let _executor = crate::support::Running::start(&mut command);
+        let finished =
+            |world: &crate::support::World| world.events.iter().any(|event| event["type"] == "sh.keptn.event.test.finished");
         api.wait("finished", finished);
         let mut world = api.world();
         let event = world.events.iter().find(|event| event["type"] == "sh.keptn.event.test.finished").unwrap().clone();
@@ -196,7 +197,7 @@ fn a_project_is_deleted_when_nothing_is_open() {
     // Only what is the service's is aborted, once; then it is tried until it has ended.
     let service = "DELETE /v1/project/shop/service/carts";
     api.world().canned.insert(service.into(), (409, json!({"title": "conflict", "status": 409, "detail": "still open"})));
-    let running = support::Running::start(&mut api.keelway(&["delete", "service", "carts", "-p", "shop", "--abort"]));
+    let running = crate::support::Running::start(&mut api.keelway(&["delete", "service", "carts", "-p", "shop", "--abort"]));
     api.wait_for_more(service, 3);
     api.can(service, json!({"message": "service carts of project shop is deleted"}));
     running.wait_for("service carts of project shop is deleted");

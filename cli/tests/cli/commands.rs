@@ -17,7 +17,7 @@ fn what_is_missing_or_wrong_is_said_with_the_way_out() {
     let no_token = run(&["--api", &api.url, "get", "projects"]);
     let wrong = run(&["--api", &api.url, "--token", "x", "get", "projects"]);
     let closed = run(&["--api", "http://127.0.0.1:1", "--token", "x", "get", "projects"]);
-    let elsewhere = run(&["--api", &api.url.replace("abc", "def"), "--token", support::TOKEN, "get", "projects"]);
+    let elsewhere = run(&["--api", &api.url.replace("abc", "def"), "--token", crate::support::TOKEN, "get", "projects"]);
     let all = [&no_api, &no_token, &wrong, &closed, &elsewhere].map(|ran| ran.shown(&[(&api.url, "<API>/")]));
     insta::assert_snapshot!(all.join("\n\n"));
 }
@@ -222,7 +222,7 @@ fn two_approvals_of_one_context_and_stage_are_told_apart_by_their_ids() {
     let mut second = waiting["executions"][0].clone();
     (second["sequence"], second["waits"]["id"]) = (json!("hotfix"), json!("a-2"));
     waiting["executions"].as_array_mut().unwrap().push(second);
-    api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": support::NOW}));
+    api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": crate::support::NOW}));
     let listed = api.run(&["get", "sequences", "-p", "shop"]);
     assert!(listed.err.contains("approve context-a --id a-1") && listed.err.contains("--id a-2"), "{}", listed.err);
 }
@@ -247,10 +247,13 @@ fn an_older_delivery_does_not_go_behind_a_newer_one_by_accident() {
     let api = Api::start();
     api.world().open = vec![approval("a-1", "prod", "carts")];
     let waiting = delivery_to_prod("context-of-a-1", "a-1", "2026-11-21T07:00:00.000Z", false);
-    api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": support::NOW}));
+    api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": crate::support::NOW}));
     api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "pass"}));
     let prod = |accepted: &str| json!({"stage": "prod", "service": "carts", "image": "carts:1.3", "since": "2026-11-21T08:00:00.000Z", "deliveryAcceptedAt": accepted, "coming": []});
-    api.can("GET /v1/project/shop/environment", json!({"environments": [prod("2026-11-21T07:30:00.000Z")], "now": support::NOW}));
+    api.can(
+        "GET /v1/project/shop/environment",
+        json!({"environments": [prod("2026-11-21T07:30:00.000Z")], "now": crate::support::NOW}),
+    );
     let refused = api.run(&["approve", "context-of-a-1"]);
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.err);
@@ -262,11 +265,11 @@ fn an_older_delivery_does_not_go_behind_a_newer_one_by_accident() {
     let mut going = prod("2026-11-21T06:00:00.000Z");
     let newer = |waits: Value| json!([{"image": "carts:1.3", "deliveryAcceptedAt": "2026-11-21T07:30:00.000Z", "waits": waits}]);
     going["coming"] = newer(json!({"reason": "answer", "since": "2026-11-21T08:00:00.000Z"}));
-    api.can("GET /v1/project/shop/environment", json!({"environments": [going.clone()], "now": support::NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"environments": [going.clone()], "now": crate::support::NOW}));
     let refused = api.run(&["approve", "context-of-a-1"]);
     assert_eq!((refused.code, refused.err.contains("carts 1.3 is on its way to prod")), (1, true), "{}", refused.err);
     going["coming"] = newer(json!({"reason": "approval", "since": "2026-11-21T08:00:00.000Z"}));
-    api.can("GET /v1/project/shop/environment", json!({"environments": [going], "now": support::NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"environments": [going], "now": crate::support::NOW}));
     assert_eq!(api.run(&["approve", "context-of-a-1"]).code, 0);
 }
 
@@ -277,7 +280,7 @@ fn what_does_not_wait_is_told_apart() {
     let decided = delivery_to_prod(context, "", "2026-11-21T07:00:00.000Z", true);
     api.can(
         "GET /v1/sequence/shop",
-        json!({"states": [decided, state("7500af7d-1f7e-5abc-8123-5d2a5ef11ecf", "carts", "pass")], "now": support::NOW}),
+        json!({"states": [decided, state("7500af7d-1f7e-5abc-8123-5d2a5ef11ecf", "carts", "pass")], "now": crate::support::NOW}),
     );
     let told = ["139a703f", "7500af7d", "139b703f"].map(|id| api.run(&["approve", id]).shown(&[]));
     insta::assert_snapshot!(told.join("\n"));

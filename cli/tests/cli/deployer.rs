@@ -276,13 +276,13 @@ fn a_strategy_that_was_not_carried_out_ends_the_command() {
 
 #[test]
 fn keelway_deploy_needs_a_deployer_around_it_and_a_share() {
-    let ran = support::Ran::of(support::keelway(&["deploy"]).env_remove("DEPLOYMENT_TOKEN").output().unwrap());
+    let ran = crate::support::Ran::of(crate::support::keelway(&["deploy"]).env_remove("DEPLOYMENT_TOKEN").output().unwrap());
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
         ran.err.contains("DEPLOYMENT_CALLBACK and DEPLOYMENT_TOKEN are not set: run this in the command of a keelway deployer")
     );
     for wrong in ["101%", "half", "-1", "%"] {
-        let ran = support::Ran::of(support::keelway(&["deploy", &format!("--until={wrong}")]).output().unwrap());
+        let ran = crate::support::Ran::of(crate::support::keelway(&["deploy", &format!("--until={wrong}")]).output().unwrap());
         assert!(ran.code == 2 && ran.err.contains("is no share in percent: write 0% to 100%"), "{wrong}: {}", ran.err);
     }
 }

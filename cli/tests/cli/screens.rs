@@ -219,7 +219,7 @@ fn a_watch_draws_its_lines_again_in_their_place() {
 #[test]
 fn a_watch_in_a_pipe_prints_what_changes() {
     let api = shop();
-    let mut running = support::Running::start(&mut api.keelway(&["watch", "139a703f", "c5cbb91e", "--project", "shop"]));
+    let mut running = crate::support::Running::start(&mut api.keelway(&["watch", "139a703f", "c5cbb91e", "--project", "shop"]));
     running.wait_for("→ keelway approve 139a703f");
     api.wait_for_more("GET /v1/sequence/shop", 3);
     let image = "registry.example/shop/payments:2.0.1";

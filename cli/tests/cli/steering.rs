@@ -60,7 +60,7 @@ fn a_revision_is_approved_by_name_or_as_the_one_that_waits() {
 fn short_revisions_stand_for_the_one_that_waits() {
     let api = Api::start();
     let revision = "main@sha1:63bf726176d8e1a2b3c4d5e6f708192a3b4c5d6e";
-    let awaiting = support::pipelines::awaiting("production", revision);
+    let awaiting = crate::support::pipelines::awaiting("production", revision);
     show(&api, &[pipeline("carts", revision, "x", &[healthy("dev", revision, &at(5)), awaiting])]);
     let listed = api.run(&["pipeline", "list", "-n", "shop"]);
     assert!(listed.err.contains("→ keelway approve shop/carts/production@main@63bf7261"), "{}", listed.err);
@@ -107,7 +107,7 @@ fn an_approval_can_be_waited_for() {
 #[test]
 fn both_kinds_that_wait_are_listed_and_neither_is_decided() {
     let api = shop();
-    let mut event = support::trigger("approval", "a-1");
+    let mut event = crate::support::trigger("approval", "a-1");
     event["data"]["stage"] = json!("prod");
     api.world().open = vec![event];
     let listed = api.run(&["approve"]);
@@ -132,7 +132,7 @@ fn a_token_of_one_project_is_shown_what_waits_there() {
     // One that shows no pipelines at all may still decide sequences; what was named is not passed over.
     let problem = json!({"title": "forbidden", "status": 403, "detail": "this needs read"});
     answer(&api, "GET /v1/pipelines", 403, problem);
-    api.world().open = vec![support::trigger("approval", "a-1")];
+    api.world().open = vec![crate::support::trigger("approval", "a-1")];
     let ran = api.run(&["get", "approvals"]);
     assert_eq!((ran.code, ran.out.contains("context-of-a-1")), (0, true), "{}", ran.err);
     api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "pass"}));
@@ -150,7 +150,7 @@ fn a_key_signs_in_place_of_the_token() {
         write(&dir.path().join(name), text);
         dir.path().join(name).display().to_string()
     };
-    let (bare, secret) = (file("bare", "k3y\n"), file("secret.json", support::SECRET));
+    let (bare, secret) = (file("bare", "k3y\n"), file("secret.json", crate::support::SECRET));
     let words = ["pipeline", "approve", "shop/carts", "production", "1.4.0", "--key-file"];
     let signed = |more: &[&str]| {
         let ran = Ran::of(api.keelway(&[&words[..], more].concat()).env_remove("KEELWAY_TOKEN").output().unwrap());

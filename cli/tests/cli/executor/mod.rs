@@ -287,7 +287,11 @@ fn the_documented_lines_of_curl_answer_a_task() {
     let api = Api::start();
     api.world().open.push(trigger("test", "t-1"));
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", script]).env("KEELWAY_API", &api.url).env("KEELWAY_TOKEN", support::TOKEN).env("NO_PROXY", "127.0.0.1");
+    shell
+        .args(["-c", script])
+        .env("KEELWAY_API", &api.url)
+        .env("KEELWAY_TOKEN", crate::support::TOKEN)
+        .env("NO_PROXY", "127.0.0.1");
     let done = shell.output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let world = api.world();

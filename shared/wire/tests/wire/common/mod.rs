@@ -1,5 +1,4 @@
 //! Manifests around the lines a test is about.
-#![allow(dead_code, reason = "each file of tests uses a part of it")]
 
 use keelway_wire::manifest::{self, Document, Finding, Parsed, ShipyardManifest};
 
