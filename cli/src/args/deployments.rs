@@ -1,6 +1,6 @@
 //! Deployments: `rollout`, `rollback`, `set`, `diff`, `deployer`.
 
-use super::values::{executor_name, length, percent, version};
+use super::values::{executor_name, length, percent, variable, version};
 use super::{Namespace, Output, Place, Said, examples};
 use clap::{Args as Group, Subcommand};
 use std::time::Duration;
@@ -254,6 +254,9 @@ pub struct Deployer {
     /// Where the log of a deployment is, with {name} and {attempt} in it
     #[arg(long, value_name = "URL")]
     pub log_url: Option<String>,
+    /// A variable of the manifest's customParams.environment that the command gets by its own name, besides PARAM_NAME; may be repeated
+    #[arg(long = "env", value_name = "NAME", value_parser = variable)]
+    pub variables: Vec<String>,
     /// Copy what the commands print to standard error
     #[arg(long)]
     pub echo: bool,

@@ -1,11 +1,21 @@
 //! Values of the command line: read once, with what is wrong and what to write instead.
 
+use keelway_domain::deployments::variables::is_reserved;
 use keelway_domain::names::{Context, NameError, ProjectName, TaskName};
 use keelway_domain::time::Span;
 use std::time::Duration;
 
 pub fn name<N: TryFrom<String, Error = NameError>>(text: &str) -> Result<N, NameError> {
     N::try_from(text.to_owned())
+}
+
+/// The name of a variable that a deployer's command may get from a manifest.
+pub fn variable(text: &str) -> Result<String, String> {
+    if is_reserved(text) {
+        return Err("changes how programs start, or is Keelway's own: no manifest may choose it".into());
+    }
+    let named = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if named { Ok(text.to_owned()) } else { Err("is not the name of a variable: use letters, digits and `_`".into()) }
 }
 
 pub fn length(text: &str) -> Result<Duration, String> {

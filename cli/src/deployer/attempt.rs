@@ -20,6 +20,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+/// In front of the names of a manifest's variables.
+const PARAMETER: &str = "PARAM_";
 /// So much of the end of the log is told.
 const TAIL: usize = 2048;
 /// The longest message.
@@ -133,7 +135,8 @@ impl Attempt<'_> {
         url.replace("{name}", &self.deployment.name).replace("{attempt}", &self.deployment.attempt.to_string())
     }
 
-    /// The environment: what the manifest says wins.
+    /// The environment. What the manifest says comes from whoever may apply it, and this command runs with the operator's rights: so its
+    /// variables have a prefix, and only those that the operator lists have their own names, too.
     fn variables(&self, claimed: &ClaimAnswer) -> Vec<(String, String)> {
         let VersionState { namespace, name, config, version, attempt, deadline, progress, .. } = self.deployment;
         let file = |path: std::path::PathBuf| path.display().to_string();
@@ -155,8 +158,16 @@ impl Attempt<'_> {
         ];
         let said = self.deployment.snapshot.pointer("/spec/strategy/customParams/environment").and_then(Value::as_array);
         let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
-        let said = said.into_iter().flatten().map(|one| (text(one, "name"), text(one, "value")));
-        own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(said).collect()
+        let mut all = vec![];
+        for (name, value) in said.into_iter().flatten().map(|one| (text(one, "name"), text(one, "value"))) {
+            all.push((format!("{PARAMETER}{name}"), value.clone()));
+            if self.worker.variables.contains(&name) {
+                all.push((name, value));
+            }
+        }
+        // Keelway's own come last, and win.
+        all.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        all
     }
 
     fn start(&self, claimed: &ClaimAnswer) -> Result<Child, String> {

@@ -39,6 +39,8 @@ pub struct Worker {
     lease: Duration,
     grace: Duration,
     log_url: Option<String>,
+    /// The manifest's variables that the command gets by their own names.
+    variables: Vec<String>,
     echo: bool,
 }
 
@@ -61,6 +63,7 @@ pub async fn run(api: Api, what: args::Deployer) -> Result<ExitCode, CliError> {
         lease: what.lease,
         grace: what.grace,
         log_url: what.log_url,
+        variables: what.variables,
         echo: what.echo,
     };
     log(&format!("{} deploys {} from {}; SIGTERM finishes what runs", worker.name, worker.scope(), worker.api.base()));

@@ -14,7 +14,9 @@ const SECRET: &str = "0123456789abcdef0123456789abcdef";
 fn api() -> Api {
     let api = Api::start();
     open(&api, &[version(2, "New", json!({"desired": "run"}))]);
-    let environment = json!([{"name": "REGION", "value": "eu"}]);
+    let environment = json!([
+        {"name": "REGION", "value": "eu"}, {"name": "BASH_ENV", "value": "/tmp/evil"}, {"name": "DEPLOYMENT_CONFIG", "value": "other"}
+    ]);
     let snapshot = json!({"snapshot": {"spec": {"strategy": {"customParams": {"environment": environment}}}}, "deadline": NOW});
     let deployment = with(version(2, "Pending", json!({"desired": "run"})), snapshot);
     let from = version(1, "Complete", json!({}));
@@ -48,7 +50,7 @@ fn bodies(api: &Api, line: &str) -> Vec<Value> {
 fn the_command_gets_the_deployment_and_its_exit_code_is_the_result() {
     let api = api();
     let script = "cat >/dev/null; echo $DEPLOYMENT_NAMESPACE $DEPLOYMENT_NAME $DEPLOYMENT_CONFIG $DEPLOYMENT_VERSION $DEPLOYMENT_ATTEMPT $DEPLOYMENT_FROM \
-                  $OPENSHIFT_DEPLOYMENT_NAME $REGION \"[$KEELWAY_TOKEN]\" $DEPLOYMENT_TOKEN; echo done >&2";
+                  $OPENSHIFT_DEPLOYMENT_NAME $PARAM_REGION \"[$REGION$BASH_ENV][$KEELWAY_TOKEN]\" $DEPLOYMENT_TOKEN; echo done >&2";
     let ran = once(&api, script);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let claim = &bodies(&api, CLAIM)[0];
@@ -56,7 +58,7 @@ fn the_command_gets_the_deployment_and_its_exit_code_is_the_result() {
     let finish = &bodies(&api, FINISH)[0];
     assert_eq!(finish["exitCode"], 0, "{finish}");
     let tail = finish["tail"].as_str().unwrap();
-    assert!(tail.contains("shop carts-2 carts 2 1 carts-1 carts-2 eu [] ***\n") && tail.contains("done\n"), "{tail}");
+    assert!(tail.contains("shop carts-2 carts 2 1 carts-1 carts-2 eu [][] ***\n") && tail.contains("done\n"), "{tail}");
     let world = api.world();
     let reports = world.asked.iter().filter(|asked| asked.line == BEAT || asked.line == FINISH);
     assert!(reports.clone().count() >= 1 && reports.clone().all(|asked| asked.bearer.as_deref() == Some(SECRET)));
@@ -207,6 +209,21 @@ fn the_end_is_told_until_somebody_takes_it_and_a_signal_lets_it_finish() {
     api.wait_for_more(FINISH, 2);
     api.world().canned.insert(FINISH.into(), finish);
     assert_eq!(running.ended(), 0);
+}
+
+/// Whoever applies a manifest chooses the values; the command runs with the rights of whoever started the deployer.
+#[test]
+fn a_manifests_variables_have_their_own_names_only_if_the_operator_lists_them() {
+    let api = api();
+    let ran = api.run(&words(
+        &["-n", "shop", "--once", "1", "--env", "REGION"],
+        "echo $REGION $PARAM_REGION $DEPLOYMENT_CONFIG \"[$BASH_ENV]\"",
+    ));
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let finish = &bodies(&api, FINISH)[0];
+    assert!(finish["tail"].as_str().unwrap().contains("eu eu carts []\n"), "{finish}");
+    let refused = api.run(&words(&["-n", "shop", "--env", "LD_PRELOAD"], "true"));
+    assert!(refused.code == 2 && refused.err.contains("changes how programs start"), "{}", refused.err);
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub const MAX_FOLLOW_UPS_PER_STAGE: usize = 40;
 pub const MAX_FOLLOW_UPS: usize = 100;
 /// The sequence that every stage has even if it does not define it, and its one task.
 pub const EVALUATION: &str = "evaluation";
+/// The property that names the deployment config which carries a task out.
+pub const DEPLOYMENT_CONFIG: &str = "deploymentConfig";
 /// Names of sequences and tasks that repair what is broken: windows do not hold them back.
 pub const REPAIRS: [&str; 5] = ["remediation", "get-action", "rollback", "revert", "undo"];
 /// The task the engine answers itself: it waits for a person.

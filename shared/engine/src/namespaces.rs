@@ -58,7 +58,9 @@ pub(crate) async fn page<L: Listed>(ports: &impl Ports, all_of: &L, wanted: Want
             (page.items.into_iter().map(|item| item.key.sk).collect(), page.next.map(|next| next.key.sk))
         }
     };
-    let begun = of.filter(|_| name.is_some()).map(|of| (of, name));
+    // The key comes from outside: a namespace in it counts only if it is among those that are asked for.
+    let asked = |of: &&str| among.is_none_or(|names| names.iter().any(|name| name.as_str() == *of));
+    let begun = of.filter(asked).filter(|_| name.is_some()).map(|of| (of, name));
     let mut all = vec![];
     let mut done = None;
     for (namespace, name) in begun.into_iter().chain(namespaces.iter().map(|namespace| (namespace.as_str(), None))) {

@@ -167,8 +167,9 @@ pub fn check_source(source: &str) -> Result<(), CloudEventError> {
     }
 }
 
-/// The engine's own sources.
-const OWN_SOURCES: [&str; 2] = [SOURCE, APPROVAL_SOURCE];
+/// The engines' own sources.
+const OWN_SOURCES: [&str; 7] =
+    [SOURCE, APPROVAL_SOURCE, "keelway-api", "keelway-deployments", "keelway-promotions", "keelway-sequences", "keelway-webhooks"];
 
 fn letters(source: &str) -> String {
     source.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()

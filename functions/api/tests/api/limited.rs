@@ -124,6 +124,13 @@ async fn lists_tell_nothing_of_other_projects() {
         let told = answer.problem();
         assert!(!told.contains("zzz") && (path.ends_with("hidden") || !told.contains("hidden")), "{path}: {told}");
     }
+    // A page key is data from outside.
+    for path in ["/v1/pipelines", "/v1/deploymentConfigs", "/v1/clusters", "/v1/project", "/v1/artifactSources"] {
+        for key in ["hidden%2Fa", "hidden%2F", "hidde%2Fa", "a%2Fa"] {
+            let answer = stand.get(&format!("{path}?nextPageKey={key}")).await;
+            assert!(!answer.text.contains("hidden/") && !answer.text.contains("\"hidden\""), "{path} {key}: {answer:?}");
+        }
+    }
     let unknown = stand.get("/v1/clusters/mine/none").await;
     assert!(unknown.status == 404 && unknown.text.contains("mine/one") && !unknown.text.contains("hidden"), "{unknown:?}");
 }

@@ -8,6 +8,7 @@ pub mod definition;
 pub mod registry;
 pub mod template;
 pub mod together;
+pub mod variables;
 
 mod advance;
 mod announce;

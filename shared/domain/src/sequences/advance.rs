@@ -13,7 +13,7 @@ use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Statu
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
-use crate::shipyard::{APPROVAL, EVALUATION, MAX_FOLLOW_UPS, Stage, Task};
+use crate::shipyard::{APPROVAL, DEPLOYMENT_CONFIG, EVALUATION, MAX_FOLLOW_UPS, Stage, Task};
 use serde_json::{Value, json};
 
 /// The largest record: an item holds 400 KB, and the key and other attributes need some of it.
@@ -182,6 +182,14 @@ impl<'a> Step<'a> {
         }
         let mut draft = self.task_draft(name, Kind::Triggered);
         draft.with_base = true;
+        // Which config a task deploys is the shipyard's to say. The payload comes from whoever sent an event, who could name any.
+        if let Some(mut given) = self.record.base.get(name).and_then(Value::as_object).cloned()
+            && given.remove(DEPLOYMENT_CONFIG).is_some()
+        {
+            crate::payload::merge(&mut given, &own);
+            own = given;
+            draft.without.push(name.into());
+        }
         draft.data.insert(name.into(), Value::Object(own));
         draft
     }

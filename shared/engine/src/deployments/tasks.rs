@@ -5,24 +5,27 @@
 
 use super::{Address, Deployments};
 use crate::ports::{PortError, Ports};
-use crate::protocol::Handled;
+use crate::protocol::{Handled, invalid};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Back, Command, Input, Latest, Task, missing};
-use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::event::{CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::Note;
+use keelway_domain::shipyard::DEPLOYMENT_CONFIG;
 use serde_json::Value;
-
-/// The member of a task's properties that names the config.
-pub const CONFIG: &str = "deploymentConfig";
 
 impl<P: Ports> Deployments<P> {
     /// A task's trigger from the bus.
     pub(super) async fn task(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        // Executors may put events on the bus, too. The rule keeps theirs out; this holds if somebody changes the rule.
+        if event.source != SOURCE {
+            let reason = "forged: only the sequences engine triggers tasks";
+            return invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await;
+        }
         let EventType::Task(name, Kind::Triggered) = EventType::parse(&event.ty) else { return Ok(Handled::Recorded) };
         let name = name.to_string();
         let member = |of: &str, member: &str| event.data.get(of).and_then(|of| of.get(member));
-        let Some(config) = member(&name, CONFIG).and_then(Value::as_str) else { return Ok(Handled::Recorded) };
+        let Some(config) = member(&name, DEPLOYMENT_CONFIG).and_then(Value::as_str) else { return Ok(Handled::Recorded) };
         let place = ["project", "stage", "service"].map(|name| event.text(name).unwrap_or_default().to_owned());
         let (namespace, config) = config.split_once(':').unwrap_or((&place[0], config));
         let to = Address { namespace: namespace.to_owned(), name: config.to_owned() };

@@ -11,6 +11,7 @@ pub use view::view;
 
 use crate::case::{Answer, Dialect, Said, Step, Telling, Tells, matches};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
+use keelway_domain::event::SOURCE as ENGINE;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Span;
@@ -48,7 +49,7 @@ pub(crate) fn namespace(telling: &Telling<'_, Deploys>) -> String {
 /// Whether the rule that feeds the engine's queue takes an event.
 pub fn takes(source: &str, ty: &str) -> bool {
     let task = ["deployment", "rollback"].iter().any(|name| ty == format!("sh.keptn.event.{name}.triggered"));
-    ["aws.ecr", "aws.cloudwatch"].contains(&source) || task
+    ["aws.ecr", "aws.cloudwatch"].contains(&source) || source == ENGINE && task
 }
 
 impl Dialect for Deploys {

@@ -9,6 +9,7 @@ use crate::manifest::project::{duration, mapping as plain, text};
 use crate::manifest::tree::Node;
 use crate::manifest::values::{seconds, texts, whole, words};
 use keelway_domain::deployments::definition::{Custom, Hooks, Strategy, StrategyKind, Texts, Weight};
+use keelway_domain::deployments::variables::is_reserved;
 use keelway_domain::time::Span;
 use serde_json::{Map, Value};
 
@@ -223,7 +224,14 @@ fn custom(node: &Node, kind: StrategyKind, path: &str, report: &mut Report) -> O
     let command = words(node, "command", &path, report);
     let mut environment = Texts::new();
     for (variable, path) in entries(node, "environment", Part::Env, &path, report) {
-        let name = hooks::variable(variable, &path, report);
+        let name = hooks::variable(variable, &path, report).filter(|name| {
+            let reserved = is_reserved(name);
+            if reserved {
+                let message = format!("{name} changes how the deployer's programs start, or is Keelway's own: choose another name");
+                report.error(variable.get("name").unwrap_or(variable), format!("{path}.name"), message);
+            }
+            !reserved
+        });
         if let Some(at) = variable.get("valueFrom").filter(|at| !at.is_null()) {
             let message = "is not looked up here: write `value`, or have the deployer read it";
             report.error(at, format!("{path}.valueFrom"), message.into());
