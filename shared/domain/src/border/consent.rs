@@ -57,7 +57,8 @@ pub struct Consent {
 #[serde(transparent)]
 pub struct Consents(pub Vec<Consent>);
 
-/// A namespace that somebody may act in: their own, or one that has consented. Only [`Reached::own`] and [`Consents::let_in`] make it.
+/// Something in a namespace that somebody may act on: in their own, or in one that has consented. [`Consents::let_in`] makes it for whatever a
+/// name leads to; [`Reached::own`] is for those who need not be let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     namespace: String,
@@ -65,7 +66,8 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// What is in one's own namespace needs nobody's consent.
+    /// For whoever acts in this namespace by right: the token of a request was checked for it, or it is where an event came from. Never for a
+    /// namespace that a manifest or an event names: that is what [`Consents::let_in`] is for.
     pub fn own(namespace: &ProjectName, name: impl Into<String>) -> Self {
         Self { namespace: namespace.to_string(), name: name.into() }
     }

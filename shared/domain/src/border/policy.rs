@@ -1,20 +1,21 @@
 //! What a project may use of what belongs to the installation. Only administrators of the installation write it.
 
-use super::resource::{Resource, ResourceKind};
+use super::resource::{Home, Resource, ResourceKind};
 use crate::deployments::registry::matches;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Names of resources: `*` stands for any text, `?` for one character.
+/// Names of resources: `*` stands for any text, `?` for one character. What stands before the first `/` (a host, a bucket, a cluster) is
+/// compared by itself, so a `*` there does not reach into what follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pattern {
     /// Of the name.
     pub name: String,
-    /// Of the region. Absent: the installation's own, and whatever names none.
+    /// Of the region. Absent: the installation's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Of the account. Absent: the installation's own, and whatever names none.
+    /// Of the account. Absent: the installation's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
 }
@@ -25,15 +26,42 @@ impl Pattern {
         Self { name: name.into(), region: None, account: None }
     }
 
-    fn fits(&self, resource: &Resource) -> bool {
-        let part = |pattern: &Option<String>, given: &Option<String>| match (pattern, given) {
-            // What names no place is in the installation's own, which every pattern without one means.
-            (None, None) => true,
-            (Some(pattern), Some(given)) => matches(pattern, given),
-            (None, Some(_)) | (Some(_), None) => pattern.as_deref() == Some("*"),
+    fn fits(&self, resource: &Resource, home: &Home) -> bool {
+        let place = |pattern: &Option<String>, given: &Option<String>, home: &str| {
+            let given = given.as_deref().unwrap_or(home);
+            pattern.as_deref().map_or(given == home, |pattern| matches(pattern, given))
         };
-        matches(&self.name, &resource.name) && part(&self.region, &resource.region) && part(&self.account, &resource.account)
+        self.names(&resource.name)
+            && place(&self.region, &resource.region, &home.region)
+            && place(&self.account, &resource.account, &home.account)
     }
+
+    fn names(&self, name: &str) -> bool {
+        let (first, rest) = halves(&self.name);
+        let (of, further) = halves(name);
+        let both = match (rest, further) {
+            (None, None) => true,
+            (Some(rest), Some(further)) => matches(rest, further),
+            _ => false,
+        };
+        self.name == "*" || both && matches(first, of)
+    }
+}
+
+/// What stands before the first `/` that is not a part of `://`, and what follows it.
+fn halves(name: &str) -> (&str, Option<&str>) {
+    let begin = name.find("://").map_or(0, |at| at + 3);
+    match name[begin..].find('/') {
+        Some(at) => (&name[..begin + at], Some(&name[begin + at + 1..])),
+        None => (name, None),
+    }
+}
+
+/// Whether a name can only be read in one way: of a URL, nothing in it leads elsewhere.
+fn is_plain(resource: &Resource) -> bool {
+    let url = matches!(resource.kind, ResourceKind::Repositories | ResourceKind::Servers);
+    let odd = |c: char| "@?#%\\".contains(c) || c.is_control() || c.is_whitespace();
+    !(url && (resource.name.contains(odd) || resource.name.split('/').any(|part| [".", ".."].contains(&part))))
 }
 
 /// How much of what all projects share one of them may have. What is absent is the default.
@@ -97,9 +125,10 @@ fn is_default(quotas: &Quotas) -> bool {
 }
 
 impl Policy {
-    /// Whether a resource is listed.
-    pub fn allows(&self, resource: &Resource) -> bool {
-        self.allows.get(&resource.kind).is_some_and(|patterns| patterns.iter().any(|pattern| pattern.fits(resource)))
+    /// Whether a resource is listed, in an installation that is there.
+    pub fn allows(&self, resource: &Resource, home: &Home) -> bool {
+        let listed = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.fits(resource, home));
+        is_plain(resource) && self.allows.get(&resource.kind).is_some_and(listed)
     }
 }
 
@@ -112,6 +141,8 @@ pub struct Standing<'a> {
     pub policy: Option<&'a Policy>,
     /// Whether an administrator of the installation applied the definition.
     pub vouched: bool,
+    /// Where the installation is.
+    pub home: &'a Home,
 }
 
 /// A resource that a project may use. Only [`Standing::permit`] makes it.
@@ -145,7 +176,7 @@ impl Standing<'_> {
     pub fn permit(&self, resource: Resource) -> Result<Permitted, Denied> {
         let field = resource.kind.field();
         let way = match self.policy {
-            Some(policy) if policy.allows(&resource) => return Ok(Permitted(resource)),
+            Some(policy) if policy.allows(&resource, self.home) => return Ok(Permitted(resource)),
             None if self.vouched => return Ok(Permitted(resource)),
             Some(_) => format!("adds it to spec.policy.allows.{field} of the manifest of kind Project {}", self.project),
             None => format!(
@@ -166,7 +197,11 @@ mod tests {
     }
 
     fn function(text: &str) -> Resource {
-        Resource::of_aws(ResourceKind::Functions, text)
+        Resource::of_aws(ResourceKind::Functions, text).unwrap()
+    }
+
+    fn home() -> Home {
+        Home { region: "eu-central-1".into(), account: "1".into() }
     }
 
     #[test]
@@ -179,24 +214,58 @@ mod tests {
             ("shop-carts:live", true),
             ("payments", false),
             ("shop", false),
-            ("arn:aws:lambda:eu-west-1:2:function:shop-carts", false),
+            ("1:function:shop-carts", true),
+            ("arn:aws:lambda:eu-central-1:1:function:shop-carts", true),
+            ("arn:aws:lambda:eu-west-1:1:function:shop-carts", false),
+            ("2:function:shop-carts", false),
+            ("edge", true),
             ("arn:aws:lambda:eu-west-1:2:function:edge", true),
             ("arn:aws:lambda:us-east-1:2:function:edge", false),
         ] {
-            assert_eq!(of.allows(&function(text)), fine, "{text}");
+            assert_eq!(of.allows(&function(text), &home()), fine, "{text}");
         }
-        assert!(!of.allows(&Resource::named(ResourceKind::HookFunctions, "shop-carts")), "another kind is not listed");
+        assert!(!of.allows(&Resource::named(ResourceKind::HookFunctions, "shop-carts"), &home()), "another kind is not listed");
+        assert!(!of.allows(&Resource::named(ResourceKind::Builds, "shop-carts"), &home()), "nothing of this kind is listed");
+    }
+
+    #[test]
+    fn a_star_in_a_host_stays_in_the_host() {
+        let of = policy(
+            r#"{"allows": {"images": [{"name": "*.ecr.test/shop/*"}], "repositories": [{"name": "https://git.test/shop/*"}],
+                "servers": [{"name": "https://*.k8s.test"}], "packages": [{"name": "*"}]}}"#,
+        );
+        use ResourceKind::{Images, Packages, Repositories, Servers};
+        for (kind, name, fine) in [
+            (Images, "1.ecr.test/shop/web", true),
+            (Images, "evil.test/x.ecr.test/shop/web", false),
+            (Images, "1.ecr.test/other/web", false),
+            (Repositories, "https://git.test/shop/web", true),
+            (Repositories, "https://git.test/shop/../other/web", false),
+            (Repositories, "https://git.test/shop/%2e%2e/other", false),
+            (Repositories, "https://git.test/other/shop/web", false),
+            (Repositories, "https://x@git.test/shop/web", false),
+            (Servers, "https://eu.k8s.test", true),
+            (Servers, "https://evil.test/.k8s.test", false),
+            (Servers, "http://eu.k8s.test", false),
+            (Packages, "bucket/any/key", true),
+        ] {
+            assert_eq!(of.allows(&Resource::named(kind, name), &Home::NOWHERE), fine, "{name}");
+        }
     }
 
     #[test]
     fn a_policy_counts_alone_and_without_one_it_is_who_applied() {
         let lists = policy(r#"{"allows": {"functions": [{"name": "shop-*"}]}}"#);
-        let standing = |policy, vouched| Standing { project: "shop", policy, vouched };
+        let home = home();
+        let standing = |policy, vouched| Standing { project: "shop", policy, vouched, home: &home };
         assert!(standing(Some(&lists), false).permit(function("shop-a")).is_ok());
         assert!(standing(None, true).permit(function("other")).is_ok());
         let denied = standing(Some(&lists), true).permit(function("other")).unwrap_err().to_string();
         assert!(denied.ends_with("adds it to spec.policy.allows.functions of the manifest of kind Project shop"), "{denied}");
         let denied = standing(None, false).permit(function("other")).unwrap_err().to_string();
-        assert!(denied.starts_with("project shop may not use function other: an administrator of the installation applies"), "{denied}");
+        assert!(
+            denied.starts_with("project shop may not use function other: an administrator of the installation applies"),
+            "{denied}"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! What belongs to the installation and not to a project: things of AWS, git hosts and other servers, by the names that manifests give.
 
+use super::aws::{self, Named};
+use crate::deployments::template::repository;
 use serde::{Deserialize, Serialize};
 
 /// A kind of resource, as a policy lists it.
@@ -50,6 +52,54 @@ impl ResourceKind {
             ResourceKind::Servers => "servers",
         }
     }
+
+    /// One of them, in a sentence.
+    pub fn word(self) -> &'static str {
+        match self {
+            ResourceKind::Functions => "function",
+            ResourceKind::HookFunctions => "hook function",
+            ResourceKind::Packages => "package",
+            ResourceKind::Images => "image",
+            ResourceKind::Tasks => "task",
+            ResourceKind::Builds => "build",
+            ResourceKind::Repositories => "repository",
+            ResourceKind::Servers => "server",
+        }
+    }
+
+    /// Whether region and account tell two of them with the same name apart.
+    pub fn has_place(self) -> bool {
+        matches!(self, Self::Functions | Self::HookFunctions | Self::Tasks | Self::Builds)
+    }
+}
+
+/// Where the installation is. What names neither region nor account is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Home {
+    /// Its region.
+    pub region: String,
+    /// Its account.
+    pub account: String,
+}
+
+impl Home {
+    /// For kinds of which region and account say nothing ([`ResourceKind::has_place`]).
+    pub const NOWHERE: Home = Home { region: String::new(), account: String::new() };
+}
+
+/// A text that does not name a resource in one of the forms that are known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not the name of a {word}: write its name or its ARN")]
+pub struct Unreadable {
+    /// What was given, its first 200 characters.
+    pub text: String,
+    word: &'static str,
+}
+
+impl Unreadable {
+    fn of(kind: ResourceKind, text: &str) -> Self {
+        Self { text: text.chars().take(200).collect(), word: kind.word() }
+    }
 }
 
 /// A resource as a manifest names it.
@@ -72,24 +122,39 @@ impl Resource {
     }
 
     /// By a name, a partial ARN (`<account>:function:<name>`) or an ARN; what follows the name (a version, an alias, a revision) is left out.
-    pub fn of_aws(kind: ResourceKind, text: &str) -> Self {
-        let parts: Vec<&str> = text.split(':').collect();
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        match parts[..] {
-            // CodeBuild and ECS put the type before the name, with a slash between.
-            ["arn", _, service, region, account, resource, ref rest @ ..] => {
-                let name = match (service, rest.first()) {
-                    ("lambda", Some(name)) => name,
-                    _ => resource.split_once('/').map_or(resource, |(_, name)| name),
-                };
-                Self { kind, name: name.to_owned(), region: some(region), account: some(account) }
-            }
-            [account, "function", name, ..] => {
-                Self { kind, name: name.to_owned(), region: None, account: some(account) }
-            }
-            [name, ..] => Self::named(kind, name),
-            [] => Self::named(kind, text),
+    ///
+    /// # Errors
+    /// Any other form: what AWS would make of it must not differ from what was looked up in a policy.
+    pub fn of_aws(kind: ResourceKind, text: &str) -> Result<Self, Unreadable> {
+        let found = match kind {
+            ResourceKind::Functions | ResourceKind::HookFunctions => aws::function(text),
+            ResourceKind::Builds => aws::named(text, "codebuild", "project"),
+            ResourceKind::Tasks => return Self::task(None, text),
+            ResourceKind::Packages | ResourceKind::Images | ResourceKind::Repositories | ResourceKind::Servers => None,
+        };
+        let Named { name, region, account } = found.ok_or_else(|| Unreadable::of(kind, text))?;
+        Ok(Self { kind, name, region, account })
+    }
+
+    /// A task definition in the cluster that it runs in, each by its name or its ARN. Without a cluster: `default`, as ECS has it.
+    ///
+    /// # Errors
+    /// Any other form, and two ARNs of different places.
+    pub fn task(cluster: Option<&str>, definition: &str) -> Result<Self, Unreadable> {
+        let kind = ResourceKind::Tasks;
+        let read = |text: &str, ty: &str| aws::named(text, "ecs", ty).ok_or_else(|| Unreadable::of(kind, text));
+        let (task, cluster) = (read(definition, "task-definition")?, read(cluster.unwrap_or("default"), "cluster")?);
+        let apart = |one: &Option<String>, other: &Option<String>| one.is_some() && other.is_some() && one != other;
+        if apart(&task.region, &cluster.region) || apart(&task.account, &cluster.account) {
+            return Err(Unreadable::of(kind, definition));
         }
+        let (region, account) = (task.region.or(cluster.region), task.account.or(cluster.account));
+        Ok(Self { kind, name: format!("{}/{}", cluster.name, task.name), region, account })
+    }
+
+    /// The repository of an image, whatever its tag and digest are.
+    pub fn image(reference: &str) -> Self {
+        Self::named(ResourceKind::Images, repository(reference))
     }
 
     /// The same in this region and account, where it names none itself.
@@ -103,17 +168,7 @@ impl Resource {
 
 impl std::fmt::Display for Resource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let word = match self.kind {
-            ResourceKind::Functions => "function",
-            ResourceKind::HookFunctions => "hook function",
-            ResourceKind::Packages => "package",
-            ResourceKind::Images => "image",
-            ResourceKind::Tasks => "task",
-            ResourceKind::Builds => "build",
-            ResourceKind::Repositories => "repository",
-            ResourceKind::Servers => "server",
-        };
-        write!(f, "{word} {}", self.name)?;
+        write!(f, "{} {}", self.kind.word(), self.name)?;
         match (&self.region, &self.account) {
             (None, None) => Ok(()),
             (region, account) => {
@@ -128,24 +183,57 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_partial_arns_and_arns_mean_the_same_function() {
-        for (text, name, region, account) in [
-            ("payments", "payments", None, None),
-            ("payments:live", "payments", None, None),
-            ("123456789012:function:payments:live", "payments", None, Some("123456789012")),
-            ("arn:aws:lambda:eu-west-1:123456789012:function:payments:7", "payments", Some("eu-west-1"), Some("123456789012")),
-            ("arn:aws:codebuild:eu-west-1:1:project/payments", "payments", Some("eu-west-1"), Some("1")),
-            ("arn:aws:ecs:eu-west-1:1:task-definition/payments:3", "payments", Some("eu-west-1"), Some("1")),
+    fn names_partial_arns_and_arns_mean_the_same() {
+        use ResourceKind::{Builds, Functions, HookFunctions, Tasks};
+        for (kind, text, name, region, account) in [
+            (Functions, "payments", "payments", None, None),
+            (HookFunctions, "payments:live", "payments", None, None),
+            (Functions, "123456789012:payments", "payments", None, Some("123456789012")),
+            (Functions, "1:function:payments:live", "payments", None, Some("1")),
+            (Functions, "arn:aws:lambda:eu-west-1:1:function:payments:$LATEST", "payments", Some("eu-west-1"), Some("1")),
+            (Builds, "payments", "payments", None, None),
+            (Builds, "arn:aws:codebuild:eu-west-1:1:project/payments", "payments", Some("eu-west-1"), Some("1")),
+            (Tasks, "payments:3", "default/payments", None, None),
+            (Tasks, "arn:aws:ecs:eu-west-1:1:task-definition/payments:3", "default/payments", Some("eu-west-1"), Some("1")),
         ] {
-            let found = Resource::of_aws(ResourceKind::Functions, text);
+            let found = Resource::of_aws(kind, text).unwrap();
             assert_eq!((found.name.as_str(), found.region.as_deref(), found.account.as_deref()), (name, region, account), "{text}");
         }
     }
 
+    /// Lambda reads a region or an account out of some of these.
+    #[test]
+    fn what_aws_might_read_in_another_way_is_refused() {
+        for text in [
+            "",
+            ":",
+            "a:b:c",
+            "function:payments",
+            "eu-west-1:payments",
+            "eu-west-1:1:function:payments",
+            "a b",
+            "payments/x",
+            "arn:aws:lambda:eu-west-1:1:layer:payments",
+            "arn:aws:lambda::1:function:payments",
+            "arn:aws:s3:::payments",
+            "arn:aws:codebuild:eu-west-1:1:project/payments",
+            "arn:aws:lambda:eu-west-1:1:function:payments:live:x",
+            "*",
+        ] {
+            let refused = Resource::of_aws(ResourceKind::Functions, text).unwrap_err().to_string();
+            assert!(refused.ends_with("is not the name of a function: write its name or its ARN"), "{refused}");
+        }
+        assert!(Resource::of_aws(ResourceKind::Images, "payments").is_err());
+        assert!(Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "arn:aws:ecs:eu-west-1:2:task-definition/t").is_err());
+    }
+
     #[test]
     fn what_a_name_leaves_open_is_filled_in_and_nothing_else() {
-        let of = |text: &str| Resource::of_aws(ResourceKind::Functions, text).at(Some("eu-west-1"), Some("2"));
+        let of = |text: &str| Resource::of_aws(ResourceKind::Functions, text).unwrap().at(Some("eu-west-1"), Some("2"));
         assert_eq!(of("payments").to_string(), "function payments (eu-west-1, 2)");
         assert_eq!(of("1:function:payments").account.as_deref(), Some("1"));
+        let task = Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "t:3").unwrap();
+        assert_eq!(task.to_string(), "task c/t (eu-west-1, 1)");
+        assert_eq!(Resource::image("registry.test:5000/shop/web:1@sha256:ab").to_string(), "image registry.test:5000/shop/web");
     }
 }
