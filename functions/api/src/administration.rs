@@ -42,8 +42,7 @@ pub async fn create<P: Ports + 'static>(
     let Some(shipyard) = sent.shipyard.filter(|text| !text.is_empty()) else {
         return Err(Refused::field("shipyard", "is missing: send the shipyard in base64"));
     };
-    let settings = ProjectSettings { name, description: None, start_deadline: None, task_timeout: None };
-    apply::one_shipyard(&api, &caller, settings, &manifest(&shipyard)?).await?;
+    apply::one_shipyard(&api, &caller, ProjectSettings::plain(name), &manifest(&shipyard)?).await?;
     Ok((StatusCode::CREATED, axum::Json(Empty {})))
 }
 
@@ -83,15 +82,24 @@ fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
     Ok(())
 }
 
-/// Deletes a project, unless something of it is open. Its history stays.
+/// Deletes a project, unless something of it is open. Its history stays. One with a policy is deleted by those who may write policies.
 #[utoipa::path(
     delete,
     path = "/v1/project/{project}",
     tag = "projects",
     responses((status = 200, body = Message), (status = 409))
 )]
-pub async fn delete<P: Ports + 'static>(State(api): State<Api<P>>, Path(name): Path<String>) -> Answer<axum::Json<Message>> {
-    let project = api.engine().find_project(&name).await?.settings.name;
+pub async fn delete<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Answer<axum::Json<Message>> {
+    let found = api.engine().find_project(&name).await?;
+    let project = found.settings.name;
+    // The next project of this name would have none.
+    if found.border.policy().is_some() {
+        apply::permits_policy(&caller, &project)?;
+    }
     let inside = inside(&api, &project).await?;
     if !inside.is_empty() {
         let inside = inside.join(", ");

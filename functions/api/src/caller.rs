@@ -83,6 +83,10 @@ impl Caller {
     pub fn may(&self, need: Need<'_>, project: Option<&str>) -> bool {
         self.grants.iter().any(|grant| grant.allows(need, project))
     }
+    /// Whether they administer the whole installation: then what they apply is vouched for, and they may write policies.
+    pub fn administers_everything(&self) -> bool {
+        self.may(Need::Administer, None)
+    }
     /// Whether a scope of this kind is there at all.
     pub fn has(&self, kind: Kind) -> bool {
         self.grants.iter().any(|grant| grant.has(kind))

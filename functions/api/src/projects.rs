@@ -263,6 +263,8 @@ async fn state<P: Ports>(api: &Api<P>, project: &Project, shipyard: Option<Strin
         description: project.settings.description.clone().unwrap_or_default(),
         stages: project.shipyard.stages.iter().map(|declared| stage(declared.name.as_str())).collect(),
         shipyard,
+        consents: project.border.consents().0.iter().map(Into::into).collect(),
+        policy: project.border.policy().map(Into::into),
     })
 }
 

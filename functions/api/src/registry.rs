@@ -21,11 +21,14 @@ use serde_json::Value;
 fn shown<T: Kind>(kind: &str, name: &str, entry: &Entry<T>) -> Registered {
     let (namespace, name) = name.split_once('/').map_or((None, name), |(namespace, name)| (Some(namespace.to_owned()), name));
     let spec = match serde_json::to_value(&entry.value) {
-        Ok(Value::Object(spec)) => spec.into_iter().collect(),
+        // No manifest says whether it is vouched for.
+        Ok(Value::Object(spec)) => spec.into_iter().filter(|(field, _)| field != "vouched").collect(),
         _ => Default::default(),
     };
     let (applied_at, version) = (entry.at.rfc3339(), entry.version);
-    Registered { kind: kind.to_owned(), namespace, name: name.to_owned(), spec, applied_at, version }
+    // Of git hosts it goes without saying.
+    let vouched = namespace.is_some() && entry.value.vouched();
+    Registered { kind: kind.to_owned(), namespace, name: name.to_owned(), spec, vouched, applied_at, version }
 }
 
 async fn page<P: Ports, T: Kind>(

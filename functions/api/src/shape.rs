@@ -57,6 +57,7 @@ pub fn pipeline(of: &Address, view: &View) -> PipelineState {
         },
         applied_at: applied.at.rfc3339(),
         version: applied.version,
+        vouched: definition.vouched,
         latest_revision: healthy.or(state.run.as_ref().map(|run| &run.revision)).cloned(),
         run: state.run.as_ref().map(|run| RunState {
             number: run.number,

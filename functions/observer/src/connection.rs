@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     fn cluster(server: &str) -> Cluster {
-        Cluster { server: server.into(), ca_data: None, secret: "token".into(), interval: None }
+        Cluster { server: server.into(), ca_data: None, secret: "token".into(), interval: None, vouched: false }
     }
 
     fn refused(cluster: &Cluster, text: &str) -> String {

@@ -3,6 +3,7 @@
 //! in-memory world of the tests.
 
 pub mod access;
+pub mod border;
 pub mod checks;
 pub mod deployments;
 mod entries;

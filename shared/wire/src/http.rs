@@ -1,6 +1,7 @@
 //! Bodies of the HTTP API, as both sides write and read them.
 
 pub mod access;
+mod border;
 mod definitions;
 pub mod deployments;
 mod execution;
@@ -10,6 +11,7 @@ pub mod promotions;
 pub mod schedules;
 pub mod webhooks;
 
+pub use border::*;
 pub use definitions::*;
 pub use execution::*;
 
@@ -270,6 +272,12 @@ pub struct ProjectState {
     /// The shipyard's source text; only where one project is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shipyard: Option<String>,
+    /// What other projects may do here; absent: nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consents: Vec<ConsentState>,
+    /// What it may use of the installation; absent: what administrators of the whole installation have applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyState>,
 }
 
 /// A stage of a [`ProjectState`].

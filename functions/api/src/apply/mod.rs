@@ -1,5 +1,7 @@
 //! `POST /v1/apply`: manifests, all or nothing.
 
+mod compare;
+mod rights;
 mod store;
 
 use crate::caller::Caller;
@@ -8,7 +10,7 @@ use crate::problem::{Answer, Refused};
 use crate::{Api, deployments, revisions, subscriptions};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use keelway_domain::access::Need;
+use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
 use keelway_engine::ports::Ports;
@@ -25,6 +27,7 @@ use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
     ProjectManifest, RemediationManifest, ScheduleManifest, ShipyardManifest, WebhookManifest,
 };
+pub use rights::policy as permits_policy;
 use serde::Deserialize;
 pub use store::fits;
 use store::{How, store};
@@ -92,14 +95,16 @@ pub async fn apply<P: Ports + 'static>(
         let message = format!("names the revision that one shipyard replaces, but the body has {shipyards}: send one");
         return Err(Refused::field("If-Match", message));
     }
-    let planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
-    permitted(&caller, &planned)?;
+    let mut planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
+    rights::check(&caller, &planned)?;
+    rights::vouch(&caller, &mut planned);
     check(&api, &planned, replaces.as_deref()).await?;
     if dry_run {
         caller.does_nothing();
     }
     let by = deployments::by(&caller, wanted.by.as_ref())?;
     let applied = store(&api, &planned, How { replaces: replaces.as_deref(), by: &by, dry_run }).await?;
+    rights::tell(&caller, &planned, &applied);
     Ok(axum::Json(Applied { applied, warnings: parsed.findings, dry_run }))
 }
 
@@ -125,22 +130,6 @@ fn refused(findings: Vec<manifest::Finding>) -> Refused {
     let mut refused = Refused::new(StatusCode::BAD_REQUEST, "manifest refused", detail);
     refused.problem.findings = findings;
     refused
-}
-
-/// Every document changes something, in its project or namespace. A git host belongs to none.
-fn permitted(caller: &Caller, planned: &[Planned]) -> Answer<()> {
-    let mut told = vec![];
-    let mut projects: Vec<&str> = vec![];
-    for document in planned {
-        let (kind, name, project) = document.named();
-        caller.check(Need::Administer, project)?;
-        told.push(format!("{kind} {name}"));
-        projects.extend(project.filter(|project| !projects.contains(project)));
-    }
-    let project = if let [project] = projects[..] { project } else { "" };
-    let whole = told.join(", ");
-    caller.tells(project, whole.chars().take(1000).collect::<String>());
-    Ok(())
 }
 
 impl Planned {
@@ -226,6 +215,9 @@ fn settings(project: ProjectManifest) -> ProjectSettings {
         description: project.description,
         start_deadline: project.start_deadline,
         task_timeout: project.task_timeout,
+        // A manifest says all of them: what it leaves out is taken back.
+        consents: Update::Set(project.consents),
+        policy: project.policy,
     }
 }
 

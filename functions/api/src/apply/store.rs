@@ -1,18 +1,16 @@
 //! The second half of `apply`: what is stored, and how it differs from what was in force.
 
 use super::Planned;
+use super::compare::compared;
 use crate::problem::{Answer, Refused};
 use crate::{Api, deployments, revisions, subscriptions};
-use keelway_domain::diff::diff;
-use keelway_domain::promotions::registry::{Cluster, GitHost};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::definitions::Outcome;
 use keelway_engine::promotions::registry;
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal};
+use keelway_engine::sequences::definitions::NewShipyard;
 use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_wire::http::AppliedDocument;
-use keelway_wire::manifest::{self, ClusterManifest, GitHostManifest, ShipyardManifest};
-use serde_json::json;
+use keelway_wire::manifest::{ClusterManifest, GitHostManifest, ShipyardManifest};
 
 /// How something is applied.
 #[derive(Clone, Copy)]
@@ -49,13 +47,13 @@ async fn store_one<P: Ports>(api: &Api<P>, document: &Planned, how: How<'_>) -> 
         let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
         return revisions::put_in_force(api, project, (new, name), how.dry_run).await;
     }
-    let (text, before) = (text(document), in_force(api, document).await?);
+    let (before, after) = compared(api, document).await?;
     let mut done = match how.dry_run {
-        true => AppliedDocument { changed: before.as_ref() != Some(&text), ..named(document) },
+        true => AppliedDocument { changed: before.as_ref() != Some(&after), ..named(document) },
         false => put_in_force(api, document, how.by).await?,
     };
     if let Some(before) = before.filter(|_| done.changed) {
-        done.changes = diff(&manifest::value_of(&before), &manifest::value_of(&text));
+        done.changes = after.unlike(&before);
     }
     Ok(done)
 }
@@ -113,61 +111,4 @@ pub fn fits(fits: bool, kind: &str, name: &str) -> Answer<()> {
     let too_large =
         || Refused::too_large(format!("the manifest of {kind} {name} does not fit into one item of the table: shorten it"));
     fits.then_some(()).ok_or_else(too_large)
-}
-
-/// The text of a document; of a project, of which no text is kept, one that says the same.
-fn text(document: &Planned) -> String {
-    match document {
-        Planned::Project(settings) => text_of(settings),
-        Planned::Shipyard { manifest, .. } => manifest.source.clone(),
-        Planned::Remediation(.., manifest) => manifest.source.clone(),
-        Planned::Schedule(manifest) => manifest.source.clone(),
-        Planned::Pipeline(_, manifest) => manifest.source.clone(),
-        Planned::Cluster(manifest) => manifest.source.clone(),
-        Planned::GitHost(manifest) => manifest.source.clone(),
-        Planned::DeploymentConfig(manifest) => manifest.source.clone(),
-        Planned::ArtifactSource(manifest) => manifest.source.clone(),
-        Planned::Webhook(manifest) => manifest.source.clone(),
-    }
-}
-
-fn text_of(settings: &ProjectSettings) -> String {
-    let span = |span: Option<keelway_domain::time::Span>| span.map(|span| span.to_string().replace(' ', ""));
-    manifest::yaml_of(&json!({"spec": {
-        "description": settings.description, "startDeadline": span(settings.start_deadline), "taskTimeout": span(settings.task_timeout)
-    }}))
-}
-
-/// The text that is in force of what a document declares. Others may change it before the document is stored: the difference is
-/// for people.
-async fn in_force<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<Option<String>> {
-    Ok(match document {
-        Planned::Project(settings) => match api.engine().get_project(&settings.name).await {
-            Ok(project) => Some(text_of(&project.settings)),
-            Err(Refusal::Unknown { .. }) => None,
-            Err(refusal) => return Err(refusal.into()),
-        },
-        Planned::Shipyard { .. } => None,
-        Planned::Remediation(_, scope, _) => {
-            let known = match api.engine().resource(scope, REMEDIATION, None).await {
-                Err(Refusal::Unknown { .. }) => None,
-                known => known?,
-            };
-            known.map(|known| String::from_utf8_lossy(&known.content).into_owned())
-        }
-        Planned::Schedule(of) => api.engine().schedule(&of.project, &of.name).await?.map(|known| known.source),
-        Planned::Pipeline(of, _) => api.promotions().definition(of).await?.map(|applied| applied.source),
-        Planned::Cluster(manifest) => {
-            let key = registry::cluster(manifest.namespace.as_str(), &manifest.name);
-            api.promotions().registered::<Cluster>(&key).await?.map(|known| known.source)
-        }
-        Planned::GitHost(manifest) => api.promotions().registered::<GitHost>(&manifest.name).await?.map(|known| known.source),
-        Planned::DeploymentConfig(manifest) => deployments::text_in_force(api, manifest.namespace.as_str(), &manifest.name).await?,
-        Planned::ArtifactSource(manifest) => {
-            api.deployments().source(manifest.namespace.as_str(), &manifest.name).await?.map(|(_, source)| source)
-        }
-        Planned::Webhook(manifest) => {
-            api.webhooks().subscription(&subscriptions::address(manifest)).await?.map(|applied| applied.source)
-        }
-    })
 }

@@ -128,9 +128,7 @@ fn checked(asked: &ArtifactRequest, now: Timestamp) -> Result<Timestamp, Vec<Fie
 /// Puts a source in force.
 pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) -> Answer<AppliedDocument> {
     let ArtifactSourceManifest { namespace, name, artifacts, source } = manifest;
-    let known = api.deployments().source(namespace.as_str(), name).await?;
-    let changed = known.is_none_or(|(known, text)| known != *artifacts || text != *source);
-    api.deployments().apply_source((namespace.as_str(), name), artifacts, source).await?;
+    let changed = api.deployments().apply_source((namespace.as_str(), name), artifacts, source).await?;
     let (name, project) = (name.clone(), namespace.to_string());
     Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, changed, ..AppliedDocument::default() })
 }
@@ -142,8 +140,9 @@ fn unknown(namespace: &str, name: &str) -> Refused {
 }
 
 fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSourceState {
-    let spec = serde_json::to_value(source).unwrap_or_default();
-    ArtifactSourceState { namespace: namespace.to_owned(), name: name.to_owned(), spec }
+    // No manifest says whether it is vouched for.
+    let spec = serde_json::to_value(ArtifactSource { vouched: false, ..source.clone() }).unwrap_or_default();
+    ArtifactSourceState { namespace: namespace.to_owned(), name: name.to_owned(), spec, vouched: source.vouched }
 }
 
 /// Lists the artifact sources of a namespace.

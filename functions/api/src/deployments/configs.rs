@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::access::Need;
 use keelway_domain::deployments::Config;
+use keelway_domain::deployments::definition::Definition;
 use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
@@ -102,11 +103,11 @@ pub async fn manifest<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
-    Ok(text(in_force(&of, &view)))
+    Ok(text(text_of(&of, &view)))
 }
 
 /// The text of a config: as it was applied, or what a rollback made of it.
-fn in_force(of: &Address, view: &View) -> String {
+fn text_of(of: &Address, view: &View) -> String {
     match &view.source {
         Some(source) => source.clone(),
         None => {
@@ -117,10 +118,14 @@ fn in_force(of: &Address, view: &View) -> String {
     }
 }
 
-/// The text of a config, if there is one.
-pub async fn text_in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<String>> {
+/// The definition of a config and its text, if there is one.
+pub async fn in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<(Definition, String)>> {
     let of = Address { namespace: namespace.to_owned(), name: name.to_owned() };
-    Ok(api.deployments().view(&of).await?.map(|view| in_force(&of, &view)))
+    let view = api.deployments().view(&of).await?;
+    Ok(view.map(|view| {
+        let text = text_of(&of, &view);
+        (view.applied.definition, text)
+    }))
 }
 
 /// The state of a config.

@@ -14,7 +14,7 @@ mod together;
 pub mod write;
 
 pub use artifacts::store as store_source;
-pub use configs::text_in_force;
+pub use configs::in_force;
 pub use write::{by, check, store};
 
 use crate::auth;

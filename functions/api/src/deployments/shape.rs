@@ -83,6 +83,7 @@ pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Defini
         reason,
         message,
         resource_version: version.to_string(),
+        vouched: definition.vouched,
         now: String::new(),
     }
 }

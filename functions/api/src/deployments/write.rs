@@ -11,6 +11,7 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::Need;
+use keelway_domain::border::Vouched;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Request, Why, generate};
 use keelway_engine::deployments::Address;
@@ -64,7 +65,7 @@ pub async fn put<P: Ports + 'static>(
     }
     let over = expected(&headers, resource_version(&text).as_deref())?;
     let by = by(&caller, query.by.as_ref())?;
-    let definition = definition_of(&manifest)?;
+    let definition = &applied_by(&caller, &manifest)?;
     let request = asked_version(&view, definition, manifest.latest_version, &by).map_err(|error| Refused::invalid(vec![error]))?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request, over };
     let outcome = api.deployments().apply(&of, &wanted).await?;
@@ -91,7 +92,8 @@ pub async fn create<P: Ports + 'static>(
     caller.tells(manifest.namespace.as_str(), format!("deployment config {}", manifest.name));
     let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
     let by = by(&caller, query.by.as_ref())?;
-    let wanted = Wanted { definition: definition_of(&manifest)?, source: &manifest.source, by: &by, request: None, over: Some(0) };
+    let definition = &applied_by(&caller, &manifest)?;
+    let wanted = Wanted { definition, source: &manifest.source, by: &by, request: None, over: Some(0) };
     let outcome = api.deployments().apply(&of, &wanted).await?;
     written(&api, &of, outcome, StatusCode::CREATED).await
 }
@@ -156,6 +158,13 @@ fn definition_of(manifest: &DeploymentConfigManifest) -> Answer<&Definition> {
     let only_here = "is a request, and no part of a config: send it to PUT /v1/deploymentConfigs/{id}, or use `keelway rollback`";
     let definition = manifest.definition.as_ref().filter(|_| manifest.rollback.is_none());
     definition.ok_or_else(|| Refused::invalid(vec![error("rollback", "Invalid", only_here)]))
+}
+
+/// The definition, vouched for by whoever administers the whole installation.
+fn applied_by(caller: &Caller, manifest: &DeploymentConfigManifest) -> Answer<Definition> {
+    let mut definition = definition_of(manifest)?.clone();
+    definition.vouch(caller.administers_everything());
+    Ok(definition)
 }
 
 /// `metadata.resourceVersion`, or `resourceVersion` in the proposal's form.

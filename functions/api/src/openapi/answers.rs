@@ -22,10 +22,10 @@ use keelway_wire::http::webhooks::{
     DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered, WebhookDisabled, WebhookPage, WebhookState,
 };
 use keelway_wire::http::{
-    Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, Decided, Ended, EnvironmentPage, EnvironmentState,
-    EvaluationState, EventPage, EventState, ExecutionPage, ExecutionState, LastSequence, Metadata, NotReached, Problem,
-    ProjectPage, ProjectService, ProjectStage, ProjectState, Queue, QueueList, RevisionPage, RevisionState, SequencePage,
-    SequenceState, ServicePage, ShipyardDiff, StagePage, StageState, TaskState, Waits,
+    Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, ConsentState, Decided, Ended, EnvironmentPage,
+    EnvironmentState, EvaluationState, EventPage, EventState, ExecutionPage, ExecutionState, LastSequence, Metadata, NotReached,
+    PatternState, PolicyState, Problem, ProjectPage, ProjectService, ProjectStage, ProjectState, Queue, QueueList, RevisionPage,
+    RevisionState, SequencePage, SequenceState, ServicePage, ShipyardDiff, StagePage, StageState, TaskState, Waits,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -82,6 +82,7 @@ always![
     ConfigAuditPage,
     ConfigPage,
     ConfigState,
+    ConsentState,
     ControlAnswer,
     DeadLetter,
     DeadLetterPage,
@@ -117,10 +118,12 @@ always![
     OpenPullRequests,
     PastCommand,
     PastPromotion,
+    PatternState,
     PipelineEntry,
     PipelineEnvironment,
     PipelinePage,
     PipelineState,
+    PolicyState,
     Problem,
     ProgressState,
     ProjectPage,

@@ -27,7 +27,7 @@ async fn with_shipyard() -> Stand {
     let parsed = manifest::parse(SHIPYARD, "-");
     let Some(Document::Shipyard(shipyard)) = parsed.documents.into_iter().next() else { panic!("{:?}", parsed.findings) };
     let name = ProjectName::new("shop").unwrap();
-    let settings = ProjectSettings { name: name.clone(), description: None, start_deadline: None, task_timeout: None };
+    let settings = ProjectSettings::plain(name.clone());
     stand.sequences.apply_project(&settings).await.unwrap();
     let revision = blob_id(SHIPYARD);
     let new = NewShipyard { revision: &revision, source: SHIPYARD, shipyard: &shipyard.shipyard, replaces: None, by: "" };

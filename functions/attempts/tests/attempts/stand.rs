@@ -53,6 +53,7 @@ pub fn definition(environments: &[&str], strategy: Strategy) -> Definition {
         promotion: Some(PromotionSpec { manual: false, strategy, approval: Approval::default(), windows: vec![] }),
         in_flight: InFlight::Restart,
         compare: Compare::Exact,
+        vouched: false,
     }
 }
 

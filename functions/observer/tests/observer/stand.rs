@@ -49,6 +49,7 @@ pub fn definition(targets: &[Target]) -> Definition {
         promotion: None,
         in_flight: InFlight::Restart,
         compare: Compare::Exact,
+        vouched: false,
     }
 }
 
@@ -70,7 +71,8 @@ impl Stand {
     }
 
     pub async fn register(&self, name: &str, change: impl FnOnce(&mut Cluster)) {
-        let mut cluster = Cluster { server: self.server.url.clone(), ca_data: None, secret: "token".into(), interval: None };
+        let mut cluster =
+            Cluster { server: self.server.url.clone(), ca_data: None, secret: "token".into(), interval: None, vouched: false };
         change(&mut cluster);
         self.pipelines.register(name, &cluster, "").await.unwrap();
     }

@@ -58,6 +58,9 @@ pub struct Definition {
     /// Fields of the manifest's `spec` that are kept, handed to deployers, and have no other meaning here (`test`, `minReadySeconds`).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub other: Map<String, Value>,
+    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub vouched: bool,
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -14,6 +14,9 @@ pub struct ArtifactSource {
     /// Tags that follow the newest image of any tag that matches a pattern, by name: `*` stands for any text, `?` for a character.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
 }
 
 /// Who tells about a source.

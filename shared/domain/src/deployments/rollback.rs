@@ -5,12 +5,14 @@ use super::definition::{Concurrency, Definition};
 use super::deployment::{Rollback, Status, Why};
 use super::facts::{Applied, Back, Refused};
 use super::resolve::{Images, resolve};
+use crate::border::Vouched;
 use crate::event::Object;
 use crate::promotions::Note;
 
 /// The definition that a rollback deploys: of the target what the rollback takes back, of the present one everything else.
 ///
-/// `application` takes template, replicas and selector back, `config` labels, triggers and strategy. Everything else never goes back.
+/// `application` takes template, replicas and selector back, `config` labels, triggers and strategy. Everything else never goes back. An
+/// administrator of the installation vouches for it if one did for the target, and also for the present one or for everything in it.
 pub fn candidate(present: &Definition, target: &Definition, back: &Back) -> Definition {
     let mut candidate = present.clone();
     let parts = back.parts();
@@ -30,6 +32,8 @@ pub fn candidate(present: &Definition, target: &Definition, back: &Back) -> Defi
     if parts.strategy {
         candidate.strategy = target.strategy.clone();
     }
+    // What does not go back may be the work of somebody for whom nobody vouches, and so may what does.
+    candidate.vouched = target.vouched && (present.vouched || candidate.says(target));
     candidate
 }
 

@@ -21,6 +21,9 @@ pub struct Definition {
     /// What makes two revisions the same.
     #[serde(default)]
     pub compare: Compare,
+    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
 }
 
 impl Definition {

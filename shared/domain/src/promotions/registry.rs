@@ -17,6 +17,9 @@ pub struct Cluster {
     /// How often its objects are read. Absent: the installation's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Span>,
+    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
 }
 
 /// A host of repositories.

@@ -9,6 +9,7 @@ use crate::namespaces::{self, Wanted as Page};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{check_format, create};
 use crate::table;
+use keelway_domain::border::Vouched;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Config, Request};
 use keelway_domain::names::ProjectName;
@@ -82,7 +83,7 @@ impl<P: Ports> namespaces::Listed for Deployments<P> {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Puts a definition in force, and wakes its config.
+    /// Puts a definition in force, and wakes its config. Whoever applies what is in force already does not take a vouch away.
     ///
     /// # Errors
     /// Of the ports. Applying it again completes what was begun.
@@ -93,20 +94,16 @@ impl<P: Ports> Deployments<P> {
             let old = found.as_ref().map(read).transpose()?.flatten();
             let version = found.as_ref().map_or(0, Item::version);
             let in_force = old.as_ref().map_or(0, |_| version);
+            let definition = wanted.definition.in_place_of(old.as_ref().map(|(old, _)| &old.definition));
             let same = |(old, source): &(Applied, Option<String>)| {
-                old.definition == *wanted.definition && old.request == wanted.request && source.as_deref() == Some(wanted.source)
+                old.definition == definition && old.request == wanted.request && source.as_deref() == Some(wanted.source)
             };
             let unchanged = old.as_ref().is_some_and(same);
             // The same again may have been written by an earlier try, whose answer was lost.
             if !unchanged && wanted.over.is_some_and(|over| over != in_force) {
                 return Ok(Outcome::Conflict(in_force));
             }
-            let applied = Applied {
-                definition: wanted.definition.clone(),
-                version: version + 1,
-                by: wanted.by.to_owned(),
-                request: wanted.request.clone(),
-            };
+            let applied = Applied { definition, version: version + 1, by: wanted.by.to_owned(), request: wanted.request.clone() };
             let gone = leaving(to, found.as_ref(), Some(wanted.definition))?;
             let item = item(to, &applied, Some(wanted.source), self.ports.now());
             // A snapshot holds the definition once more, with its images.

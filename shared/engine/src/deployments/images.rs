@@ -3,11 +3,12 @@
 
 use super::message::Message;
 use super::{Address, Deployments, ask, configs, keys};
-use crate::item::{Item, Key};
+use crate::item::{Attrs, Item, Key};
 use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
 use crate::table;
+use keelway_domain::border::Vouched;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Repository};
@@ -57,21 +58,23 @@ pub(super) fn name(of: &Repository, here: (&str, &str), digest: &str) -> String 
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before.
+    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before. Whoever applies the same again
+    /// does not take a vouch away. `false`: it was in force already.
     ///
     /// # Errors
     /// Of the ports. Applying it again completes what was begun.
-    pub async fn apply_source(&self, of: (&str, &str), source: &ArtifactSource, text: &str) -> Result<(), PortError> {
+    pub async fn apply_source(&self, of: (&str, &str), source: &ArtifactSource, text: &str) -> Result<bool, PortError> {
         let (namespace, name) = of;
-        let old = self.source(namespace, name).await?;
         let here = (self.limits.account.as_str(), self.limits.region.as_str());
         let fed = |source: &ArtifactSource| source.repository().map(|from| keys::fed(from, here, (namespace, name)));
-        let item = Item::new(keys::source(namespace, name)).with("j", json(source)).with("src", text);
-        let mut items = vec![item];
-        items.extend(fed(source).map(|key| Item::new(key).with("ns", namespace).with("na", name)));
+        // What leads to it comes first: whoever finds no source there does nothing.
+        let mut items: Vec<Item> =
+            fed(source).map(|key| Item::new(key).with("ns", namespace).with("na", name)).into_iter().collect();
         items.extend(source.repository().map(|_| ask::askable(namespace, name)));
-        let gone = old.as_ref().and_then(|(old, _)| fed(old)).filter(|key| fed(source).as_ref() != Some(key));
-        table::record(&self.ports, items, gone.into_iter().collect()).await?;
+        table::record(&self.ports, items, vec![]).await?;
+        let (old, changed) = self.keep_source(of, source, text).await?;
+        let gone = old.as_ref().and_then(fed).filter(|key| fed(source).as_ref() != Some(key));
+        table::record(&self.ports, vec![], gone.into_iter().collect()).await?;
         let query = Query::table(keys::source_partition(namespace, name), PAGE).prefix(keys::HEADS);
         let known = if source.tags.is_empty() { vec![] } else { table::all(&self.ports, query, TAGS).await?.0 };
         for item in &known {
@@ -80,7 +83,37 @@ impl<P: Ports> Deployments<P> {
                 self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag: follows }, &head).await?;
             }
         }
-        Ok(())
+        Ok(changed)
+    }
+
+    /// Writes a source's item over the one that decides whether it is vouched for; that one, and whether they differ.
+    async fn keep_source(
+        &self,
+        (namespace, name): (&str, &str),
+        source: &ArtifactSource,
+        text: &str,
+    ) -> Result<(Option<ArtifactSource>, bool), PortError> {
+        let key = keys::source(namespace, name);
+        for _ in 0..COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            let old = found.as_ref().map(|item| member::<Option<ArtifactSource>>(item, "j")).transpose()?.flatten();
+            let new = source.in_place_of(old.as_ref());
+            if old.as_ref() == Some(&new) && found.as_ref().and_then(|item| item.text("src")) == Some(text) {
+                return Ok((old, false));
+            }
+            let version = found.as_ref().map_or(0, Item::version);
+            let item = Item::new(key.clone()).with("j", json(&new)).with("src", text).with("v", version + 1);
+            let condition = match &found {
+                None => Condition::Absent,
+                // Written before sources had versions.
+                Some(_) if version == 0 => Condition::Match { equal: Attrs::new(), absent: vec!["v".into()] },
+                Some(_) => Condition::Version(version),
+            };
+            if self.ports.write(&Write::Put(item, condition)).await? == Written::Done {
+                return Ok((old, true));
+            }
+        }
+        Err(contended(key))
     }
 
     /// Deletes an artifact source. What its tags point to stays: configs go on with the images they have.

@@ -8,6 +8,7 @@ use crate::namespaces::{self, Wanted};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended, create};
 use crate::table;
+use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::Pipeline;
 use keelway_domain::promotions::definition::{Definition, Target};
@@ -95,7 +96,7 @@ impl<P: Ports> namespaces::Listed for Promotions<P> {
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Puts a definition in force, and wakes its pipeline.
+    /// Puts a definition in force, and wakes its pipeline. Whoever applies what is in force already does not take a vouch away.
     ///
     /// # Errors
     /// Of the ports. Applying it again completes what was begun.
@@ -108,6 +109,7 @@ impl<P: Ports> Promotions<P> {
             let found = self.ports.get(&key).await?;
             let old = found.as_ref().map(read).transpose()?.flatten();
             let version = found.as_ref().map_or(0, Item::version);
+            let definition = &definition.in_place_of(old.as_ref().map(|old| &old.definition));
             let gone = leaving(to, found.as_ref(), Some(definition))?;
             let item = item(to, definition, source).with("at", self.ports.now().0).with("v", version + 1).with("f", FORMAT);
             // The namespace comes first: one without pipelines is skipped, but a pipeline in an unlisted one would not be found.

@@ -5,6 +5,7 @@ use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
+use keelway_domain::border::Vouched;
 use keelway_domain::promotions::registry::{Cluster, GitHost};
 use keelway_domain::time::Timestamp;
 use serde::Serialize;
@@ -31,7 +32,7 @@ pub struct Registered<T> {
 }
 
 /// Something that is registered.
-pub trait Kind: Serialize + DeserializeOwned + PartialEq + Send + Sync {
+pub trait Kind: Serialize + DeserializeOwned + Vouched + Send + Sync {
     /// The partition of all entries of this kind.
     const PARTITION: &'static str;
 }
@@ -70,7 +71,8 @@ fn read<T: Kind>(item: &Item) -> Result<Option<Registered<T>>, PortError> {
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Registers a cluster ([`cluster`] makes its name) or a git host, or replaces it.
+    /// Registers a cluster ([`cluster`] makes its name) or a git host, or replaces it. Whoever registers the same again does not take a vouch
+    /// away.
     ///
     /// # Errors
     /// Of the ports.
@@ -82,11 +84,12 @@ impl<P: Ports> Promotions<P> {
         for _ in 0..COMMIT_TRIES {
             let found = self.ports.get(&key).await?;
             let old = found.as_ref().map(read::<T>).transpose()?.flatten();
-            if old.is_some_and(|old| old.value == *value && old.source == source) {
+            let value = value.in_place_of(old.as_ref().map(|old| &old.value));
+            if old.is_some_and(|old| old.value == value && old.source == source) {
                 return Ok(Outcome::Unchanged);
             }
             let version = found.as_ref().map_or(0, Item::version);
-            let item = item(name, value, source).with("at", self.ports.now().0).with("v", version + 1).with("f", FORMAT);
+            let item = item(name, &value, source).with("at", self.ports.now().0).with("v", version + 1).with("f", FORMAT);
             let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
             if self.ports.write(&Write::Put(item, condition)).await? == Written::Done {
                 return Ok(Outcome::Changed);

@@ -67,6 +67,9 @@ pub struct ConfigState {
     pub message: String,
     /// The version of the manifest in force: `metadata.resourceVersion`.
     pub resource_version: String,
+    /// Whether an administrator of the whole installation applied that manifest.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
     /// The server's clock; in a list, the page has it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub now: String,

@@ -67,6 +67,9 @@ pub struct PipelineState {
     pub applied_at: String,
     /// How often that was.
     pub version: i64,
+    /// Whether an administrator of the whole installation applied it as it is.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
     /// The revision on which all targets of the first environment were last healthy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latest_revision: Option<String>,

@@ -47,7 +47,12 @@ levels! {
     OldStage: ["name", "deployment_strategy", "test_strategy", "approval_strategy", "remediation_strategy"],
     Project: ["apiVersion", "kind", "metadata", "spec"],
     ProjectMetadata: ["name", "annotations", "labels"],
-    ProjectSpec: ["description", "startDeadline", "taskTimeout"],
+    ProjectSpec: ["description", "startDeadline", "taskTimeout", "consents", "policy"],
+    Consent: ["to", "may", "names"],
+    Policy: ["allows", "quotas"],
+    Allows: ["functions", "hookFunctions", "packages", "images", "tasks", "builds", "repositories", "servers"],
+    ResourcePattern: ["name", "region", "account"],
+    Quotas: ["webhooks", "integrations", "pipelines", "deploymentConfigs", "schedules"],
     Remediation: ["apiVersion", "version", "kind", "metadata", "spec"],
     RemediationSpec: ["remediations"],
     ProblemType: ["problemType", "actionsOnOpen"],
@@ -111,9 +116,15 @@ impl Level {
             ScheduleSpec => "carts",
             MatchExpression => "key: data.result",
             WebhookSecret => "name: token",
+            Consent => "to: [team-a]",
             Level::Deployment(part) => part.example(),
             _ => "name: deployment",
         }
+    }
+
+    /// Whether it takes no field that it does not know.
+    fn is_strict(self) -> bool {
+        matches!(self, Level::Deployment(_) | Consent | Policy | Allows | ResourcePattern | Quotas)
     }
 
     fn parent(self) -> Option<Level> {
@@ -141,6 +152,9 @@ impl Level {
             Selector => Some(Trigger),
             Match => Some(Selector),
             ProjectMetadata | ProjectSpec => Some(Project),
+            Consent | Policy => Some(ProjectSpec),
+            Allows | Quotas => Some(Policy),
+            ResourcePattern => Some(Allows),
             Level::Deployment(part) => part.parent().map(Level::Deployment),
         }
     }
@@ -168,6 +182,11 @@ impl Level {
             Match => "`match`",
             Project => "a Project",
             ProjectSpec => "a Project's `spec`",
+            Consent => "an entry of `consents`",
+            Policy => "`policy`",
+            Allows => "`allows`",
+            ResourcePattern => "a pattern",
+            Quotas => "`quotas`",
             Remediation => "a Remediation",
             RemediationSpec => "a Remediation's `spec`",
             ProblemType => "an entry of `remediations`",
@@ -211,6 +230,11 @@ impl Level {
             Spec | ProjectSpec | RemediationSpec | ScheduleSpec | PipelineSpec | ClusterSpec | GitHostSpec | WebhookSpec => {
                 "under `spec`"
             }
+            Consent => "in an entry of `consents`",
+            Policy => "under `policy`",
+            Allows => "under `allows`, which stands under `policy`",
+            ResourcePattern => "in an entry with `name`",
+            Quotas => "under `quotas`, which stands under `policy`",
             WebhookFilter => "under `filter`",
             MatchExpression => "in an entry of `matchExpressions`",
             WebhookSecret => "in an entry of `secrets`",
@@ -254,6 +278,12 @@ impl Level {
             (Trigger, "name" | "on" | "type" | "sequence") => Some("event"),
             (Trigger, "matches" | "condition" | "when" | "if") => Some("selector"),
             (ProjectSpec, "timeout") => Some("taskTimeout"),
+            (Consent, "from" | "projects" | "project") => Some("to"),
+            (Consent, "allow" | "allows" | "acts" | "actions") => Some("may"),
+            (Consent, "configs" | "sources" | "clusters" | "stages" | "resources") => Some("names"),
+            (Policy, "allow" | "allowed" | "resources") => Some("allows"),
+            (Policy, "quota" | "limits") => Some("quotas"),
+            (Allows, "hooks") => Some("hookFunctions"),
             (ScheduleSpec, "service") => Some("services"),
             (ScheduleSpec, "schedule") => Some("cron"),
             (ScheduleSpec | Window, "timezone" | "tz") => Some("zone"),
@@ -271,7 +301,8 @@ impl Level {
 }
 
 /// Reports every field `level` does not have: resembling or misplaced ones as errors with the remedy. Others are warnings; in the
-/// manifests of deployments they are errors, too: what a deployer is not handed should not look as if it were.
+/// manifests of deployments they are errors, too: what a deployer is not handed should not look as if it were. So they are where
+/// a limit that is ignored would let somebody in.
 pub fn check(node: &Node, level: Level, path: &str, report: &mut Report) {
     for entry in node.entries().unwrap_or_default() {
         let key = entry.key.as_str();
@@ -296,7 +327,7 @@ fn unknown(entry: &Entry, level: Level, path: &str, report: &mut Report) {
     let message = match (meant, elsewhere) {
         (_, Some(home)) => format!("is not a field of {}: it belongs {}", level.what(), home.place()),
         (Some(field), None) => format!("is not a field of {}: write `{field}`", level.what()),
-        (None, None) if matches!(level, Level::Deployment(_)) => {
+        (None, None) if level.is_strict() => {
             format!("is not a field of {}: leave it out; it has `{}`", level.what(), level.fields().join("`, `"))
         }
         (None, None) => {

@@ -4,6 +4,7 @@
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.
 
+mod border;
 mod bundle;
 mod chains;
 mod deployments;

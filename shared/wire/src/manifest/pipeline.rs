@@ -59,7 +59,7 @@ fn definition(spec: &Node, namespace: &str, report: &mut Report) -> Option<Defin
         Some(1) => Compare::Digest,
         _ => Compare::Exact,
     };
-    Some(Definition { app: app?, environments: environments?, promotion, in_flight, compare })
+    Some(Definition { app: app?, environments: environments?, promotion, in_flight, compare, vouched: false })
 }
 
 fn app(spec: &Node, report: &mut Report) -> Option<App> {

@@ -1,9 +1,11 @@
 //! `kind: Project`: a project's name and what differs from the installation's defaults.
 
+use super::border;
 use super::fields::{self, Level};
 use super::finding::Report;
 use super::names::repaired;
 use super::tree::Node;
+use keelway_domain::border::{Consents, Policy, Update};
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Span;
 
@@ -21,6 +23,10 @@ pub struct ProjectManifest {
     pub start_deadline: Option<Span>,
     /// `spec.taskTimeout`: how long a started task may take; 0 = for ever.
     pub task_timeout: Option<Span>,
+    /// `spec.consents`: what others may do here.
+    pub consents: Consents,
+    /// `spec.policy`: what it may use of the installation. Only administrators of the installation may write it.
+    pub policy: Update<Option<Policy>>,
 }
 
 pub fn read(root: &Node, report: &mut Report) -> Option<ProjectManifest> {
@@ -40,13 +46,16 @@ pub fn read(root: &Node, report: &mut Report) -> Option<ProjectManifest> {
     }
     let name = project_name(root, metadata, report);
     let (mut description, mut start_deadline, mut task_timeout) = (None, None, None);
+    let (mut consents, mut policy) = (Consents::default(), Update::Keep);
     if let Some(spec) = mapping(root, "spec", "spec", report) {
         fields::check(spec, Level::ProjectSpec, "spec", report);
         description = text(spec, "description", "spec", report);
         start_deadline = positive(spec, "startDeadline", "spec", report);
         task_timeout = timeout(spec, "taskTimeout", "spec", report);
+        consents = border::consents(spec, report);
+        policy = border::policy(spec, report);
     }
-    Some(ProjectManifest { name: name?, description, start_deadline, task_timeout })
+    Some(ProjectManifest { name: name?, description, start_deadline, task_timeout, consents, policy })
 }
 
 fn project_name(root: &Node, metadata: Option<&Node>, report: &mut Report) -> Option<ProjectName> {

@@ -62,7 +62,7 @@ pub fn cluster(root: &Node, source: &str, report: &mut Report) -> Option<Cluster
         report.error(spec, "spec.secretRef", message.into());
     }
     let interval = positive(spec, "interval", "spec", report);
-    let cluster = Cluster { server: server?, ca_data, secret: secret?, interval };
+    let cluster = Cluster { server: server?, ca_data, secret: secret?, interval, vouched: false };
     Some(ClusterManifest { namespace: namespace?, name: name?, cluster, source: source.to_owned() })
 }
 

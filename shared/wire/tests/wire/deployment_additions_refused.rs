@@ -98,7 +98,7 @@ fn artifact_sources() {
     let [Document::ArtifactSource(source)] = &parsed.documents[..] else { panic!("{parsed:?}") };
     let repository =
         Repository { account: Some("123456789012".into()), region: Some("eu-west-1".into()), name: "shop/carts".into() };
-    let artifacts = ArtifactSource { from: Origin::Ecr(repository), tags: [("v1".into(), "v1.*".into())].into() };
+    let artifacts = ArtifactSource { from: Origin::Ecr(repository), tags: [("v1".into(), "v1.*".into())].into(), vouched: false };
     assert_eq!((source.namespace.as_str(), source.name.as_str(), &source.artifacts), ("shop", "carts", &artifacts));
     let hook =
         SOURCE.replace("ecr: {repository: shop/carts, account: '123456789012', region: eu-west-1}", "webhook: {secret: hook-key}");

@@ -1,5 +1,6 @@
 //! Manifests, events and bodies as text: what is read, refused and shown.
 
+mod border;
 mod cloudevent;
 mod common;
 mod deployment;

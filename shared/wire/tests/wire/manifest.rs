@@ -212,7 +212,7 @@ fn a_project_and_its_rules() {
     error: shipyard.yaml:3:24: spec.startdeadline: is not a field of a Project's `spec`: write `startDeadline`
       3 | spec: {taskTimeout: 0, startdeadline: 1m, color: red}
         |                        ^
-    warning: shipyard.yaml:3:43: spec.color: is not a field of a Project's `spec` and is ignored: it has `description`, `startDeadline`, `taskTimeout`
+    warning: shipyard.yaml:3:43: spec.color: is not a field of a Project's `spec` and is ignored: it has `description`, `startDeadline`, `taskTimeout`, `consents`, `policy`
       3 | spec: {taskTimeout: 0, startdeadline: 1m, color: red}
         |                                           ^
     "#);

@@ -188,7 +188,7 @@ prop_compose! {
         let resume = if newer { Resume::OnNewerImage } else { Resume::Explicit };
         let mut definition = Definition {
             labels, annotations, template, replicas, selector, targets, strategy, triggers, paused, history, concurrency, resume,
-            auto_rollback, deployer, other,
+            auto_rollback, deployer, other, vouched: false,
         };
         if definition.deploys_to_aliases() {
             // There, hooks cannot run containers.

@@ -157,6 +157,11 @@ fn sound() -> Vec<Value> {
         json!({"apiVersion": "keelway.dev/v1", "kind": "Cluster", "metadata": {"name": "eu"}, "spec": {
             "server": "https://k8s.example", "secretRef": {"name": "token"}, "interval": "1m"
         }}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "b"}, "spec": {
+            "consents": [{"to": ["team-a", "shop-*"], "may": ["deploy", "observe"], "names": ["api"]}],
+            "policy": {"allows": {"functions": ["b-*", {"name": "e-*", "region": "eu-*", "account": 123_456_789_012_u64}]}, "quotas": {"webhooks": 20}}
+        }}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "b"}, "spec": {"consents": null, "policy": null}}),
         json!({"apiVersion": "spec.keptn.sh/0.1.4", "kind": "Remediation", "metadata": {"name": "r"}, "spec": {"remediations": [
             {"problemType": "default", "actionsOnOpen": [{"action": "scale", "value": {"by": 1}}]}
         ]}}),
@@ -207,6 +212,10 @@ fn what_is_broken_is_not_valid() {
         json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "Shop"}}),
         json!({"apiVersion": "keelway.dev/v2", "kind": "Project", "metadata": {"name": "shop"}}),
         json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "shop"}, "spec": {"taskTimeout": "1 day"}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "b"}, "spec": {"consents": [{"to": ["a"], "may": ["destroy"]}]}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "b"}, "spec": {"consents": [{"to": [], "may": ["tag"]}]}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "b"}, "spec": {"policy": {"allows": {"lambdas": ["a"]}}}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": "b"}, "spec": {"policy": {"quotas": {"webhooks": 0}}}}),
         json!({"apiVersion": "0.1.4", "kind": "Remediation", "spec": {"remediations": [{"problemType": "default", "actions": []}]}}),
         json!({"apiVersion": "0.2.0", "kind": "Shipyard", "spec": {"stages": [{"name": "dev", "windows": [{"kind": "deny", "from": "2026-12-23"}]}]}}),
         json!({"apiVersion": "0.2.0", "kind": "Shipyard", "spec": {"stages": [{"name": "dev", "windows": [{"kind": "deny"}]}]}}),

@@ -78,6 +78,7 @@ fn definition(n: usize, promotions: usize, strategy: Strategy) -> Definition {
         promotion: Some(PromotionSpec { manual: false, strategy, approval: Approval::default(), windows: vec![] }),
         in_flight: InFlight::Restart,
         compare: Compare::Exact,
+        vouched: false,
     }
 }
 

@@ -155,5 +155,6 @@ pub fn definition(environments: &[(&str, usize)], promotion: PromotionSpec) -> D
         promotion: Some(promotion),
         in_flight: InFlight::Restart,
         compare: Compare::Exact,
+        vouched: false,
     }
 }

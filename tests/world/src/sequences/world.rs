@@ -154,8 +154,7 @@ impl SequencesWorld {
             }
             let Document::Shipyard(manifest) = document else { continue };
             if matches!(block_on(self.api.get_project(&name)), Err(Refusal::Unknown { .. })) {
-                let settings = ProjectSettings { name: name.clone(), description: None, start_deadline: None, task_timeout: None };
-                self.ask(block_on(self.api.apply_project(&settings)))?;
+                self.ask(block_on(self.api.apply_project(&ProjectSettings::plain(name.clone()))))?;
             }
             let (revision, source, shipyard) = (&blob_id(&manifest.source), &manifest.source, &manifest.shipyard);
             let new = NewShipyard { revision, source, shipyard, replaces: None, by: "" };

@@ -56,6 +56,7 @@ pub fn definition(triggers: Vec<Trigger>) -> Definition {
         auto_rollback: None,
         deployer: None,
         other: Default::default(),
+        vouched: false,
     }
 }
 

@@ -48,6 +48,7 @@ fn definition(names: &[&str]) -> Definition {
         promotion: Some(settings(false)),
         in_flight: InFlight::Restart,
         compare: Compare::Exact,
+        vouched: false,
     }
 }
 

@@ -11,10 +11,12 @@ pub use refusal::Refusal;
 pub use shipyards::{InForce, MAX_SOURCE_BYTES, NewShipyard, Replaced, Revision, blob_id, is_place};
 
 use super::{Sequences, codec, keys};
+use crate::border::{self, Border};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
+use keelway_domain::border::{Consents, Policy, Update};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::{Span, Timestamp};
@@ -34,6 +36,24 @@ pub struct ProjectSettings {
     pub start_deadline: Option<Span>,
     /// How long a started task may take, if not the installation's default; 0 = for ever.
     pub task_timeout: Option<Span>,
+    /// What others may do in it. Of a project that was read: kept, so that applying it again never brings back what was taken away meanwhile.
+    pub consents: Update<Consents>,
+    /// What it may use of the installation. Of a project that was read: kept.
+    pub policy: Update<Option<Policy>>,
+}
+
+impl ProjectSettings {
+    /// A project that has everything from the installation. If it exists, it keeps its border.
+    pub fn plain(name: ProjectName) -> Self {
+        let (consents, policy) = (Update::Keep, Update::Keep);
+        Self { name, description: None, start_deadline: None, task_timeout: None, consents, policy }
+    }
+
+    /// Whether applying them changes nothing of a project.
+    fn are(&self, present: &ProjectSettings) -> bool {
+        let of = |settings: &ProjectSettings| (settings.description.clone(), settings.start_deadline, settings.task_timeout);
+        of(self) == of(present)
+    }
 }
 
 /// A project as it is.
@@ -41,6 +61,8 @@ pub struct ProjectSettings {
 pub struct Project {
     /// What was applied.
     pub settings: ProjectSettings,
+    /// Who may act in it, and what it may use.
+    pub border: Border,
     /// When it was first applied.
     pub created: Timestamp,
     /// The shipyard revision in force; `None`: no shipyard yet.
@@ -55,7 +77,7 @@ impl<P: Ports> Sequences<P> {
     /// Creates a project or changes its settings. `false`: nothing changed.
     ///
     /// # Errors
-    /// A description that is too long.
+    /// A description or a border that is too long.
     pub async fn apply_project(&self, settings: &ProjectSettings) -> Result<bool, Refusal> {
         Self::check_project(settings)?;
         let now = self.ports.now();
@@ -66,20 +88,28 @@ impl<P: Ports> Sequences<P> {
         for _ in 0..COMMIT_TRIES {
             let present = self.ports.get(&key).await?;
             present.as_ref().map_or(Ok(()), |item| check_format(item, codec::FORMAT))?;
-            if present.as_ref().is_some_and(|item| settings_of(&settings.name, item) == *settings) {
+            let known = Border::read(settings.name.as_str(), present.as_ref())?;
+            let border = known.clone().with(settings.consents.clone(), settings.policy.clone());
+            if border == known && present.as_ref().is_some_and(|item| settings.are(&settings_of(&settings.name, item))) {
                 return Ok(false);
             }
+            // What is kept counts as well.
+            check_size(&border)?;
             let mut set = Attrs::new();
             let mut remove = vec![];
-            let mut put = |name: &'static str, value: Option<Attr>| match value {
-                Some(value) => drop(set.insert(Name::Borrowed(name), value)),
-                None => remove.push(Name::Borrowed(name)),
-            };
-            put("de", settings.description.clone().map(Attr::S));
-            put("sd", settings.start_deadline.map(|span| Attr::N(span.0)));
-            put("tt", settings.task_timeout.map(|span| Attr::N(span.0)));
+            let own = [
+                (Name::Borrowed("de"), settings.description.clone().map(Attr::S)),
+                (Name::Borrowed("sd"), settings.start_deadline.map(|span| Attr::N(span.0))),
+                (Name::Borrowed("tt"), settings.task_timeout.map(|span| Attr::N(span.0))),
+            ];
+            for (name, value) in own.into_iter().chain(border.attrs()) {
+                match value {
+                    Some(value) => drop(set.insert(name, value)),
+                    None => remove.push(name),
+                }
+            }
             if present.is_none() {
-                put("at", Some(Attr::N(now.0)));
+                set.insert(Name::Borrowed("at"), Attr::N(now.0));
             }
             if self.change_project(&key, present.as_ref(), set, remove).await? {
                 return Ok(true);
@@ -91,8 +121,9 @@ impl<P: Ports> Sequences<P> {
     /// Whether a project could be applied; no request.
     ///
     /// # Errors
-    /// A description that is too long.
+    /// A description or a border that is too long.
     pub fn check_project(settings: &ProjectSettings) -> Result<(), Refusal> {
+        check_size(&Border::default().with(settings.consents.clone(), settings.policy.clone()))?;
         match settings.description.as_ref().map_or(0, String::len) {
             n if n > MAX_DESCRIPTION_BYTES => {
                 Err(Refusal::TooLarge(format!("spec.description has {n} bytes: at most {MAX_DESCRIPTION_BYTES} can be stored")))
@@ -215,6 +246,7 @@ impl<P: Ports> Sequences<P> {
         let revision = item.text("rev").filter(|revision| !revision.is_empty()).map(str::to_owned);
         Ok(Project {
             settings: settings_of(name, item),
+            border: Border::read(name.as_str(), Some(item))?,
             created: Timestamp(item.number("at").unwrap_or(0)),
             shipyard: self.shipyard(name, revision.as_deref().unwrap_or_default()).await?,
             revision,
@@ -234,9 +266,20 @@ impl<P: Ports> Sequences<P> {
 
 fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {
     ProjectSettings {
-        name: name.clone(),
         description: item.text("de").map(str::to_owned),
         start_deadline: item.number("sd").map(Span),
         task_timeout: item.number("tt").map(Span),
+        ..ProjectSettings::plain(name.clone())
+    }
+}
+
+/// Refuses a border that would make the project's item large.
+fn check_size(of: &Border) -> Result<(), Refusal> {
+    match of.size() {
+        n if n > border::MOST_BYTES => Err(Refusal::TooLarge(format!(
+            "spec.consents and spec.policy have {n} bytes: at most {} can be stored for a project; write fewer names, with `*` for any text",
+            border::MOST_BYTES
+        ))),
+        _ => Ok(()),
     }
 }

@@ -322,4 +322,7 @@ pub struct ArtifactSourceState {
     pub name: String,
     /// Who tells about it, and which tags follow which pattern; a secret by name only.
     pub spec: Value,
+    /// Whether an administrator of the whole installation applied it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
 }

@@ -137,6 +137,9 @@ pub struct Registered {
     pub name: String,
     /// `spec` as it is in force; secrets by name only.
     pub spec: BTreeMap<String, serde_json::Value>,
+    /// Of a cluster: whether an administrator of the whole installation applied it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
     /// When it was last changed.
     pub applied_at: String,
     /// How often that was.

@@ -52,7 +52,7 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ArtifactSo
         }
     };
     let tags = tags(spec, path, report);
-    let artifacts = ArtifactSource { from: from?, tags };
+    let artifacts = ArtifactSource { from: from?, tags, vouched: false };
     Some(ArtifactSourceManifest { namespace: namespace?, name: name?, artifacts, source: source.to_owned() })
 }
 

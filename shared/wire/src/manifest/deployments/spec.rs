@@ -78,6 +78,7 @@ pub fn read(form: Form, report: &mut Report) -> Option<Definition> {
         auto_rollback,
         deployer,
         other,
+        vouched: false,
     };
     let (_, field) = strategy::names(definition.strategy.kind);
     let params = how.get("strategy").and_then(|strategy| strategy.get(field)).unwrap_or(how);

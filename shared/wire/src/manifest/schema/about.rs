@@ -38,6 +38,26 @@ pub fn about(level: Level, field: &str) -> Option<&'static str> {
         (Level::ScheduleSpec, "data") => "The data of the trigger.",
         (Level::ProjectSpec, "startDeadline") => "How long executors have to answer a task's trigger, unless the task says.",
         (Level::ProjectSpec, "taskTimeout") => "How long a started task may take, unless it says. 0 is for ever.",
+        (Level::ProjectSpec, "consents") => "What other projects may do here. Absent: nothing.",
+        (Level::ProjectSpec, "policy") => {
+            "What this project may use of the installation; only who administers all projects may write it. Absent: it stays as it is; null: none."
+        }
+        (Level::Consent, "to") => "Who is let in: names of projects; `*` stands for any text, `?` for one character.",
+        (Level::Consent, "may") => {
+            "`deploy` and `observe` configs, `tag` artifact sources, `observe` tags and clusters, `trigger` sequences."
+        }
+        (Level::Consent, "names") => "Of which configs, sources, clusters and stages, as patterns. Absent: of all of them.",
+        (Level::Policy, "allows") => "What manifests of this project may name, by kind. A kind that is absent: nothing of it.",
+        (Level::Policy, "quotas") => "How many of something the project may have.",
+        (Level::Allows, "functions") => "Lambda functions that Keelway deploys to.",
+        (Level::Allows, "hookFunctions") => "Lambda functions that hooks call.",
+        (Level::Allows, "packages") => "Packages of code in S3: `<bucket>/<key>`.",
+        (Level::Allows, "images") => "Repositories of images: `<registry>/<repository>`.",
+        (Level::Allows, "tasks") => "Task definitions of ECS: `<cluster>/<family>`.",
+        (Level::Allows, "builds") => "Projects of CodeBuild.",
+        (Level::Allows, "repositories") => "Repositories of git hosts, as URLs.",
+        (Level::Allows, "servers") => "Servers of the Kubernetes API, as URLs.",
+        (Level::ResourcePattern, "region" | "account") => "Absent: the installation's own.",
         (Level::PipelineSpec, "environments") => "In the order of promotion.",
         (Level::PipelineSpec, "promotion") => "How revisions get into the environments that do not say it themselves.",
         (Level::PipelineSpec, "inFlight") => "What a newer revision does to one that is on its way.",

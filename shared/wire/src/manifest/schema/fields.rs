@@ -10,6 +10,7 @@ use crate::manifest::deployments::Part;
 use crate::manifest::fields::Level::{self, Deployment};
 use crate::manifest::promotion::HOSTS;
 use crate::manifest::webhook::{FORMS, OPERATORS};
+use keelway_domain::border::Act;
 use serde_json::{Map, Value, json};
 
 /// The shape of a field; of those that only servers write, anything.
@@ -27,6 +28,7 @@ pub fn shape(level: Level, field: &str, parts: &mut Parts) -> Value {
         Level::Webhook | Level::WebhookSpec | Level::WebhookFilter | Level::MatchExpression | Level::WebhookSecret => {
             webhook(level, field, parts)
         }
+        Level::Consent | Level::Policy | Level::Allows | Level::ResourcePattern | Level::Quotas => border(level, field, parts),
         _ => other(level, field, parts),
     }
 }
@@ -43,6 +45,8 @@ pub fn required(level: Level) -> &'static [&'static str] {
         Level::Trigger => &["event"],
         Level::Project => &["apiVersion", "kind", "metadata"],
         Level::Remediation => &["kind", "spec"],
+        Level::Consent => &["to", "may"],
+        Level::ResourcePattern => &["name"],
         Level::RemediationSpec => &["remediations"],
         Level::ProblemType => &["problemType", "actionsOnOpen"],
         Level::RemediationAction => &["action"],
@@ -202,6 +206,8 @@ fn other(level: Level, field: &str, parts: &mut Parts) -> Value {
         (ProjectMetadata, "name") => project(),
         (ProjectMetadata | ObjectMetadata, "annotations" | "labels") => texts(),
         (ProjectSpec, "description") => text(),
+        (ProjectSpec, "consents") => list(&parts.named(Level::Consent), 0),
+        (ProjectSpec, "policy") => parts.named(Level::Policy),
         (Pipeline | Cluster | GitHost, "metadata") => parts.named(ObjectMetadata),
         (Pipeline, "spec") => parts.named(PipelineSpec),
         (Cluster, "spec") => parts.named(ClusterSpec),
@@ -242,6 +248,22 @@ fn other(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Window, "schedule" | "zone" | "from" | "until" | "reason") => needed(),
         (_, "soak" | "remind" | "interval" | "duration" | "startDeadline" | "taskTimeout") => duration(),
         _ => any(),
+    }
+}
+
+fn border(level: Level, field: &str, parts: &mut Parts) -> Value {
+    match (level, field) {
+        (Level::Consent, "to") => list(&pattern("^[A-Za-z0-9*?-]+$", 100), 1),
+        (Level::Consent, "may") => list(&word(&Act::ALL.map(Act::as_str)), 1),
+        (Level::Consent, _) => list(&pattern("^[A-Za-z0-9._*?-]+$", 100), 1),
+        (Level::Policy, "allows") => parts.named(Level::Allows),
+        (Level::Policy, _) => parts.named(Level::Quotas),
+        (Level::Allows, _) => list(&json!({"anyOf": [needed(), parts.named(Level::ResourcePattern)]}), 0),
+        (Level::ResourcePattern, "region") => pattern("^[a-z0-9*?-]+$", 63),
+        // An account is read as a text, however it is written.
+        (Level::ResourcePattern, "account") => json!({"type": ["string", "integer"], "pattern": "^[0-9*?]+$"}),
+        (Level::ResourcePattern, _) => needed(),
+        _ => whole(1),
     }
 }
 

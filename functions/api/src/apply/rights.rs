@@ -1,0 +1,87 @@
+//! Who may apply what, and what the audit is told about it.
+
+use super::Planned;
+use crate::caller::Caller;
+use crate::problem::Answer;
+use keelway_domain::access::Need;
+use keelway_domain::border::{Update, Vouched};
+use keelway_domain::names::ProjectName;
+use keelway_wire::http::AppliedDocument;
+
+/// Every document changes something, in its project or namespace. A git host belongs to none, and what a project may use of the installation
+/// is not for the project to say.
+pub fn check(caller: &Caller, planned: &[Planned]) -> Answer<()> {
+    for document in planned {
+        caller.check(Need::Administer, document.named().2)?;
+        if let Planned::Project(settings) = document
+            && settings.policy != Update::Keep
+        {
+            policy(caller, &settings.name).map_err(|mut refused| {
+                refused.problem.detail.push_str(", or leave it out: then the policy stays as it is");
+                refused
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets pass who may write a project's policy, or take it away.
+pub fn policy(caller: &Caller, project: &ProjectName) -> Answer<()> {
+    caller.check(Need::Administer, None).map_err(|mut refused| {
+        refused.problem.detail = format!("spec.policy of project {project}: {}", refused.problem.detail);
+        refused
+    })
+}
+
+/// Whoever administers the whole installation vouches for what they apply. Nobody else does, and no manifest.
+pub fn vouch(caller: &Caller, planned: &mut [Planned]) {
+    let vouched = caller.administers_everything();
+    for document in planned {
+        match document {
+            Planned::Pipeline(_, manifest) => manifest.definition.vouch(vouched),
+            Planned::Cluster(manifest) => manifest.cluster.vouch(vouched),
+            Planned::ArtifactSource(manifest) => manifest.artifacts.vouch(vouched),
+            Planned::DeploymentConfig(manifest) => {
+                if let Some(definition) = &mut manifest.definition {
+                    definition.vouch(vouched);
+                }
+            }
+            // Git hosts are for administrators only; the others name nothing of the installation's.
+            Planned::GitHost(_)
+            | Planned::Project(_)
+            | Planned::Shipyard { .. }
+            | Planned::Remediation(..)
+            | Planned::Schedule(_)
+            | Planned::Webhook(_) => {}
+        }
+    }
+}
+
+/// Tells the audit what was applied, and whether the border of a project moved.
+pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
+    let (mut told, mut projects): (Vec<String>, Vec<&str>) = (vec![], vec![]);
+    for (document, applied) in planned.iter().zip(applied) {
+        let (kind, name, project) = document.named();
+        told.push(match moved(document, applied)[..] {
+            [] => format!("{kind} {name}"),
+            ref moved => format!("{kind} {name} (changed its {})", moved.join(" and its ")),
+        });
+        projects.extend(project.filter(|project| !projects.contains(project)));
+    }
+    let project = if let [project] = projects[..] { project } else { "" };
+    caller.tells(project, told.join(", ").chars().take(1000).collect::<String>());
+}
+
+/// What of a project's border is different now.
+fn moved(document: &Planned, applied: &AppliedDocument) -> Vec<&'static str> {
+    let Planned::Project(settings) = document else { return vec![] };
+    let differs = |member: &str| {
+        let inside = |field: &str| field.strip_prefix(member).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        applied.changes.iter().any(|change| inside(&change.field))
+    };
+    // Of a project that is new, no changes are told.
+    let new = applied.changed && applied.changes.is_empty();
+    let policy = differs("spec.policy") || new && matches!(settings.policy, Update::Set(Some(_)));
+    let consents = differs("spec.consents") || new && matches!(&settings.consents, Update::Set(consents) if !consents.0.is_empty());
+    [policy.then_some("policy"), consents.then_some("consents")].into_iter().flatten().collect()
+}

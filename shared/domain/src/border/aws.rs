@@ -1,0 +1,68 @@
+//! Names and ARNs as AWS takes them.
+
+/// What a text names, and where that is.
+pub struct Named {
+    pub name: String,
+    pub region: Option<String>,
+    pub account: Option<String>,
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+fn is_account(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `eu-west-1`, `us-gov-east-1`
+fn is_region(text: &str) -> bool {
+    let letters = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase());
+    match text.split('-').collect::<Vec<_>>()[..] {
+        [land, ref middle @ .., number] if matches!(middle.len(), 1 | 2) => {
+            land.len() == 2 && letters(land) && middle.iter().all(|part| letters(part)) && number.len() == 1 && is_account(number)
+        }
+        _ => false,
+    }
+}
+
+/// What follows a name: a version, an alias, a revision; at most one.
+fn is_rest(rest: &[&str]) -> bool {
+    match rest {
+        [] => true,
+        [one] => is_name(one.strip_prefix('$').unwrap_or(one)),
+        _ => false,
+    }
+}
+
+fn found(name: &str, region: Option<&str>, account: Option<&str>) -> Option<Named> {
+    let sound = is_name(name) && region.is_none_or(is_region) && account.is_none_or(is_account);
+    sound.then(|| Named { name: name.to_owned(), region: region.map(str::to_owned), account: account.map(str::to_owned) })
+}
+
+/// A function of Lambda.
+pub fn function(text: &str) -> Option<Named> {
+    match text.split(':').collect::<Vec<_>>()[..] {
+        ["arn", _, "lambda", region, account, "function", name, ref rest @ ..] if is_rest(rest) => {
+            found(name, Some(region), Some(account))
+        }
+        [account, "function", name, ref rest @ ..] if is_rest(rest) => found(name, None, Some(account)),
+        [account, name] if account.len() == 12 && is_account(account) => found(name, None, Some(account)),
+        // A region or the word may stand before the name as well; the name of a function may look like either.
+        [name, _] if name == "function" || is_region(name) => None,
+        [name, ref rest @ ..] if is_rest(rest) => found(name, None, None),
+        _ => None,
+    }
+}
+
+/// What CodeBuild and ECS call `<type>/<name>` in an ARN.
+pub fn named(text: &str, service: &str, ty: &str) -> Option<Named> {
+    match text.split(':').collect::<Vec<_>>()[..] {
+        ["arn", _, of, region, account, resource, ref rest @ ..] if of == service && is_rest(rest) => {
+            let (found_type, name) = resource.split_once('/')?;
+            if found_type == ty { found(name, Some(region), Some(account)) } else { None }
+        }
+        [name, ref rest @ ..] if name != "arn" && is_rest(rest) => found(name, None, None),
+        _ => None,
+    }
+}

@@ -1,0 +1,239 @@
+//! What belongs to the installation and not to a project: things of AWS, git hosts and other servers, by the names that manifests give.
+
+use super::aws::{self, Named};
+use crate::deployments::template::repository;
+use serde::{Deserialize, Serialize};
+
+/// A kind of resource, as a policy lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ResourceKind {
+    /// Lambda functions whose aliases Keelway moves.
+    Functions,
+    /// Lambda functions that hooks call.
+    HookFunctions,
+    /// Packages of code in S3: `<bucket>/<key>`.
+    Packages,
+    /// Repositories of images, with their registry: `<registry>/<repository>`.
+    Images,
+    /// Task definitions of ECS, and the clusters they run in: `<cluster>/<family>`.
+    Tasks,
+    /// Projects of CodeBuild.
+    Builds,
+    /// Repositories of git hosts, as URLs.
+    Repositories,
+    /// Servers of the Kubernetes API, as URLs.
+    Servers,
+}
+
+impl ResourceKind {
+    /// All of them.
+    pub const ALL: [ResourceKind; 8] = [
+        ResourceKind::Functions,
+        ResourceKind::HookFunctions,
+        ResourceKind::Packages,
+        ResourceKind::Images,
+        ResourceKind::Tasks,
+        ResourceKind::Builds,
+        ResourceKind::Repositories,
+        ResourceKind::Servers,
+    ];
+
+    /// The member of a policy's `spec.allows`.
+    pub fn field(self) -> &'static str {
+        match self {
+            ResourceKind::Functions => "functions",
+            ResourceKind::HookFunctions => "hookFunctions",
+            ResourceKind::Packages => "packages",
+            ResourceKind::Images => "images",
+            ResourceKind::Tasks => "tasks",
+            ResourceKind::Builds => "builds",
+            ResourceKind::Repositories => "repositories",
+            ResourceKind::Servers => "servers",
+        }
+    }
+
+    /// One of them, in a sentence.
+    pub fn word(self) -> &'static str {
+        match self {
+            ResourceKind::Functions => "function",
+            ResourceKind::HookFunctions => "hook function",
+            ResourceKind::Packages => "package",
+            ResourceKind::Images => "image",
+            ResourceKind::Tasks => "task",
+            ResourceKind::Builds => "build",
+            ResourceKind::Repositories => "repository",
+            ResourceKind::Servers => "server",
+        }
+    }
+
+    /// Whether region and account tell two of them with the same name apart.
+    pub fn has_place(self) -> bool {
+        matches!(self, Self::Functions | Self::HookFunctions | Self::Tasks | Self::Builds)
+    }
+}
+
+/// Where the installation is. What names neither region nor account is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Home {
+    /// Its region.
+    pub region: String,
+    /// Its account.
+    pub account: String,
+}
+
+impl Home {
+    /// For kinds of which region and account say nothing ([`ResourceKind::has_place`]).
+    pub const NOWHERE: Home = Home { region: String::new(), account: String::new() };
+}
+
+/// A text that does not name a resource in one of the forms that are known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not the name of a {word}: write its name or its ARN")]
+pub struct Unreadable {
+    /// What was given, its first 200 characters.
+    pub text: String,
+    word: &'static str,
+}
+
+impl Unreadable {
+    fn of(kind: ResourceKind, text: &str) -> Self {
+        Self { text: text.chars().take(200).collect(), word: kind.word() }
+    }
+}
+
+/// A resource as a manifest names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// What it is.
+    pub kind: ResourceKind,
+    /// Its name, without region and account.
+    pub name: String,
+    /// Its region; absent: the installation's.
+    pub region: Option<String>,
+    /// Its account; absent: the installation's.
+    pub account: Option<String>,
+}
+
+impl Resource {
+    /// In the installation's region and account, or where nothing of the kind counts.
+    pub fn named(kind: ResourceKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into(), region: None, account: None }
+    }
+
+    /// By a name, a partial ARN (`<account>:function:<name>`) or an ARN; what follows the name (a version, an alias, a revision) is left out.
+    ///
+    /// # Errors
+    /// Any other form: what AWS would make of it must not differ from what was looked up in a policy.
+    pub fn of_aws(kind: ResourceKind, text: &str) -> Result<Self, Unreadable> {
+        let found = match kind {
+            ResourceKind::Functions | ResourceKind::HookFunctions => aws::function(text),
+            ResourceKind::Builds => aws::named(text, "codebuild", "project"),
+            ResourceKind::Tasks => return Self::task(None, text),
+            ResourceKind::Packages | ResourceKind::Images | ResourceKind::Repositories | ResourceKind::Servers => None,
+        };
+        let Named { name, region, account } = found.ok_or_else(|| Unreadable::of(kind, text))?;
+        Ok(Self { kind, name, region, account })
+    }
+
+    /// A task definition in the cluster that it runs in, each by its name or its ARN. Without a cluster: `default`, as ECS has it.
+    ///
+    /// # Errors
+    /// Any other form, and two ARNs of different places.
+    pub fn task(cluster: Option<&str>, definition: &str) -> Result<Self, Unreadable> {
+        let kind = ResourceKind::Tasks;
+        let read = |text: &str, ty: &str| aws::named(text, "ecs", ty).ok_or_else(|| Unreadable::of(kind, text));
+        let (task, cluster) = (read(definition, "task-definition")?, read(cluster.unwrap_or("default"), "cluster")?);
+        let apart = |one: &Option<String>, other: &Option<String>| one.is_some() && other.is_some() && one != other;
+        if apart(&task.region, &cluster.region) || apart(&task.account, &cluster.account) {
+            return Err(Unreadable::of(kind, definition));
+        }
+        let (region, account) = (task.region.or(cluster.region), task.account.or(cluster.account));
+        Ok(Self { kind, name: format!("{}/{}", cluster.name, task.name), region, account })
+    }
+
+    /// The repository of an image, whatever its tag and digest are.
+    pub fn image(reference: &str) -> Self {
+        Self::named(ResourceKind::Images, repository(reference))
+    }
+
+    /// The same in this region and account, where it names none itself.
+    #[must_use]
+    pub fn at(mut self, region: Option<&str>, account: Option<&str>) -> Self {
+        self.region = self.region.or_else(|| region.map(str::to_owned));
+        self.account = self.account.or_else(|| account.map(str::to_owned));
+        self
+    }
+}
+
+impl std::fmt::Display for Resource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.kind.word(), self.name)?;
+        match (&self.region, &self.account) {
+            (None, None) => Ok(()),
+            (region, account) => {
+                write!(f, " ({})", [region, account].into_iter().flatten().cloned().collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_partial_arns_and_arns_mean_the_same() {
+        use ResourceKind::{Builds, Functions, HookFunctions, Tasks};
+        for (kind, text, name, region, account) in [
+            (Functions, "payments", "payments", None, None),
+            (HookFunctions, "payments:live", "payments", None, None),
+            (Functions, "123456789012:payments", "payments", None, Some("123456789012")),
+            (Functions, "1:function:payments:live", "payments", None, Some("1")),
+            (Functions, "arn:aws:lambda:eu-west-1:1:function:payments:$LATEST", "payments", Some("eu-west-1"), Some("1")),
+            (Builds, "payments", "payments", None, None),
+            (Builds, "arn:aws:codebuild:eu-west-1:1:project/payments", "payments", Some("eu-west-1"), Some("1")),
+            (Tasks, "payments:3", "default/payments", None, None),
+            (Tasks, "arn:aws:ecs:eu-west-1:1:task-definition/payments:3", "default/payments", Some("eu-west-1"), Some("1")),
+        ] {
+            let found = Resource::of_aws(kind, text).unwrap();
+            assert_eq!((found.name.as_str(), found.region.as_deref(), found.account.as_deref()), (name, region, account), "{text}");
+        }
+    }
+
+    /// Lambda reads a region or an account out of some of these.
+    #[test]
+    fn what_aws_might_read_in_another_way_is_refused() {
+        for text in [
+            "",
+            ":",
+            "a:b:c",
+            "function:payments",
+            "eu-west-1:payments",
+            "eu-west-1:1:function:payments",
+            "a b",
+            "payments/x",
+            "arn:aws:lambda:eu-west-1:1:layer:payments",
+            "arn:aws:lambda::1:function:payments",
+            "arn:aws:s3:::payments",
+            "arn:aws:codebuild:eu-west-1:1:project/payments",
+            "arn:aws:lambda:eu-west-1:1:function:payments:live:x",
+            "*",
+        ] {
+            let refused = Resource::of_aws(ResourceKind::Functions, text).unwrap_err().to_string();
+            assert!(refused.ends_with("is not the name of a function: write its name or its ARN"), "{refused}");
+        }
+        assert!(Resource::of_aws(ResourceKind::Images, "payments").is_err());
+        assert!(Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "arn:aws:ecs:eu-west-1:2:task-definition/t").is_err());
+    }
+
+    #[test]
+    fn what_a_name_leaves_open_is_filled_in_and_nothing_else() {
+        let of = |text: &str| Resource::of_aws(ResourceKind::Functions, text).unwrap().at(Some("eu-west-1"), Some("2"));
+        assert_eq!(of("payments").to_string(), "function payments (eu-west-1, 2)");
+        assert_eq!(of("1:function:payments").account.as_deref(), Some("1"));
+        let task = Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "t:3").unwrap();
+        assert_eq!(task.to_string(), "task c/t (eu-west-1, 1)");
+        assert_eq!(Resource::image("registry.test:5000/shop/web:1@sha256:ab").to_string(), "image registry.test:5000/shop/web");
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether an administrator of the installation stands behind a definition.
+
+use crate::deployments::definition::Definition as Config;
+use crate::deployments::registry::ArtifactSource;
+use crate::promotions::definition::Definition as Pipeline;
+use crate::promotions::registry::{Cluster, GitHost};
+
+/// A definition that names what belongs to the installation. No manifest says whether it is vouched for: that follows from who applies it.
+pub trait Vouched: Clone + PartialEq {
+    /// Whether an administrator of the installation applied it.
+    fn vouched(&self) -> bool;
+    /// Says whether one did.
+    fn vouch(&mut self, vouched: bool);
+
+    /// Whether it says what another one says, whoever applied them.
+    fn says(&self, other: &Self) -> bool {
+        let mut same = self.clone();
+        same.vouch(other.vouched());
+        same == *other
+    }
+
+    /// As it takes the place of the one in force. A vouch is for what a definition says: whoever applies the same again does not take it away,
+    /// and whoever changes something does not inherit it.
+    #[must_use]
+    fn in_place_of(&self, old: Option<&Self>) -> Self {
+        let mut new = self.clone();
+        new.vouch(self.vouched() || old.is_some_and(|old| old.vouched() && self.says(old)));
+        new
+    }
+}
+
+macro_rules! vouched {
+    ($($type:ty),*) => {$(
+        impl Vouched for $type {
+            fn vouched(&self) -> bool {
+                self.vouched
+            }
+            fn vouch(&mut self, vouched: bool) {
+                self.vouched = vouched;
+            }
+        }
+    )*};
+}
+
+vouched!(Config, Pipeline, Cluster, ArtifactSource);
+
+/// Only administrators of the installation apply git hosts.
+impl Vouched for GitHost {
+    fn vouched(&self) -> bool {
+        true
+    }
+    fn vouch(&mut self, _: bool) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(server: &str, vouched: bool) -> Cluster {
+        Cluster { server: server.into(), ca_data: None, secret: "s".into(), interval: None, vouched }
+    }
+
+    #[test]
+    fn a_vouch_stays_with_what_it_was_given_for() {
+        let (mine, vouched, other) = (cluster("https://a", false), cluster("https://a", true), cluster("https://b", false));
+        assert!(!mine.in_place_of(None).vouched);
+        assert!(!mine.in_place_of(Some(&mine)).vouched);
+        assert!(mine.in_place_of(Some(&vouched)).vouched, "the same again");
+        assert!(!other.in_place_of(Some(&vouched)).vouched, "another server");
+        assert!(vouched.in_place_of(Some(&other)).vouched);
+        assert!(mine.says(&vouched) && !mine.says(&other));
+    }
+
+    #[test]
+    fn what_nobody_vouches_for_is_stored_as_before() {
+        assert_eq!(serde_json::to_string(&cluster("https://a", false)).unwrap(), r#"{"server":"https://a","secret":"s"}"#);
+        assert!(serde_json::from_str::<Cluster>(r#"{"server":"https://a","secret":"s","vouched":true}"#).unwrap().vouched);
+    }
+}
