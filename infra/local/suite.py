@@ -114,7 +114,7 @@ def fast():
 
 def survey():
     """Looks for each planted fault from the first seed on; whether every one was found."""
-    return nextest("run", "-p", "keelway-conformance", "-p", "keelway-test-features", "-E", "test(/planted|plants/)", KEELWAY_PLANT_SURVEY="1") == 0
+    return nextest("run", *run.with_features("conformance"), "-E", "test(/planted|plants/)", KEELWAY_SURVEY_PLANTS="1") == 0
 
 
 VERBS = {"all": everything, "fast": fast, "survey": survey}
