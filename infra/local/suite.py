@@ -21,8 +21,9 @@ from keelway_local import environment  # noqa: E402
 from keelway_local.common import ROOT, Problem, say  # noqa: E402
 
 CLOUD = ROOT / "infra" / "local" / "cloud.py"
-# Crates whose tests need neither a socket nor a process.
-IN_MEMORY = ("domain", "engine", "wire", "world", "conformance", "model")
+# The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose other
+# features, and build everything a second time.
+IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model")
 SLOWEST = 10
 # A line of the suite on the local cloud: `test lanes::thawed ... ok <2.1s>`.
 CLOUD_TEST = re.compile(r"^test (\S+) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)
@@ -109,12 +110,12 @@ def fast():
     """The tests in memory, with fewer seeds; whether all passed."""
     few = {name: os.environ.get(name, count) for name, count in
            {"KEELWAY_SEEDS": "1000", "KEELWAY_MODEL_SEEDS": "100", "PROPTEST_CASES": "32"}.items()}
-    return nextest("run", "--profile", "fast", *run.with_features(*IN_MEMORY), **few) == 0
+    return nextest("run", "--profile", "fast", "--workspace", *IN_MEMORY, **few) == 0
 
 
 def survey():
     """Looks for each planted fault from the first seed on; whether every one was found."""
-    return nextest("run", "-p", "keelway-conformance", "-p", "keelway-test-features", "-E", "test(/planted|plants/)", KEELWAY_PLANT_SURVEY="1") == 0
+    return nextest("run", "--workspace", "--test=conformance", "-E", "test(/planted|plants/)", KEELWAY_SURVEY_PLANTS="1") == 0
 
 
 VERBS = {"all": everything, "fast": fast, "survey": survey}

@@ -1,65 +1,78 @@
 //! The contracts over an engine's stories: each message twice, and something going wrong after each single request, leave exactly the
 //! same events, bytes and state behind.
 
+use crate::chosen::is_one;
+use keelway_world::case::{Case, Failure, Tells, run};
 use keelway_world::core::Method;
+use keelway_world::fork::{Forked, Forks};
 use keelway_world::story::{Mode, Story};
 use keelway_world::tested::Tested;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Stories of one engine, by id, and how each of them is told while something goes wrong. Telling a story says what it found wrong.
-pub struct Contracts<C, F> {
-    stories: Vec<(String, C)>,
-    tell: F,
+/// An engine's cases, and the stand on which each of them is told while something goes wrong.
+pub struct Contracts<D: Tells<S>, S: Forked, F: Fn(Mode) -> S> {
+    cases: Vec<Case<D>>,
+    stand: F,
 }
 
-impl<E, C, F> Contracts<C, F>
+/// A case that holds, and how it ends when nothing goes wrong.
+type Holding<'c, D, S> = (&'c Case<D>, Story<<S as Forked>::Engine>);
+
+impl<D, S, F> Contracts<D, S, F>
 where
-    E: Tested + Send + Sync,
-    C: Sync,
-    F: Fn(&C, Mode) -> (Story<E>, Result<(), String>) + Sync,
+    D: Tells<S> + Sync,
+    D::Given: Sync,
+    D::Step: Sync,
+    S: Forked,
+    S::Engine: Send + Sync,
+    F: Fn(Mode) -> S + Sync,
 {
-    /// Of these stories.
-    pub fn new(stories: Vec<(String, C)>, tell: F) -> Self {
-        Self { stories, tell }
+    /// Of these cases.
+    pub fn new(cases: Vec<Case<D>>, stand: F) -> Self {
+        Self { cases, stand }
     }
 
-    /// Tells a story; what went wrong, if anything.
-    fn told(&self, id: &str, story: &C, mode: Mode) -> (Story<E>, Result<(), String>) {
-        let (story, result) = (self.tell)(story, mode);
-        let contradiction = story.world.core().bus.contradictions.first().cloned();
-        let broken = contradiction.or(story.broken.first().cloned());
-        let result = result.and(broken.map_or(Ok(()), |what| Err(format!("{id}: {what}"))));
-        (story, result)
+    /// Tells a case; what went wrong, if anything. A case that is run alone leaves a trace of every request.
+    fn told(&self, case: &Case<D>, mode: Mode) -> (S, Result<(), String>) {
+        let mut stand = (self.stand)(mode);
+        if is_one() && mode == Mode::Clean {
+            stand.story().world.core().trace = Some(vec![]);
+        }
+        let told = run(case, &mut stand);
+        let result = well(case, &mut stand, told);
+        (stand, result)
     }
 
     /// Nothing goes wrong, and every story is as it says.
     pub fn hold(&self) {
-        let wrong = |(id, story): &(String, C)| {
-            let (told, result) = self.told(id, story, Mode::Clean);
-            let trace = || told.world.core().trace.take().unwrap_or_default();
+        let wrong = |case: &Case<D>| {
+            let (mut stand, result) = self.told(case, Mode::Clean);
+            let mut trace = || stand.story().world.core().trace.take().unwrap_or_default();
             result.err().map(|failure| format!("{}{failure}", trace().join("\n")))
         };
-        let failures: Vec<String> = self.stories.iter().filter_map(wrong).collect();
-        println!("{} cases, {} failed", self.stories.len(), failures.len());
-        fail_if_any(&failures, self.stories.len());
+        let failures: Vec<String> = self.cases.iter().filter_map(wrong).collect();
+        println!("{} cases, {} failed", self.cases.len(), failures.len());
+        fail_if_any(&failures, self.cases.len());
     }
 
-    /// Stories that hold; the others are reported by their own test.
-    fn holding(&self) -> Vec<(&str, &C, Story<E>)> {
-        let told = self.stories.iter().map(|(id, story)| {
-            let (told, result) = self.told(id, story, Mode::Clean);
-            result.is_ok().then_some((id.as_str(), story, told))
+    /// Cases that hold; the others are reported by their own test.
+    fn holding(&self) -> Vec<Holding<'_, D, S>> {
+        let told = self.cases.iter().map(|case| {
+            let (stand, result) = self.told(case, Mode::Clean);
+            result.is_ok().then(|| (case, stand.into_story()))
         });
         told.flatten().collect()
     }
 
     /// Every message twice in a row, and all of them once more at the end.
     pub fn hold_with_everything_twice(&self) {
-        let stories = self.holding();
+        let cases = self.holding();
         let mut failures = vec![];
-        for (id, story, clean) in &stories {
-            let (mut told, result) = self.told(id, story, Mode::Twice);
+        for (case, clean) in &cases {
+            let id = &case.id;
+            let (stand, result) = self.told(case, Mode::Twice);
+            let mut told = stand.into_story();
             let at_once = result.and_then(|()| same(clean, &told).map_err(|what| format!("{id}: {what}")));
             let at_the_end = at_once.and_then(|()| {
                 told.replay();
@@ -68,45 +81,79 @@ where
             failures.extend(at_the_end.err());
             failures.extend(told.broken.first().cloned());
         }
-        println!("{} cases with every message twice, and everything once more at the end", stories.len());
-        fail_if_any(&failures, stories.len());
+        println!("{} cases with every message twice, and everything once more at the end", cases.len());
+        fail_if_any(&failures, cases.len());
+    }
+
+    /// What came of a fault that should not.
+    fn wrong(&self, (case, clean): &Holding<'_, D, S>, mode: Mode, (mut stand, told): (S, Result<(), Failure>)) -> Option<String> {
+        let result = well(case, &mut stand, told);
+        // Handled after others, the world is another one: only what the case says must hold.
+        let late = matches!(mode, Mode::Crash { late: true, .. });
+        let same = if late { Ok(()) } else { same(clean, stand.story()).map_err(|what| format!("{}: {what}", case.id)) };
+        result.and(same).err().map(|what| format!("{mode:?}: {what}"))
     }
 
     /// Something wrong after each request in turn, and what came of it that should not.
-    fn faults_in(&self, (id, story, clean): &(&str, &C, Story<E>)) -> Vec<String> {
+    fn faults_in(&self, holding: &Holding<'_, D, S>) -> Vec<String> {
+        let (case, clean) = holding;
         let mut failures = vec![];
-        for (i, method) in clean.calls.iter().enumerate() {
-            let n = i as u64 + 1;
-            let late = Mode::Crash { after: n, late: true };
-            let mut modes = vec![Mode::Crash { after: n, late: false }, late, Mode::Throttle(n)];
-            // A read whose answer is lost was not made, and one that is made twice is one.
-            if !matches!(method, Method::Get | Method::GetBatch | Method::Query) {
-                modes.extend([Mode::AnswerLost(n), Mode::Repeated(n)]);
-            }
-            for mode in modes {
-                let (told, result) = self.told(id, story, mode);
-                // Handled after others, the world is another one: only what the case says must hold.
-                let same = if mode == late { Ok(()) } else { same(clean, &told) };
-                if let Err(what) = result.and(same.map_err(|what| format!("{id}: {what}"))) {
-                    failures.push(format!("{mode:?}, {method:?}: {what}"));
+        for fault in Mode::FAULTS {
+            let mut forks = Forks::of(case, fault, &self.stand);
+            for (n, method) in (1..).zip(&clean.calls) {
+                // A read whose answer is lost was not made, and one that is made twice is one.
+                if method.is_read() && matches!(fault(n), Mode::AnswerLost(_) | Mode::Repeated(_)) {
+                    continue;
                 }
+                let wrong = forks.strike(n).and_then(|told| self.wrong(holding, fault(n), told));
+                failures.extend(wrong.map(|what| format!("{method:?}, {what}")));
             }
+            failures.extend(self.wrong(holding, fault(u64::MAX), forks.end()));
         }
         failures
     }
 
+    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at one request of each case.
+    pub fn hold_in_forks(&self) {
+        let cases = self.holding();
+        let (mut failures, mut mended) = (vec![], 0);
+        for (place, (case, clean)) in cases.iter().enumerate() {
+            for fault in Mode::FAULTS {
+                let mut forks = Forks::of(case, fault, &self.stand);
+                let n = 1 + place as u64 % clean.calls.len().max(1) as u64;
+                let (whole, expected) = self.told(case, fault(n));
+                let whole = whole.into_story();
+                let alike = match forks.strike(n) {
+                    Some((mut fork, told)) => {
+                        well(case, &mut fork, told) == expected && fork.into_story().everything() == whole.everything()
+                    }
+                    None => {
+                        mended += 1;
+                        expected.is_ok() && same(clean, &whole).is_ok()
+                    }
+                };
+                if !alike {
+                    failures.push(format!("{}, {:?}", case.id, fault(n)));
+                }
+            }
+        }
+        let told = cases.len() * Mode::FAULTS.len();
+        println!("{told} faults in forks of {} cases, {mended} of them mended before the end", cases.len());
+        fail_if_any(&failures, cases.len());
+    }
+
     /// A crash, a refusal, a lost answer or a repetition after each single request. How often each method was the last one before.
     pub fn hold_with_a_fault_after_each_request(&self) -> BTreeMap<Method, u64> {
-        let stories = self.holding();
+        let cases = self.holding();
         let mut points: BTreeMap<Method, u64> = Method::ALL.iter().map(|method| (*method, 0)).collect();
-        for method in stories.iter().flat_map(|(_, _, clean)| &clean.calls) {
+        for method in cases.iter().flat_map(|(_, clean)| &clean.calls) {
             *points.entry(*method).or_default() += 1;
         }
         let next = AtomicUsize::new(0);
         let work = || {
             let mut failures = vec![];
-            while let Some(story) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                failures.extend(self.faults_in(story));
+            while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                failures.extend(self.faults_in(case));
             }
             failures
         };
@@ -117,11 +164,20 @@ where
             failures
         });
         let total: u64 = points.values().sum();
-        println!("{} scenarios x crash points: {total}; by method: {points:?}", stories.len());
+        println!("{} scenarios x crash points: {total}; by method: {points:?}", cases.len());
         failures.truncate(20);
         fail_if_any(&failures, total as usize);
         points
     }
+}
+
+/// What a telling came to, and whether anything happened that must never happen.
+fn well<D: Tells<S>, S: Forked>(case: &Case<D>, stand: &mut S, told: Result<(), Failure>) -> Result<(), String> {
+    let story = stand.story();
+    let contradiction = story.world.core().bus.contradictions.first().cloned();
+    let broken = contradiction.or(story.broken.first().cloned());
+    told.map_err(|failure| format!("{failure}\n  ({})", case.title))?;
+    broken.map_or(Ok(()), |what| Err(format!("{}: {what}", case.id)))
 }
 
 fn fail_if_any(failures: &[String], of: usize) {

@@ -20,7 +20,7 @@ pub struct Publication {
 }
 
 /// Everything published, in order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct BusTwin {
     /// All of it, repetitions included.
     pub log: Vec<Publication>,
@@ -98,6 +98,11 @@ impl BusTwin {
         self.log.push(Publication { at, id, entry: Arc::new(entry), again });
     }
 
+    /// Whether the same was published first, in the same order at the same times.
+    pub(crate) fn said_what(&self, other: &Self) -> bool {
+        let firsts = |bus: &Self| bus.firsts().map(|one| (one.at, one.entry.clone())).collect::<Vec<_>>();
+        self.disabled == other.disabled && self.contradictions == other.contradictions && firsts(self) == firsts(other)
+    }
     /// First publications only, in their order.
     pub fn firsts(&self) -> impl Iterator<Item = &Publication> {
         self.log.iter().filter(|publication| !publication.again)

@@ -46,6 +46,10 @@ impl Method {
         Method::SendAt,
         Method::Outside,
     ];
+    /// Whether it only reads.
+    pub fn is_read(self) -> bool {
+        matches!(self, Method::Get | Method::GetBatch | Method::Query)
+    }
     fn name(self) -> &'static str {
         match self {
             Method::Get => "GetItem",
@@ -104,6 +108,17 @@ pub struct Core {
 }
 
 impl Core {
+    /// A copy that goes its own way. Nothing goes wrong in it, and no trace is kept.
+    pub(crate) fn fork(&self) -> Self {
+        Self { table: self.table.fork(), bus: self.bus.clone(), queue: self.queue.clone(), faults: None, trace: None, ..*self }
+    }
+    /// Whether from here on everything is as in another world, if the same is done in both. What was counted is no part of that.
+    pub(crate) fn goes_on_like(&self, other: &Self) -> bool {
+        self.now == other.now
+            && self.queue.holds_what(&other.queue)
+            && self.bus.said_what(&other.bus)
+            && self.table.holds_what(&other.table)
+    }
     /// Requests of all methods.
     pub fn request_count(&self) -> u64 {
         self.requests.iter().sum()

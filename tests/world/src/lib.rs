@@ -11,6 +11,7 @@ pub mod contract;
 pub mod core;
 pub mod deployments;
 pub mod exec;
+pub mod fork;
 pub mod promotions;
 pub mod queue;
 pub mod rng;

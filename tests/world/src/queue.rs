@@ -77,7 +77,7 @@ impl Received {
 }
 
 /// A message in the queue.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
     /// The engine whose queue it is in.
     pub engine: String,
@@ -94,7 +94,7 @@ pub struct Queued {
 }
 
 /// The engines' queues and the schedules that end in them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct QueueTwin {
     next: u64,
     /// By id, in the order of sending.
@@ -123,6 +123,15 @@ impl QueueTwin {
     /// How many messages were ever sent.
     pub fn sent(&self) -> u64 {
         self.next
+    }
+
+    /// Whether the same is in it in the same order, whatever the ids are, and nothing is dead in either.
+    pub(crate) fn holds_what(&self, other: &Self) -> bool {
+        self.dead.is_empty()
+            && other.dead.is_empty()
+            && self.max_receives == other.max_receives
+            && self.schedules == other.schedules
+            && self.messages.values().eq(other.messages.values())
     }
 
     /// Puts a message into an engine's queue and returns its id.

@@ -56,18 +56,32 @@ pub enum Mode {
     Repeated(u64),
 }
 
+impl Mode {
+    /// Every kind of fault at one request, by the request's number.
+    pub const FAULTS: [fn(u64) -> Mode; 5] = [
+        |after| Mode::Crash { after, late: false },
+        |after| Mode::Crash { after, late: true },
+        Mode::Throttle,
+        Mode::AnswerLost,
+        Mode::Repeated,
+    ];
+}
+
 /// When stories begin: a Wednesday, 2026-11-18, at 11:06:40.
 pub const BEGINNING: Timestamp = Timestamp(1_795_000_000_000);
 /// A message is handled at most so often without success before the story gives up.
 const TRIES: u32 = 30;
 const HANDLER: usize = 1;
 
+/// How an engine is made on a worker.
+type Make<E> = Arc<dyn Fn(Worker) -> E + Send + Sync>;
+
 /// A story being told.
 pub struct Story<E> {
     /// The world it happens in.
     pub world: World,
     engine: Arc<E>,
-    make: Arc<dyn Fn(Worker) -> E + Send + Sync>,
+    make: Make<E>,
     /// In which order messages are delivered; absent: as they were sent.
     pub order: Option<Rng>,
     /// The engine stands still: nothing is handled.
@@ -77,11 +91,13 @@ pub struct Story<E> {
     pub calls: Vec<Method>,
     said: HashMap<u64, Handled>,
     late: BTreeSet<u64>,
-    history: Vec<Received>,
+    history: Vec<Arc<Received>>,
     /// What was published so far, read.
     read: Vec<Value>,
     /// What must never happen, and did.
     pub broken: Vec<String>,
+    /// How often everything was delivered once more.
+    pub replays: u32,
 }
 
 impl<E: Tested<Ports = Worker>> Story<E> {
@@ -115,9 +131,60 @@ impl<E: Tested> Story<E> {
             history: vec![],
             read: vec![],
             broken: vec![],
+            replays: 0,
         };
         story.plan_fault();
         story
+    }
+
+    /// A copy that goes its own way, with the engine as it is. From here on, something else goes wrong, at a request that is still to come.
+    pub fn fork(&self, mode: Mode) -> Self {
+        self.forked(mode, self.make.clone())
+    }
+
+    /// The same of an engine that needs more of the copied world than its ports.
+    pub fn fork_of(&self, mode: Mode, make: impl Fn(Worker) -> E + Send + Sync + 'static) -> Self {
+        self.forked(mode, Arc::new(make))
+    }
+
+    fn forked(&self, mode: Mode, make: Make<E>) -> Self {
+        let world = self.world.fork();
+        let engine = Arc::new(make(world.worker(HANDLER)).remembering(&self.engine));
+        let story = Self {
+            world,
+            engine,
+            make,
+            order: self.order.clone(),
+            outage: self.outage,
+            mode,
+            calls: self.calls.clone(),
+            said: self.said.clone(),
+            late: self.late.clone(),
+            history: self.history.clone(),
+            read: self.read.clone(),
+            broken: self.broken.clone(),
+            replays: self.replays,
+        };
+        story.plan_fault();
+        story
+    }
+
+    /// Whether from here on everything is as in another story, if the same is done in both and what goes wrong is behind them. What was
+    /// delivered is compared by whoever has it replayed.
+    pub fn goes_on_like(&self, other: &Self) -> bool {
+        // Who was asked to come later has come, and no order is drawn.
+        let plain = |story: &Self| story.late.is_empty() && story.order.is_none();
+        plain(self)
+            && plain(other)
+            && self.outage == other.outage
+            && self.broken == other.broken
+            && self.engine.remembers_what(&other.engine)
+            && self.world.core().goes_on_like(&other.world.core())
+    }
+
+    /// Another engine like this story's, for somebody else in its world.
+    pub fn another(&self, worker: usize) -> E {
+        (self.make)(self.world.worker(worker))
     }
 
     fn plan_fault(&self) {
@@ -127,7 +194,8 @@ impl<E: Tested> Story<E> {
             Mode::Repeated(at) => (at, Fault::Repeated),
             Mode::Clean | Mode::Twice | Mode::Crash { .. } => return,
         };
-        let count = AtomicU64::new(0);
+        // Every step of the handler so far was a request.
+        let count = AtomicU64::new(self.calls.len() as u64);
         self.world.core().faults = Some(Box::new(move |worker, _| {
             let hit = worker == HANDLER && count.fetch_add(1, Ordering::Relaxed) + 1 == at;
             if hit { fault } else { Fault::None }
@@ -154,6 +222,7 @@ impl<E: Tested> Story<E> {
             self.broken.push(format!("a message is never done with: {:?}", self.world.core().queue.dead.last()));
             return;
         };
+        let delivery = Arc::new(delivery);
         self.history.push(delivery.clone());
         let now = self.world.now();
         match self.handle(&delivery) {
@@ -212,7 +281,7 @@ impl<E: Tested> Story<E> {
     }
 
     /// `None`: the worker stopped on the way.
-    fn handle(&mut self, received: &Received) -> Option<Result<Handled, PortError>> {
+    fn handle(&mut self, received: &Arc<Received>) -> Option<Result<Handled, PortError>> {
         let (engine, received) = (self.engine.clone(), received.clone());
         self.drive(Box::pin(async move { handle(&*engine, &received).await }))
     }
@@ -239,6 +308,7 @@ impl<E: Tested> Story<E> {
 
     /// Delivers everything that was ever delivered once more.
     pub fn replay(&mut self) {
+        self.replays += 1;
         for delivery in std::mem::take(&mut self.history) {
             let done = match self.handle(&delivery) {
                 Some(Err(e)) if e.passes() => self.handle(&delivery),
@@ -275,6 +345,13 @@ impl<E: Tested> Story<E> {
             format!("{} {attrs:?}", item.key)
         };
         core.table.items().filter(|item| E::is_state(&item.key)).map(line).collect()
+    }
+
+    /// All that has happened: every request, every item, every publication, what is still in the queue, and the time.
+    pub fn everything(&self) -> String {
+        let core = self.world.core();
+        let items: Vec<_> = core.table.items().collect();
+        format!("{:?} {items:?} {:?} {:?} {:?} {:?}", self.calls, core.bus.log, core.queue, core.now, self.history)
     }
 
     /// Puts a message into the engine's queue and handles it, and all that comes of it. What the engine said, if it may be compared.

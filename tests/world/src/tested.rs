@@ -12,6 +12,14 @@ use keelway_engine::webhooks::{self, Sender, Webhooks};
 pub trait Tested: Engine + Sized + 'static {
     /// An engine on these ports, as its function builds it.
     fn on(ports: Self::Ports) -> Self;
+    /// The same, with what another one remembers, as if it had handled what that one has.
+    fn remembering(self, _other: &Self) -> Self {
+        self
+    }
+    /// Whether both remember the same.
+    fn remembers_what(&self, _other: &Self) -> bool {
+        true
+    }
     /// Whether the rule that feeds its queue takes an event from the bus.
     fn takes(source: &str, detail_type: &str) -> bool;
     /// Whether an item is state: it must be the same however often messages are handled. History and what expires is not.
@@ -21,6 +29,12 @@ pub trait Tested: Engine + Sized + 'static {
 impl<P: Ports + 'static> Tested for Sequences<P> {
     fn on(ports: P) -> Self {
         Self::new(ports, Limits::default())
+    }
+    fn remembering(self, other: &Self) -> Self {
+        Self::remembering(self, other)
+    }
+    fn remembers_what(&self, other: &Self) -> bool {
+        Self::remembers_what(self, other)
     }
     fn takes(source: &str, detail_type: &str) -> bool {
         rule_takes(source, detail_type)
@@ -35,6 +49,12 @@ impl<P: Ports + 'static> Tested for Sequences<P> {
 impl<P: Ports + Clone + 'static, S: Sender + From<P> + 'static> Tested for Webhooks<P, S> {
     fn on(ports: P) -> Self {
         Self::with(ports.clone(), webhooks::Limits::default(), S::from(ports))
+    }
+    fn remembering(self, other: &Self) -> Self {
+        Self::remembering(self, other)
+    }
+    fn remembers_what(&self, other: &Self) -> bool {
+        Self::remembers_what(self, other)
     }
     fn takes(_: &str, detail_type: &str) -> bool {
         detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")

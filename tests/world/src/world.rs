@@ -20,6 +20,10 @@ impl World {
     pub fn new(now: Timestamp) -> Self {
         Self { core: Arc::new(Mutex::new(Core { now, ..Core::default() })) }
     }
+    /// A copy that goes its own way. Nothing goes wrong in it, and no trace is kept.
+    pub fn fork(&self) -> Self {
+        Self { core: Arc::new(Mutex::new(self.core().fork())) }
+    }
     /// Everything in it. Do not hold it while a worker runs.
     pub fn core(&self) -> MutexGuard<'_, Core> {
         lock(&self.core)

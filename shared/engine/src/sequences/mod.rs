@@ -48,8 +48,8 @@ use keelway_domain::schedules::Input as Scheduled;
 use keelway_domain::sequences::{Duty, Execution, Input, ReactionKind};
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The engine's name.
 pub const NAME: &str = "sequences";
@@ -99,6 +99,22 @@ impl<P: Ports> Sequences<P> {
     /// An engine on these ports.
     pub fn new(ports: P, limits: Limits) -> Self {
         Self { ports, limits, revisions: Mutex::new(HashMap::new()) }
+    }
+
+    /// The same, with the revisions that another one remembers.
+    pub fn remembering(self, other: &Self) -> Self {
+        let revisions = other.remembered().clone();
+        Self { revisions: Mutex::new(revisions), ..self }
+    }
+
+    /// Whether both remember the same revisions: what they are never changes.
+    pub fn remembers_what(&self, other: &Self) -> bool {
+        let names = |engine: &Self| engine.remembered().keys().cloned().collect::<HashSet<_>>();
+        names(self) == names(other)
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, HashMap<(String, String), Arc<Shipyard>>> {
+        self.revisions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Settings of the installation.

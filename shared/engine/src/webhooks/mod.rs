@@ -101,6 +101,16 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         Self { ports, limits, sender, known: subscriptions::Known::default() }
     }
 
+    /// The same, with the subscriptions that another one remembers.
+    pub fn remembering(self, other: &Self) -> Self {
+        Self { known: other.known.clone(), ..self }
+    }
+
+    /// Whether both remember the same subscriptions.
+    pub fn remembers_what(&self, other: &Self) -> bool {
+        self.known.version() == other.known.version()
+    }
+
     /// The next attempt, if it is due; else what an earlier delivery of the message left undone.
     async fn attempt(&self, to: SubjectId, cause: Cause) -> Result<Handled, PortError> {
         let item = self.ports.get(&keys::delivery(to)).await?;

@@ -9,7 +9,7 @@ use crate::table;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The newest format of a subscription that this code knows.
 const FORMAT: i64 = 1;
@@ -81,6 +81,22 @@ pub enum Outcome {
 /// The subscriptions, and how often they had changed when they were read.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Option<(i64, All)>>);
+
+impl Known {
+    fn lock(&self) -> MutexGuard<'_, Option<(i64, All)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn version(&self) -> Option<i64> {
+        self.lock().as_ref().map(|(version, _)| *version)
+    }
+}
+
+impl Clone for Known {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.lock().clone()))
+    }
+}
 
 /// All subscriptions, by namespace and name.
 type All = Arc<Vec<(Address, Applied)>>;
@@ -230,14 +246,14 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         // There has never been any.
         let Some(item) = self.ports.get(&keys::changed()).await? else { return Ok(All::default()) };
         let changed = item.version();
-        let known = self.known.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.known.lock().clone();
         if let Some((of, all)) = known
             && of == changed
         {
             return Ok(all);
         }
         let all = Arc::new(self.subscriptions().await?);
-        *self.known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((changed, all.clone()));
+        *self.known.lock() = Some((changed, all.clone()));
         Ok(all)
     }
 

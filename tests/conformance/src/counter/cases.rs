@@ -11,6 +11,7 @@ use keelway_engine::protocol::Loaded;
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::Tested;
 use keelway_world::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches};
+use keelway_world::fork::Forked;
 use keelway_world::queue::Parcel;
 use keelway_world::story::{Mode, Story};
 use keelway_world::worker::Worker;
@@ -106,6 +107,23 @@ impl Stand for CountersWorld {
     }
     fn outgoing(&mut self) -> Vec<Value> {
         self.0.outgoing()
+    }
+}
+
+impl Forked for CountersWorld {
+    type Engine = Counters<Worker>;
+
+    fn story(&mut self) -> &mut Story<Self::Engine> {
+        &mut self.0
+    }
+    fn into_story(self) -> Story<Self::Engine> {
+        self.0
+    }
+    fn fork(&self, mode: Mode) -> Self {
+        Self(self.0.fork(mode))
+    }
+    fn goes_on_like(&self, other: &Self) -> bool {
+        self.0.goes_on_like(&other.0)
     }
 }
 

@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub const HERE: (&str, &str) = ("111122223333", "eu-central-1");
 
 /// What Keelway's own deployer has changed for others.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changed {
     /// Changes with every change.
     revision: u64,
@@ -55,6 +55,27 @@ pub struct Starter {
 }
 
 impl Starter {
+    /// A copy that goes its own way.
+    fn fork(&self) -> Self {
+        let (started, changed) = (self.started().clone(), self.changed().clone());
+        Self { started: Arc::new(Mutex::new(started)), changed: Arc::new(Mutex::new(changed)) }
+    }
+
+    /// Whether it is the same as another one.
+    fn is_like(&self, other: &Self) -> bool {
+        *self.started() == *other.started() && *self.changed() == *other.changed()
+    }
+
+    /// Makes engines with this starter in reach, and a mistake or none.
+    fn engines(&self, plant: Option<Plant>) -> impl Fn(Worker) -> Both + Send + Sync + 'static {
+        let starter = self.clone();
+        move |worker| {
+            let both = Both::new(&worker, &starter, plant);
+            Engine::ports(&both).begin(None);
+            both
+        }
+    }
+
     /// Every deployer that was started: `<config>-<version>-<attempt>`, once, however often it was asked for.
     pub fn started(&self) -> MutexGuard<'_, Vec<String>> {
         self.started.lock().unwrap_or_else(PoisonError::into_inner)

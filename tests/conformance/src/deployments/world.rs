@@ -19,12 +19,16 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::case::{Answer, Entrance, Stand};
 use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE, view};
 use keelway_world::exec::block_on;
+use keelway_world::fork::Forked;
 use keelway_world::queue::Parcel;
 use keelway_world::rng::Rng;
 use keelway_world::story::{Mode, Story};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The world's worker that plays the API.
+const API: usize = 0;
 
 /// What is done besides to every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,7 @@ pub struct DeploymentsWorld {
     pub starter: Starter,
     api: Both,
     rider: Rider,
+    plant: Option<Plant>,
     configs: BTreeSet<Address>,
     events: u64,
     evaluations: u32,
@@ -79,19 +84,14 @@ impl DeploymentsWorld {
     /// In an empty world.
     pub fn new(mode: Mode, rider: Rider, plant: Option<Plant>) -> Self {
         let starter = Starter::default();
-        let shared = starter.clone();
-        let mut story = Story::of(mode, move |worker| {
-            let both = Both::new(&worker, &shared, plant);
-            Engine::ports(&both).begin(None);
-            both
-        });
+        let mut story = Story::of(mode, starter.engines(plant));
         let mut rng = Rng::new(0);
         if let Rider::Shuffled(seed) = rider {
             (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
         }
-        let api = Both::new(&story.world.worker(0), &starter, plant);
+        let api = Both::new(&story.world.worker(API), &starter, plant);
         let (configs, pushes) = (BTreeSet::new(), vec![]);
-        Self { story, starter, api, rider, configs, events: 0, evaluations: 0, pushes, rng }
+        Self { story, starter, api, rider, plant, configs, events: 0, evaluations: 0, pushes, rng }
     }
 
     /// A config as it is kept: without its history, so it takes the same time however long that is.
@@ -213,6 +213,41 @@ impl Stand for DeploymentsWorld {
     fn outgoing(&mut self) -> Vec<Value> {
         self.finish();
         self.story.outgoing()
+    }
+}
+
+impl Forked for DeploymentsWorld {
+    type Engine = Both;
+
+    fn story(&mut self) -> &mut Story<Both> {
+        &mut self.story
+    }
+    fn into_story(self) -> Story<Both> {
+        self.story
+    }
+    fn fork(&self, mode: Mode) -> Self {
+        let starter = self.starter.fork();
+        let story = self.story.fork_of(mode, starter.engines(self.plant));
+        Self {
+            api: Both::new(&story.world.worker(API), &starter, self.plant),
+            story,
+            starter,
+            rider: self.rider,
+            plant: self.plant,
+            configs: self.configs.clone(),
+            events: self.events,
+            evaluations: self.evaluations,
+            pushes: self.pushes.clone(),
+            rng: self.rng.clone(),
+        }
+    }
+    fn goes_on_like(&self, other: &Self) -> bool {
+        self.story.goes_on_like(&other.story)
+            && self.starter.is_like(&other.starter)
+            && (self.rider, self.events, self.evaluations) == (other.rider, other.events, other.evaluations)
+            && (&self.configs, &self.pushes) == (&other.configs, &other.pushes)
+            // Nothing is drawn.
+            && !matches!(self.rider, Rider::Shuffled(_))
     }
 }
 

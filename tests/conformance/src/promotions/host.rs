@@ -2,11 +2,13 @@
 //! invariants are read from it, not from the engine's state.
 
 use super::sequences::Run;
+use super::{Both, Plant};
 use keelway_domain::promotions::definition::PullRequest;
 use keelway_domain::promotions::{Made, Outcome};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::attempts::Task;
 use keelway_world::promotions::host::{Call, Deed, End, GitHost, Repository, Trouble, Troubles, Verb};
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,7 +59,7 @@ impl Of {
 }
 
 /// A pull request at the host.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Of which promotion.
     pub of: Of,
@@ -93,7 +95,7 @@ pub struct Told {
 }
 
 /// What is at the host.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Host {
     /// The pull requests of Keelway, in the order they were opened.
     pub requests: Vec<Request>,
@@ -120,6 +122,19 @@ pub struct Host {
 pub struct Shared(Arc<Mutex<Host>>);
 
 impl Shared {
+    /// A copy that goes its own way.
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.lock().clone())))
+    }
+    /// Whether it is the same as another one.
+    pub fn is_like(&self, other: &Self) -> bool {
+        *self.lock() == *other.lock()
+    }
+    /// Makes engines with this host in reach, and a mistake or none.
+    pub(super) fn engines(&self, plant: Option<Plant>) -> impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static {
+        let host = self.clone();
+        move |worker| Both::new(worker, &host, plant)
+    }
     /// The host as it is.
     pub fn lock(&self) -> MutexGuard<'_, Host> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -2,8 +2,9 @@
 
 use super::{PromotionsWorld, Rider};
 use keelway_domain::time::Span;
-use keelway_world::case::{Stand, run};
+use keelway_world::case::{Failure, Stand, run};
 use keelway_world::core::Method;
+use keelway_world::fork::Forks;
 use keelway_world::promotions::Case;
 use keelway_world::promotions::host::{GitHost, Verb};
 use keelway_world::story::Mode;
@@ -14,16 +15,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// After this time, what was delayed has been looked at as well.
 const LATER: Span = Span::minutes(10);
 
-/// Tells a case that something goes wrong in, and lets it come to its end.
-pub fn disturbed(case: &Case, mode: Mode) -> Result<PromotionsWorld, String> {
-    let mut world = PromotionsWorld::new(mode, Rider::Disturbed, None);
-    run(case, &mut world).map_err(|failure| failure.to_string())?;
+/// A world in which something goes wrong.
+fn disturbed(mode: Mode) -> PromotionsWorld {
+    PromotionsWorld::new(mode, Rider::Disturbed, None)
+}
+
+/// Lets a case come to its end that was told while something went wrong: how it ended.
+fn ended(mut world: PromotionsWorld, told: Result<(), Failure>) -> Result<(PromotionsWorld, Vec<String>), String> {
+    told.map_err(|failure| failure.to_string())?;
     world.mend();
     world.wait(LATER);
     let contradiction = world.story.world.core().bus.contradictions.first().cloned();
     match contradiction.or(world.story.broken.first().cloned()) {
         Some(what) => Err(what),
-        None => Ok(world),
+        None => {
+            let ending = ending(&world);
+            Ok((world, ending))
+        }
     }
 }
 
@@ -79,6 +87,29 @@ pub fn differ(clean: &[String], other: &[String]) -> Option<String> {
     }
 }
 
+/// Something wrong with each of these requests of a case in turn, and what ended differently.
+fn faults_in(case: &Case, calls: &[Method], expected: &[String]) -> Vec<String> {
+    let mut failures = vec![];
+    for fault in Mode::FAULTS {
+        let wrong = |mode: Mode, (world, told): (PromotionsWorld, Result<(), Failure>)| {
+            let what = match ended(world, told) {
+                Ok((_, ending)) => differ(expected, &ending),
+                Err(what) => Some(what),
+            };
+            what.map(|what| format!("{}: {mode:?}: {what}", case.id))
+        };
+        let mut forks = Forks::of(case, fault, disturbed);
+        for (n, method) in (1..).zip(calls) {
+            // Whether a worker stops before or after a read, or reads twice, is the same.
+            if !method.is_read() || matches!(fault(n), Mode::Throttle(_)) {
+                failures.extend(forks.strike(n).and_then(|told| wrong(fault(n), told)));
+            }
+        }
+        failures.extend(wrong(fault(u64::MAX), forks.end()));
+    }
+    failures
+}
+
 /// A crash, a refusal, a lost answer or a repetition after each single request of every case, those to the host included. What went
 /// wrong, and how often each method was the last one before.
 pub fn faults(cases: &[Case]) -> (Vec<String>, BTreeMap<Method, u64>) {
@@ -86,30 +117,14 @@ pub fn faults(cases: &[Case]) -> (Vec<String>, BTreeMap<Method, u64>) {
     let work = || {
         let (mut failures, mut points) = (vec![], BTreeMap::<Method, u64>::new());
         while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let clean = match disturbed(case, Mode::Clean) {
-                Ok(clean) => clean,
-                Err(what) => {
-                    failures.push(format!("{}: {what}", case.id));
-                    continue;
+            let mut clean = disturbed(Mode::Clean);
+            let told = run(case, &mut clean);
+            match ended(clean, told) {
+                Ok((clean, expected)) => {
+                    failures.extend(faults_in(case, &clean.story.calls, &expected));
+                    clean.story.calls.iter().for_each(|method| *points.entry(*method).or_default() += 1);
                 }
-            };
-            let expected = ending(&clean);
-            for (place, method) in clean.story.calls.iter().enumerate() {
-                *points.entry(*method).or_default() += 1;
-                let after = place as u64 + 1;
-                // Whether a worker stops before or after a read, or reads twice, is the same.
-                let mut modes = vec![Mode::Throttle(after)];
-                if !matches!(method, Method::Get | Method::GetBatch | Method::Query) {
-                    modes.extend([false, true].map(|late| Mode::Crash { after, late }));
-                    modes.extend([Mode::AnswerLost(after), Mode::Repeated(after)]);
-                }
-                for mode in modes {
-                    let what = match disturbed(case, mode) {
-                        Ok(world) => differ(&expected, &ending(&world)),
-                        Err(what) => Some(what),
-                    };
-                    failures.extend(what.map(|what| format!("{}: {mode:?}, {method:?}: {what}", case.id)));
-                }
+                Err(what) => failures.push(format!("{}: {what}", case.id)),
             }
         }
         (failures, points)

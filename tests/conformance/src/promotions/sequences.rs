@@ -12,7 +12,7 @@ use keelway_world::promotions::host::{End, Trouble, Verb, Word};
 use serde_json::{Value, json};
 
 /// A sequence that carries out a promotion.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Of which promotion.
     pub of: Of,

@@ -15,6 +15,7 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_wire::manifest::{self, Document};
 use keelway_world::case::{Answer, Entrance, Stand};
 use keelway_world::exec::block_on;
+use keelway_world::fork::Forked;
 use keelway_world::promotions::host::{End, GitHost};
 use keelway_world::promotions::{NEEDED, PromotionsStand, view};
 use keelway_world::queue::Parcel;
@@ -52,6 +53,7 @@ pub struct PromotionsWorld<H = Shared> {
     /// What the API works with.
     pub api: Both,
     rider: Rider,
+    plant: Option<Plant>,
     pipelines: BTreeSet<Address>,
     evaluations: u32,
     copy: Option<Item>,
@@ -63,8 +65,53 @@ impl PromotionsWorld {
     /// In an empty world.
     pub fn new(mode: Mode, rider: Rider, plant: Option<Plant>) -> Self {
         let host = Shared::default();
-        let shared = host.clone();
-        Self::with(host, (BEGINNING, mode, rider), move |worker| Both::new(worker, &shared, plant))
+        let engines = host.engines(plant);
+        Self { plant, ..Self::with(host, (BEGINNING, mode, rider), engines) }
+    }
+}
+
+impl Forked for PromotionsWorld {
+    type Engine = Both;
+
+    fn story(&mut self) -> &mut Story<Both> {
+        &mut self.story
+    }
+    fn into_story(self) -> Story<Both> {
+        self.story
+    }
+    fn fork(&self, mode: Mode) -> Self {
+        let host = self.host.fork();
+        let engines = host.engines(self.plant);
+        let story = self.story.fork_of(mode, handler(engines.clone()));
+        Self {
+            api: engines(&story.world.worker(API)),
+            story,
+            host,
+            rider: self.rider,
+            plant: self.plant,
+            pipelines: self.pipelines.clone(),
+            evaluations: self.evaluations,
+            copy: self.copy.clone(),
+            sent: self.sent.clone(),
+            rng: self.rng.clone(),
+        }
+    }
+    fn goes_on_like(&self, other: &Self) -> bool {
+        self.story.goes_on_like(&other.story)
+            && self.host.is_like(&other.host)
+            && (self.rider, self.evaluations) == (other.rider, other.evaluations)
+            && (&self.pipelines, &self.copy, &self.sent) == (&other.pipelines, &other.copy, &other.sent)
+            // Nothing is drawn.
+            && !matches!(self.rider, Rider::Shuffled(_))
+    }
+}
+
+/// How the handler's engine is made.
+fn handler(make: impl Fn(&Worker) -> Both) -> impl Fn(Worker) -> Both {
+    move |worker| {
+        let both = make(&worker);
+        Engine::ports(&both).begin(None);
+        both
     }
 }
 
@@ -80,18 +127,13 @@ impl<H: GitHost> PromotionsWorld<H> {
         (beginning, mode, rider): (Timestamp, Mode, Rider),
         make: impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static,
     ) -> Self {
-        let handler = make.clone();
-        let mut story = Story::at(beginning, mode, move |worker| {
-            let both = handler(&worker);
-            Engine::ports(&both).begin(None);
-            both
-        });
+        let mut story = Story::at(beginning, mode, handler(make.clone()));
         let mut rng = Rng::new(0);
         if let Rider::Shuffled(seed) = rider {
             (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
         }
         let api = make(&story.world.worker(API));
-        Self { story, host, api, rider, pipelines: BTreeSet::new(), evaluations: 0, copy: None, sent: vec![], rng }
+        Self { story, host, api, rider, plant: None, pipelines: BTreeSet::new(), evaluations: 0, copy: None, sent: vec![], rng }
     }
 
     fn state(&self, to: &Address) -> Option<Pipeline> {

@@ -12,6 +12,7 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::Tested;
 use keelway_world::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches, merge};
 use keelway_world::exec::block_on;
+use keelway_world::fork::Forked;
 use keelway_world::queue::Parcel;
 use keelway_world::story::{Mode, Story};
 use serde::Deserialize;
@@ -95,8 +96,7 @@ impl HooksWorld {
     /// In an empty world.
     pub fn new(mode: Mode) -> Self {
         let shared = Shared::default();
-        let receivers = shared.clone();
-        Self { story: Story::of(mode, move |worker| engine(worker, &receivers)), shared }
+        Self { story: Story::of(mode, shared.engines()), shared }
     }
 
     /// All deliveries of a subscription, oldest first.
@@ -156,6 +156,24 @@ impl Stand for HooksWorld {
     }
     fn outgoing(&mut self) -> Vec<Value> {
         self.story.outgoing()
+    }
+}
+
+impl Forked for HooksWorld {
+    type Engine = Engine;
+
+    fn story(&mut self) -> &mut Story<Engine> {
+        &mut self.story
+    }
+    fn into_story(self) -> Story<Engine> {
+        self.story
+    }
+    fn fork(&self, mode: Mode) -> Self {
+        let shared = self.shared.fork();
+        Self { story: self.story.fork_of(mode, shared.engines()), shared }
+    }
+    fn goes_on_like(&self, other: &Self) -> bool {
+        self.story.goes_on_like(&other.story) && self.shared.is_like(&other.shared)
     }
 }
 

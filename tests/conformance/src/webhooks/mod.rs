@@ -44,13 +44,30 @@ pub struct Receiver {
 #[derive(Debug, Clone, Default)]
 pub struct Shared(Arc<Mutex<State>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct State {
     replies: BTreeMap<String, Vec<Reply>>,
     got: Vec<String>,
 }
 
 impl Shared {
+    /// A copy that goes its own way.
+    fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())))
+    }
+
+    /// Whether it is the same as another one.
+    fn is_like(&self, other: &Self) -> bool {
+        let state = |shared: &Self| shared.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        state(self) == state(other)
+    }
+
+    /// Makes engines with these receivers.
+    fn engines(&self) -> impl Fn(Worker) -> Engine + Send + Sync + 'static {
+        let receivers = self.clone();
+        move |worker| engine(worker, &receivers)
+    }
+
     /// What the receiver of a subscription answers to the first attempt, the second, …; the last one to all further ones.
     pub fn answer(&self, webhook: &str, replies: &[Reply]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

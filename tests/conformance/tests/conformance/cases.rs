@@ -2,33 +2,29 @@
 //!
 //! `KEELWAY_CASE=KC-07` runs one case and, if it fails, prints every request.
 
-use keelway_conformance::chosen::{self, is_one, stories};
+use keelway_conformance::chosen::{all, is_one};
 use keelway_conformance::contracts::Contracts;
-use keelway_engine::sequences::Sequences;
 use keelway_world::core::Method;
-use keelway_world::sequences::{Case, SequencesWorld, cases};
-use keelway_world::story::{Mode, Story};
-use keelway_world::worker::Worker;
+use keelway_world::sequences::{Keptn, SequencesWorld, cases};
 
-fn tell(case: &Case, mode: Mode) -> (Story<Sequences<Worker>>, Result<(), String>) {
-    let mut world = SequencesWorld::new(mode);
-    let result = chosen::tell(case, mode, (&world.story.world.clone(), &mut world));
-    (world.story, result)
+#[test]
+fn a_fork_of_a_case_ends_like_the_case() {
+    Contracts::new(all::<Keptn>(), SequencesWorld::new).hold_in_forks();
 }
 
 #[test]
 fn every_case_holds() {
-    Contracts::new(stories(), tell).hold();
+    Contracts::new(all::<Keptn>(), SequencesWorld::new).hold();
 }
 
 #[test]
 fn everything_twice_is_everything_once() {
-    Contracts::new(stories(), tell).hold_with_everything_twice();
+    Contracts::new(all::<Keptn>(), SequencesWorld::new).hold_with_everything_twice();
 }
 
 #[test]
 fn a_crash_after_any_request_changes_nothing() {
-    let points = Contracts::new(stories(), tell).hold_with_a_fault_after_each_request();
+    let points = Contracts::new(all::<Keptn>(), SequencesWorld::new).hold_with_a_fault_after_each_request();
     if !is_one() {
         // This engine makes no request to other people's servers.
         let used = points.iter().filter(|(method, _)| **method != Method::Outside);

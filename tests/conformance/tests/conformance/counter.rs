@@ -4,12 +4,15 @@
 
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::counter::cases::{Case, CountersWorld};
+use keelway_conformance::counter::simulate;
 use keelway_conformance::counter::versions::side_by_side;
-use keelway_conformance::counter::{Counters, simulate};
 use keelway_conformance::sim::{self, Stats, Violation, number, seeds};
-use keelway_world::case::{cases, run};
-use keelway_world::story::{Mode, Story};
-use keelway_world::worker::Worker;
+use keelway_world::case::cases;
+
+#[test]
+fn a_fork_of_a_case_ends_like_the_case() {
+    Contracts::new(all(), CountersWorld::new).hold_in_forks();
+}
 
 #[test]
 fn every_seed_of_the_counters_keeps_the_invariants() {
@@ -21,30 +24,23 @@ fn one_seed_of_the_counters() {
     sim::one("KEELWAY_COUNTER_SEED", simulate);
 }
 
-fn all() -> Vec<(String, Case)> {
-    let cases: Vec<Case> = cases().unwrap_or_else(|e| panic!("{e}"));
-    cases.into_iter().map(|case| (case.id.clone(), case)).collect()
-}
-
-fn tell(case: &Case, mode: Mode) -> (Story<Counters<Worker>>, Result<(), String>) {
-    let mut world = CountersWorld::new(mode);
-    let result = run(case, &mut world).map_err(|failure| format!("{failure}\n  ({})", case.title));
-    (world.0, result)
+fn all() -> Vec<Case> {
+    cases().unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
 fn every_case_of_the_counters_holds() {
-    Contracts::new(all(), tell).hold();
+    Contracts::new(all(), CountersWorld::new).hold();
 }
 
 #[test]
 fn every_message_to_a_counter_twice_is_once() {
-    Contracts::new(all(), tell).hold_with_everything_twice();
+    Contracts::new(all(), CountersWorld::new).hold_with_everything_twice();
 }
 
 #[test]
 fn a_crash_after_any_request_of_a_counter_changes_nothing() {
-    Contracts::new(all(), tell).hold_with_a_fault_after_each_request();
+    Contracts::new(all(), CountersWorld::new).hold_with_a_fault_after_each_request();
 }
 
 #[test]

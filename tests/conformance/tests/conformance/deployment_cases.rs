@@ -2,7 +2,7 @@
 //!
 //! `KEELWAY_CASE=T07` runs one case and, if it fails, prints every request.
 
-use keelway_conformance::chosen::{self, all, is_one, stories};
+use keelway_conformance::chosen::{all, is_one};
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::deployments::{Both, DeploymentsWorld, HERE, Rider, Starter, rollback_against_apply};
 use keelway_domain::deployments::definition::ImageTag;
@@ -15,47 +15,51 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, PortError, Store, Write};
 use keelway_engine::protocol::Handled;
 use keelway_engine::registry::{Registry, Tagged};
-use keelway_world::case::{Entrance, Said, Stand};
+use keelway_world::case::{Entrance, Said, Stand, run};
 use keelway_world::core::Method;
 use keelway_world::deployments::{Case, DeploymentsStand, Deploys, Happened, REPOSITORY, SOURCE};
 use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
-use keelway_world::story::{Mode, Story};
+use keelway_world::story::Mode;
 use std::collections::BTreeMap;
 
 /// Orders in which each case's messages are delivered.
 const ORDERS: u64 = 12;
 
-fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
-    tell_with(case, mode, Rider::None)
+fn with(rider: Rider) -> impl Fn(Mode) -> DeploymentsWorld {
+    move |mode| DeploymentsWorld::new(mode, rider, None)
 }
 
-fn tell_with(case: &Case, mode: Mode, rider: Rider) -> (Story<Both>, Result<(), String>) {
-    let mut world = DeploymentsWorld::new(mode, rider, None);
-    let result = chosen::tell(case, mode, (&world.story.world.clone(), &mut world));
-    (world.story, result)
+/// Tells a case in which nothing goes wrong.
+fn tell(case: &Case, rider: Rider) -> Result<(), String> {
+    run(case, &mut with(rider)(Mode::Clean)).map_err(|failure| format!("{failure}\n  ({})", case.title))
+}
+
+#[test]
+fn a_fork_of_a_case_ends_like_the_case() {
+    Contracts::new(all::<Deploys>(), with(Rider::None)).hold_in_forks();
 }
 
 #[test]
 fn every_case_of_deployments_holds() {
-    Contracts::new(stories(), tell).hold();
+    Contracts::new(all::<Deploys>(), with(Rider::None)).hold();
 }
 
 /// What deployers and the API say, too.
 #[test]
 fn every_message_of_deployments_twice_is_once() {
-    Contracts::new(stories(), tell).hold_with_everything_twice();
+    Contracts::new(all::<Deploys>(), with(Rider::None)).hold_with_everything_twice();
 }
 
 #[test]
 fn a_deployment_config_evaluated_after_each_step_is_the_same() {
-    Contracts::new(stories(), |case: &Case, mode| tell_with(case, mode, Rider::Evaluated)).hold();
+    Contracts::new(all::<Deploys>(), with(Rider::Evaluated)).hold();
 }
 
 /// Requests of deployers and of the API among them.
 #[test]
 fn a_fault_after_any_request_of_deployments_changes_nothing() {
-    let points = Contracts::new(stories(), tell).hold_with_a_fault_after_each_request();
+    let points = Contracts::new(all::<Deploys>(), with(Rider::None)).hold_with_a_fault_after_each_request();
     if !is_one() {
         let none: Vec<_> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
         assert_eq!(none, Vec::<Method>::new(), "no case fails after these");
@@ -68,12 +72,11 @@ fn any_order_of_delivery_of_deployments_is_the_same() {
     let mut failures = vec![];
     let cases = all::<Deploys>();
     for case in &cases {
-        if tell(case, Mode::Clean).1.is_err() {
+        if tell(case, Rider::None).is_err() {
             continue;
         }
         for seed in 0..ORDERS {
-            failures
-                .extend(tell_with(case, Mode::Clean, Rider::Shuffled(seed)).1.err().map(|what| format!("order {seed}: {what}")));
+            failures.extend(tell(case, Rider::Shuffled(seed)).err().map(|what| format!("order {seed}: {what}")));
         }
     }
     println!("{} cases in {ORDERS} orders each", cases.len());

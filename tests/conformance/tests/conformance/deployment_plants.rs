@@ -1,30 +1,22 @@
 //! The simulation or a case finds each fault that is planted in deployments.
 
 use keelway_conformance::deployments::{DeploymentsWorld, Plant, Rider, rollback_against_apply, simulate};
-use keelway_conformance::plants;
-use keelway_conformance::sim::number;
+use keelway_conformance::plants::Family;
 use keelway_world::case::run;
 use keelway_world::deployments::cases;
 use keelway_world::story::Mode;
 
-/// A fault must be found in the first so many seeds, or by a case.
-const SEEDS: u64 = 1000;
-
-/// The first seed, and the first case or race, that a fault spoils.
-fn found(plant: Plant) -> (Option<String>, Option<String>) {
-    // A seed the engine itself fails on shows nothing.
-    let violated = |seed| simulate(seed, Some(plant), false).err().filter(|_| simulate(seed, None, false).is_ok());
-    let seed = (0..number("KEELWAY_SEEDS").unwrap_or(SEEDS)).find_map(violated);
-    let spoiled = |case: &keelway_world::deployments::Case| {
-        let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, Some(plant));
-        run(case, &mut world).err().map(|failure| failure.to_string())
-    };
-    let case = cases().unwrap_or_else(|e| panic!("{e}")).iter().find_map(spoiled);
-    let case = case.or_else(|| rollback_against_apply(Some(plant)).err());
-    (seed.map(|violation| format!("seed {}: {}", violation.seed, violation.rule)), case)
-}
+/// The race of a rollback against whoever applies a definition, beside the cases.
+const RACE: &str = "race";
 
 #[test]
 fn every_fault_planted_in_deployments_is_found() {
-    plants::find(&Plant::ALL, found);
+    let cases = cases().unwrap_or_else(|e| panic!("{e}"));
+    let spoiled = |plant, place: usize| {
+        let Some(case) = cases.get(place) else { return rollback_against_apply(Some(plant)).err() };
+        let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, Some(plant));
+        run(case, &mut world).err().map(|failure| failure.to_string())
+    };
+    let ids = cases.iter().map(|case| case.id.clone()).chain([RACE.to_owned()]).collect();
+    Family { name: "deployments", plants: &Plant::ALL, seeds: 8000, simulate: &simulate, cases: ids, spoiled: &spoiled }.find();
 }

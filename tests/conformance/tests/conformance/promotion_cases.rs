@@ -2,42 +2,41 @@
 //!
 //! `KEELWAY_CASE=P05` runs one case and, if it fails, prints every request.
 
-use keelway_conformance::chosen::{self, all, is_one, stories};
+use keelway_conformance::chosen::{all, is_one};
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::promotions::riders::{differ, ending, faults};
-use keelway_conformance::promotions::{Both, PromotionsWorld, Rider};
+use keelway_conformance::promotions::{PromotionsWorld, Rider};
 use keelway_world::case::run;
 use keelway_world::core::Method;
-use keelway_world::promotions::{Case, Promotes};
-use keelway_world::story::{Mode, Story};
+use keelway_world::promotions::Promotes;
+use keelway_world::story::Mode;
 
 /// Orders in which each case's messages are delivered.
 const ORDERS: u64 = 12;
 
-fn tell(case: &Case, mode: Mode) -> (Story<Both>, Result<(), String>) {
-    tell_with(case, mode, Rider::None)
+fn with(rider: Rider) -> impl Fn(Mode) -> PromotionsWorld {
+    move |mode| PromotionsWorld::new(mode, rider, None)
 }
 
-fn tell_with(case: &Case, mode: Mode, rider: Rider) -> (Story<Both>, Result<(), String>) {
-    let mut world = PromotionsWorld::new(mode, rider, None);
-    let result = chosen::tell(case, mode, (&world.story.world.clone(), &mut world));
-    (world.story, result)
+#[test]
+fn a_fork_of_a_case_ends_like_the_case() {
+    Contracts::new(all::<Promotes>(), with(Rider::None)).hold_in_forks();
 }
 
 #[test]
 fn every_case_of_promotions_holds() {
-    Contracts::new(stories(), tell).hold();
+    Contracts::new(all::<Promotes>(), with(Rider::None)).hold();
 }
 
 /// Facts among them.
 #[test]
 fn every_message_of_promotions_twice_is_once() {
-    Contracts::new(stories(), tell).hold_with_everything_twice();
+    Contracts::new(all::<Promotes>(), with(Rider::None)).hold_with_everything_twice();
 }
 
 #[test]
 fn an_evaluation_after_each_step_changes_nothing() {
-    Contracts::new(stories(), |case: &Case, mode| tell_with(case, mode, Rider::Evaluated)).hold();
+    Contracts::new(all::<Promotes>(), with(Rider::Evaluated)).hold();
 }
 
 /// Each target's newest fact counts, whatever arrives first.

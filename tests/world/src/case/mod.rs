@@ -10,7 +10,7 @@ mod stand;
 pub use expect::{at, matches, merge, remove, strings};
 pub use format::{Case, CaseError, Details as EventDetails, Expected, Only, Outgoing, Step, cases, folder, read};
 pub use outputs::line;
-pub use run::{Failure, Telling, project, run};
+pub use run::{Failure, Telling, go_on, project, run, run_watched};
 pub use stand::{Answer, Entrance, Said, Stand};
 
 use serde::de::DeserializeOwned;

@@ -7,6 +7,7 @@ use keelway_domain::ids::context_of;
 use keelway_domain::time::Span;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// How a case failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,9 +44,33 @@ pub struct Telling<'a, D: Dialect> {
     pub inputs: Vec<Value>,
     /// The present step, from 1.
     pub step: usize,
+    /// What is there before the first step was put in.
+    set_up: bool,
+}
+
+/// By hand: a derived one would ask it of the dialect, too.
+impl<D: Dialect> Clone for Telling<'_, D> {
+    fn clone(&self) -> Self {
+        Self {
+            case: self.case,
+            salt: self.salt.clone(),
+            named: self.named.clone(),
+            contexts: self.contexts.clone(),
+            sent: self.sent.clone(),
+            inputs: self.inputs.clone(),
+            step: self.step,
+            set_up: self.set_up,
+        }
+    }
 }
 
 impl<D: Dialect> Telling<'_, D> {
+    /// Whether another runner of the case is before the same step, and knows the same.
+    pub fn goes_on_like(&self, other: &Self) -> bool {
+        (self.step, self.set_up) == (other.step, other.set_up)
+            && (&self.named, &self.contexts) == (&other.named, &other.contexts)
+            && (&self.sent, &self.inputs) == (&other.sent, &other.inputs)
+    }
     /// A name that is this run's own.
     pub fn project(&self, alias: &str) -> String {
         project(&self.case.id, alias, &self.salt)
@@ -104,7 +129,19 @@ pub fn project(case: &str, alias: &str, salt: &str) -> String {
 /// # Errors
 /// The first thing that is not as the case says.
 pub fn run<D: Tells<S>, S: Stand>(case: &Case<D>, stand: &mut S) -> Result<(), Failure> {
-    let mut telling = Telling {
+    run_watched(case, stand, |_, _| ControlFlow::Continue(())).map(drop)
+}
+
+/// Runs a case; `watch` is shown what there is before its beginning and before each of its steps, and may have seen enough.
+///
+/// # Errors
+/// The first thing that is not as the case says.
+pub fn run_watched<'a, D: Tells<S>, S: Stand>(
+    case: &'a Case<D>,
+    stand: &mut S,
+    watch: impl FnMut(&Telling<'a, D>, &S) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, Failure> {
+    let telling = Telling {
         case,
         salt: stand.salt(),
         named: BTreeMap::new(),
@@ -112,13 +149,39 @@ pub fn run<D: Tells<S>, S: Stand>(case: &Case<D>, stand: &mut S) -> Result<(), F
         sent: vec![],
         inputs: vec![],
         step: 0,
+        set_up: false,
     };
-    tell(&mut telling, stand).map_err(|message| Failure { case: case.id.clone(), step: telling.step, message })
+    go_on(telling, stand, watch)
 }
 
-fn tell<D: Tells<S>, S: Stand>(telling: &mut Telling<'_, D>, stand: &mut S) -> Result<(), String> {
-    D::set_up(telling, stand)?;
-    for step in &telling.case.steps {
+/// Goes on with a case to its end, or until `watch` has seen enough.
+///
+/// # Errors
+/// As [`run`].
+pub fn go_on<'a, D: Tells<S>, S: Stand>(
+    mut telling: Telling<'a, D>,
+    stand: &mut S,
+    watch: impl FnMut(&Telling<'a, D>, &S) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, Failure> {
+    tell(&mut telling, stand, watch).map_err(|message| Failure { case: telling.case.id.clone(), step: telling.step, message })
+}
+
+fn tell<'a, D: Tells<S>, S: Stand>(
+    telling: &mut Telling<'a, D>,
+    stand: &mut S,
+    mut watch: impl FnMut(&Telling<'a, D>, &S) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, String> {
+    if !telling.set_up {
+        if watch(telling, stand).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        D::set_up(telling, stand)?;
+        telling.set_up = true;
+    }
+    while let Some(step) = telling.case.steps.get(telling.step) {
+        if watch(telling, stand).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         telling.step += 1;
         stand.step();
         D::before(step, stand);
@@ -130,7 +193,7 @@ fn tell<D: Tells<S>, S: Stand>(telling: &mut Telling<'_, D>, stand: &mut S) -> R
         compare_outgoing(telling, step, stand)?;
         D::compare(telling, step, stand)?;
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 fn put_in<D: Tells<S>, S: Stand>(telling: &mut Telling<'_, D>, step: &Step<D>, stand: &mut S) -> Result<Answer, String> {

@@ -4,6 +4,7 @@ use super::{Evaluate, LaneView, Listed, SequencesStand};
 use crate::bus::rule_takes;
 use crate::case::{Answer, Entrance, Stand};
 use crate::exec::block_on;
+use crate::fork::Forked;
 use crate::queue::Parcel;
 use crate::story::{Mode, Story};
 use crate::worker::Worker;
@@ -192,6 +193,25 @@ impl Stand for SequencesWorld {
     }
     fn outgoing(&mut self) -> Vec<Value> {
         self.story.outgoing()
+    }
+}
+
+impl Forked for SequencesWorld {
+    type Engine = Sequences<Worker>;
+
+    fn story(&mut self) -> &mut Story<Self::Engine> {
+        &mut self.story
+    }
+    fn into_story(self) -> Story<Self::Engine> {
+        self.story
+    }
+    fn fork(&self, mode: Mode) -> Self {
+        let story = self.story.fork(mode);
+        let api = story.another(API).remembering(&self.api);
+        Self { story, api }
+    }
+    fn goes_on_like(&self, other: &Self) -> bool {
+        self.story.goes_on_like(&other.story) && self.api.remembers_what(&other.api)
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Change {
 
 type Entry = (String, String, Key);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct IndexTwin {
     entries: BTreeSet<Entry>,
     /// What the index has not seen yet: `true` = inserted.
@@ -72,6 +72,27 @@ impl Default for Table {
 }
 
 impl Table {
+    /// A copy that goes its own way, with an empty journal.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            items: self.items.clone(),
+            indexes: self.indexes.clone(),
+            units: self.units.clone(),
+            journal: vec![],
+            staged: self.staged.clone(),
+            pending: self.pending.clone(),
+            ..*self
+        }
+    }
+    /// Whether it holds the same as another one, and no transaction is on its way in either.
+    pub(crate) fn holds_what(&self, other: &Self) -> bool {
+        let same = |(one, other): (&Arc<Item>, &Arc<Item>)| Arc::ptr_eq(one, other) || one == other;
+        self.pending.is_empty()
+            && other.pending.is_empty()
+            && self.items.len() == other.items.len()
+            && self.items.values().zip(other.items.values()).all(same)
+            && self.indexes == other.indexes
+    }
     /// The item, without a request.
     pub fn peek(&self, key: &Key) -> Option<&Arc<Item>> {
         self.items.get(key)

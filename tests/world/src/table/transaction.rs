@@ -23,11 +23,11 @@ pub enum Begun {
 }
 
 /// What is left of a transaction that was decided; the last one is next.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Pending(Vec<Part>);
 
 /// An item that a transaction is at.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Part {
     key: Key,
     new: Option<Item>,

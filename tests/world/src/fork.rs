@@ -1,0 +1,87 @@
+//! Forks of a story: what goes wrong at one request is told from a copy of the world before it, not from the beginning, and no further
+//! than to where everything is as if it had not gone wrong.
+
+use crate::case::{Case, Failure, Stand, Telling, Tells, go_on, run_watched};
+use crate::story::{Mode, Story};
+use crate::tested::Tested;
+use std::ops::ControlFlow;
+
+/// A stand in memory, of which there can be copies.
+pub trait Forked: Stand + Sized {
+    /// Its engine.
+    type Engine: Tested;
+
+    /// Its story.
+    fn story(&mut self) -> &mut Story<Self::Engine>;
+    /// Its story, when nobody needs the stand any more.
+    fn into_story(self) -> Story<Self::Engine>;
+    /// A copy that goes its own way: the world and everybody in it. From here on, something else goes wrong.
+    fn fork(&self, mode: Mode) -> Self;
+    /// Whether from here on everything is as on another stand, if the same is done on both and what goes wrong is behind them:
+    /// [`Story::goes_on_like`], and everybody else in the world.
+    fn goes_on_like(&self, other: &Self) -> bool;
+}
+
+/// What there was before a step.
+struct Before<'c, D: Tells<S>, S: Stand> {
+    /// So many requests had been made.
+    requests: u64,
+    telling: Telling<'c, D>,
+    stand: S,
+}
+
+/// A case and one kind of fault, ready to strike at any request.
+pub struct Forks<'c, D: Tells<S>, S: Forked> {
+    fault: fn(u64) -> Mode,
+    /// Before the beginning, and before each step.
+    before: Vec<Before<'c, D, S>>,
+    /// Where the case ends if the fault never strikes.
+    end: (S, Result<(), Failure>),
+}
+
+impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
+    /// Tells a case on a stand that waits for this kind of fault, which never comes. So the world before a request is the same, however it goes
+    /// on, as if the case had been told with the fault from its beginning.
+    pub fn of(case: &'c Case<D>, fault: fn(u64) -> Mode, stand: impl FnOnce(Mode) -> S) -> Self {
+        let never = fault(u64::MAX);
+        let mut stand = stand(never);
+        let mut before = vec![];
+        let told = run_watched(case, &mut stand, |telling, stand| {
+            let mut stand = stand.fork(never);
+            before.push(Before { requests: stand.story().calls.len() as u64, telling: telling.clone(), stand });
+            ControlFlow::Continue(())
+        });
+        Self { fault, before, end: (stand, told.map(drop)) }
+    }
+
+    /// Where the case ends if the fault never strikes.
+    pub fn end(self) -> (S, Result<(), Failure>) {
+        self.end
+    }
+
+    /// Tells the case with the fault at the n-th request (from 1), and where it ends. `None`: before a later step everything was as if nothing had
+    /// gone wrong, so it ends like [`Forks::end`].
+    ///
+    /// # Panics
+    /// If n is 0.
+    pub fn strike(&mut self, n: u64) -> Option<(S, Result<(), Failure>)> {
+        let from = self.before.iter().rposition(|before| before.requests < n).expect("no request was made before the beginning");
+        let (telling, mut stand) = (self.before[from].telling.clone(), self.before[from].stand.fork((self.fault)(n)));
+        // A replay delivers what was delivered before, and after a fault that is more.
+        let replays = self.end.0.story().replays;
+        let mut later = self.before[from..].iter_mut();
+        let told = go_on(telling, &mut stand, |telling, stand| {
+            let mended = later.next().is_some_and(|before| {
+                before.requests >= n
+                    && before.stand.story().replays == replays
+                    && telling.goes_on_like(&before.telling)
+                    && stand.goes_on_like(&before.stand)
+            });
+            if mended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match told {
+            Ok(ControlFlow::Break(())) => None,
+            told => Some((stand, told.map(drop))),
+        }
+    }
+}
