@@ -16,7 +16,7 @@ const TWO: &str = "
       sequences: [{name: delivery, triggeredOn: [{event: dev.delivery.finished}], tasks: [{name: deployment}]}]
 ";
 
-fn shipyard(name: &str, stages: &str) -> String {
+pub fn shipyard(name: &str, stages: &str) -> String {
     format!("apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata:\n  name: {name}\nspec:\n  stages:\n{stages}")
 }
 

@@ -154,3 +154,28 @@ fn a_checkpoint_is_kept_whole_or_not_at_all() {
         assert_eq!(stand.x.last.as_ref().unwrap().progress.checkpoint.len(), kept, "{length}");
     }
 }
+
+/// Each version is deployed with the vouch of the definition that it was cut from, and a rollback looks at both.
+#[test]
+fn versions_carry_the_vouch_of_their_definition() {
+    let mut stand = Stand::new(definition(vec![Trigger::ConfigChange]));
+    stand.apply(|definition| definition.vouched = true);
+    stand.deploy(0);
+    let hash = |stand: &Stand| stand.x.last.as_ref().map(|last| last.content.template);
+    let vouched = |stand: &Stand| -> Vec<bool> { stand.snapshots.iter().map(|snapshot| snapshot.definition.vouched).collect() };
+    assert_eq!(vouched(&stand), [true]);
+    let before = hash(&stand);
+    stand.apply(|definition| definition.vouched = false);
+    stand.settle();
+    assert_eq!((stand.x.latest, hash(&stand)), (1, before), "a vouch is no part of what is deployed");
+    stand.set_env("b");
+    stand.deploy(0);
+    assert_eq!(vouched(&stand), [true, false]);
+    stand.back(Some(1)).unwrap();
+    stand.deploy(0);
+    assert_eq!(vouched(&stand), [true, false, true], "it is what was vouched for");
+    stand.apply(|definition| definition.vouched = false);
+    stand.apply(|definition| definition.annotations = [("a".to_owned(), "b".to_owned())].into());
+    stand.back(Some(1)).unwrap();
+    assert_eq!(vouched(&stand).last(), Some(&false), "what does not go back is somebody else's");
+}
