@@ -15,7 +15,7 @@ FUNCTIONS := $(patsubst functions/%/Cargo.toml,keelway-%,$(sort $(wildcard funct
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 
-.PHONY: help run test test-fast survey test-keptn up down env logs bench lint package dist release-check deploy undeploy clean
+.PHONY: help run test test-fast survey test-keptn up down env logs bench lint lock package dist release-check deploy undeploy clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,13 +56,19 @@ bench: ## Measure release builds on a stack of its own: requests, units, CPU, me
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
 		"$(TARGET)/debug/keelway-bench"
 
-lint: ## Check format, lints, the template, and licences if cargo-deny is installed
+lint: ## Check format, lints, the template, the policies, and licences if cargo-deny is installed
 	@$(PYTHON) infra/local/features.py
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@python=$$($(CLOUD) venv lint); "$$(dirname "$$python")/cfn-lint" infra/template.yaml
+	@python=$$($(CLOUD) venv lint); "$$python" -W ignore infra/local/policies.py
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
 		else echo "not run: cargo deny (cargo install cargo-deny)"; fi
+
+lock: ## Make the lock files of the Python environments anew, of infra/local/requirements*.in
+	@python=$$($(CLOUD) venv lock); cd infra/local; for file in requirements*.in; do \
+		"$$(dirname "$$python")/uv" pip compile --quiet --universal --python-version 3.10 --only-binary :all: --generate-hashes \
+			--no-annotate --custom-compile-command "make lock" --output-file "$${file%.in}.txt" "$$file"; done
 
 package: ## Build the release packages target/lambda/<function>/bootstrap.zip
 	@python=$$($(CLOUD) venv package); PATH="$$(dirname "$$python"):$$PATH" cargo-lambda lambda build --release \

@@ -5,8 +5,8 @@ use crate::error::CliError;
 use crate::key::Key;
 use keelway_wire::http::Problem;
 use keelway_wire::signature::{self, Algorithm, Signed};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, IF_MATCH};
-use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, IF_MATCH, LOCATION};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::Duration;
@@ -85,6 +85,8 @@ impl Api {
         let base = base(api)?;
         let builder = reqwest::Client::builder().connect_timeout(CONNECT).timeout(WHOLE);
         let builder = builder.user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")));
+        // Where an answer points to is no address that anybody gave the token for.
+        let builder = builder.redirect(reqwest::redirect::Policy::none());
         // A proxy set for the world outside cannot reach this machine's loopback.
         let builder = if is_loopback(&base) { builder.no_proxy() } else { builder };
         let http = builder.build().map_err(|error| {
@@ -208,6 +210,9 @@ impl Api {
         let request = if sent.is_empty() { request } else { request.body(sent) };
         let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
+        if let Some(to) = elsewhere(url, &response) {
+            return Err(ApiError::Elsewhere { url: without_query(url), status, to });
+        }
         let bytes = response.bytes().await.map_err(unreachable)?;
         let odd = |text: String| ApiError::Odd { url: without_query(url), status, text };
         if status.is_success() {
@@ -253,6 +258,12 @@ fn base(api: &str) -> Result<Url, CliError> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(usage("is not an http or https URL"));
     }
+    if url.scheme() == "http" && !is_loopback(&url) {
+        return Err(CliError::Usage(format!(
+            "the API's address {api:?} is not https: whoever is on the way there could read the token; only addresses of this machine \
+             (localhost, 127.0.0.1) may begin with http://"
+        )));
+    }
     url.set_query(None);
     url.set_fragment(None);
     let path = url.path().trim_end_matches('/');
@@ -264,6 +275,13 @@ fn base(api: &str) -> Result<Url, CliError> {
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+/// Where a redirect points to.
+fn elsewhere(url: &Url, response: &Response) -> Option<String> {
+    let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
+    let location = String::from_utf8_lossy(location.as_bytes());
+    Some(url.join(&location).map_or_else(|_| crate::output::one_line(&location, 200), |url| without_query(&url)))
 }
 
 fn without_query(url: &Url) -> String {
@@ -293,10 +311,13 @@ mod tests {
             ("http://127.0.0.1:4566/_aws/lambda-url/abc/", "http://127.0.0.1:4566/_aws/lambda-url/abc/v1"),
             ("https://abc.lambda-url.eu-west-1.on.aws", "https://abc.lambda-url.eu-west-1.on.aws/v1"),
             ("https://x.example/v1/", "https://x.example/v1"),
+            ("http://[::1]:4566", "http://[::1]:4566/v1"),
         ] {
             assert_eq!(base(given).unwrap().as_str(), expected);
         }
-        for bad in ["localhost:80", "ftp://x", "nonsense"] {
+        for bad in
+            ["localhost:80", "ftp://x", "nonsense", "http://keelway.example", "http://localhost.example", "http://10.0.0.7:4566"]
+        {
             let error = base(bad).unwrap_err();
             assert!(matches!(error, CliError::Usage(_)), "{bad}");
         }
@@ -316,6 +337,6 @@ mod tests {
             text,
             "the API's address is not known: run `eval \"$(make env)\"` where the stack is up, or set KEELWAY_API, or give --api, or use keelway login"
         );
-        assert!(Api::new(Some("http://x"), Some(" ")).is_err());
+        assert!(Api::new(Some("https://x"), Some(" ")).is_err());
     }
 }

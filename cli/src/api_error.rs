@@ -17,6 +17,19 @@ pub enum ApiError {
         /// The innermost cause.
         reason: String,
     },
+    /// A redirect: nobody gave the token for the address that it names.
+    #[error(
+        "the API at {url} answered {status} and points to {to}: keelway follows no redirect, so that the token goes to no other address; \
+             if that is where the API is, set KEELWAY_API or --api to it"
+    )]
+    Elsewhere {
+        /// The address that was asked.
+        url: String,
+        /// The HTTP status.
+        status: StatusCode,
+        /// The address that the answer names.
+        to: String,
+    },
     /// A refusal of the API's own.
     #[error("{}", told(.0))]
     Refused(Box<Problem>),
@@ -38,7 +51,7 @@ impl ApiError {
         match self {
             Self::Unreachable { .. } => None,
             Self::Refused(problem) => Some(problem.status),
-            Self::Odd { status, .. } => Some(status.as_u16()),
+            Self::Odd { status, .. } | Self::Elsewhere { status, .. } => Some(status.as_u16()),
         }
     }
 

@@ -29,6 +29,7 @@ STACK_FILES = [
     "docs/deploy.md",
     "docs/operations.md",
     "docs/security.md",
+    "infra/boundary.json",
     "infra/deploy.sh",
     "infra/deployer-domain-policy.json",
     "infra/deployer-policy.json",

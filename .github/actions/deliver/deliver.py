@@ -4,6 +4,7 @@ Its inputs are environment variables; action.yml says what they mean. It ends wi
 warning, with 1 when one did not or when the time is up, and with 2 when an input is wrong.
 """
 
+import ipaddress
 import json
 import os
 import sys
@@ -29,13 +30,48 @@ def wrong(text):
     sys.exit(2)
 
 
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """urllib would send the token to wherever an answer points. A redirect is an answer like any other here."""
+
+    def redirect_request(self, *_):
+        return None
+
+
+OPENER = urllib.request.build_opener(NoRedirect)
+
+
+def on_this_machine(host):
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def safe(what, url):
+    """The address, if nobody on the way there can read what is sent."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme == "https" or (parts.scheme == "http" and on_this_machine(parts.hostname or "")):
+        return url
+    return wrong(f"{what} is {url!r}: write an address that begins with https://, so that nobody on the way can read the token")
+
+
+def without_query(url):
+    return urllib.parse.urlsplit(url)._replace(query="", fragment="").geturl()
+
+
+def points_to(error):
+    """Where an answer points to, if it is a redirect."""
+    location = error.headers.get("location") if 300 <= error.code < 400 else None
+    return location and without_query(urllib.parse.urljoin(error.url, location))
+
+
 def needed(name):
     return given(name) or wrong(f"the input {name.lower()} is empty")
 
 
 class Api:
     def __init__(self, base):
-        base = base.rstrip("/")
+        base = safe("the input api", base).rstrip("/")
         self.base = base if base.endswith("/v1") else f"{base}/v1"
         self.token = self.new_token()
 
@@ -46,8 +82,10 @@ class Api:
         url, secret = os.environ.get("ACTIONS_ID_TOKEN_REQUEST_URL"), os.environ.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
         if not url or not secret:
             wrong("there is no token: give the job the permission id-token: write, or this action the input token")
+        url = safe("ACTIONS_ID_TOKEN_REQUEST_URL", url)
         url += f"&audience={urllib.parse.quote(given('AUDIENCE', 'keelway'), safe='')}"
-        with urllib.request.urlopen(urllib.request.Request(url, headers={"authorization": f"bearer {secret}"}), timeout=30) as answer:
+        request = urllib.request.Request(url, headers={"authorization": f"bearer {secret}"})
+        with OPENER.open(request, timeout=30) as answer:
             token = json.load(answer)["value"]
         print(f"::add-mask::{token}")
         return token
@@ -60,9 +98,13 @@ class Api:
             request.add_header("authorization", f"Bearer {self.token}")
             request.add_header("content-type", "application/json")
             try:
-                with urllib.request.urlopen(request, timeout=30) as answer:
+                with OPENER.open(request, timeout=30) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
+                if points_to(error):
+                    print(f"::error::{method} /v1/{path}: {error.code}, which points to {points_to(error)}: the token is sent to no other"
+                          " address; if that is where the API is, write it as the input api")
+                    sys.exit(1)
                 text = error.read().decode(errors="replace")
                 if error.code == 401 and pause is not None:
                     self.token = self.new_token()

@@ -2,7 +2,8 @@
 
 use crate::support::{Api, Ran, TOKEN, keelway, trigger, write};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -207,4 +208,36 @@ fn a_project_is_deleted_when_nothing_is_open() {
     api.can(delete, json!({"message": message}));
     let ran = api.run(&["delete", "project", "shop", "--yes"]);
     assert_eq!((ran.code, ran.out.trim()), (0, message));
+}
+
+/// A server that answers one request after another with a redirect, and ends with the test.
+fn pointing_to(location: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer =
+        format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut head = BufReader::new(stream.try_clone().unwrap()).lines();
+            while head.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn the_token_goes_nowhere_else() {
+    let (other, dir) = (api(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("config.yaml");
+    let ask = |url: &str| run(with(&file, &["get", "projects"]).env("KEELWAY_API", url).env("KEELWAY_TOKEN", TOKEN));
+    let elsewhere = format!("{}v1/project", other.url);
+    let sent = ask(&pointing_to(&format!("{elsewhere}?secret=s3cret")));
+    assert_eq!((sent.code, sent.err.contains(&elsewhere), sent.err.contains("s3cret")), (1, true, false), "{}", sent.err);
+    assert!(other.lines().is_empty(), "asked there: {:?}", other.lines());
+    // Who waits at the end of a plain connection is anybody.
+    let plain = ask("http://keelway.example");
+    assert_eq!((plain.code, plain.err.contains("\"http://keelway.example\" is not https")), (2, true), "{}", plain.err);
+    let login = run(&mut with(&file, &["login", "--api", "http://keelway.example", "--token", TOKEN]));
+    assert_eq!((login.code, login.err.contains("is not https"), file.exists()), (2, true, false), "{}", login.err);
 }

@@ -1,4 +1,8 @@
-"""The Python environments: made on first use, made again when what they are made of changes."""
+"""The Python environments: made on first use, made again when what they are made of changes.
+
+Each is made of a lock file, which names every package and the hash of each of its files: what an index serves later under the same version is
+not installed. `make lock` makes the lock files of the short requirements*.in beside them.
+"""
 
 import fcntl
 import hashlib
@@ -16,6 +20,7 @@ KINDS = {
     "package": ("venv-package", "requirements-package.txt"),
     "deploy": ("venv-deploy", "requirements-deploy.txt"),
     "test": ("venv-test", "requirements-test.txt"),
+    "lock": ("venv-lock", "requirements-lock.txt"),
 }
 
 
@@ -38,7 +43,7 @@ def _make(target, requirements, log):
                 f"(Debian and Ubuntu: apt install python3-venv) and run this again")
         installed = subprocess.run(
             [str(target / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-             "--only-binary", ":all:", "-r", str(requirements)],
+             "--only-binary", ":all:", "--require-hashes", "-r", str(requirements)],
             stdout=out, stderr=out)
         if installed.returncode:
             raise Problem(

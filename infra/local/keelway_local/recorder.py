@@ -4,6 +4,7 @@ The emulator checks every signed request in one function. It is wrapped here, at
 the installed package is not changed. On top of what it checks:
 
 * numbers from parameters are numbers, and a new schedule is checked as one of its own group;
+* a role that a stack makes keeps its permissions boundary, which the emulator would forget;
 * requests about aliases, tasks and builds are checked under the action and the resource that AWS checks;
 * an invocation's log lines are logged with that invocation, however busy the machine is;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
@@ -108,7 +109,10 @@ def _evaluate(recorder, role_arn, session, action, resource, keys=None):
         principal_arn=arn, principal_type="AssumedRole", principal_account=account, action=action,
         resource_arn=resource, region=resource.split(":")[3],
         service_context={key.lower(): value for key, value in (keys or {}).items()})
-    verdict = iam.evaluate(context, iam._gather_role_policies(role, account))
+    from ministack.services import iam as roles
+
+    bounds = iam._permissions_boundary(roles._roles, role, account)
+    verdict = iam.evaluate(context, iam._gather_role_policies(role, account), *bounds)
     recorder.note(arn, action, resource, "implied" if verdict.decision == "Allow" else "denied")
 
 
@@ -212,6 +216,27 @@ def _mend_deployers():
 
     iam_actions._lambda_action = lambda method, path: _alias_action(method, path) or action(method, path)
     iam_actions.extract_resource_arn, iam_actions.request_tag_context = extract, keys
+
+
+def _mend_boundaries():
+    """The emulator bounds a role that has a permissions boundary, and leaves it out when a stack makes or changes the role."""
+    from ministack.services import iam
+    from ministack.services.cloudformation import provisioners
+
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::IAM::Role"]
+    create, update = handlers["create"], handlers["update"]
+
+    def bounded(made, properties):
+        iam._roles[made[0]]["PermissionsBoundary"] = properties.get("PermissionsBoundary")
+        return made
+
+    def create_role(logical, properties, *rest):
+        return bounded(create(logical, properties, *rest), properties)
+
+    def update_role(physical, old, properties, *rest, **named):
+        return bounded(update(physical, old, properties, *rest, **named), properties)
+
+    handlers.update(create=create_role, update=update_role)
 
 
 def _mend_numbers():
@@ -346,6 +371,7 @@ def install(path):
     _wrap_packages(recorder)
     _mend_schedule_group()
     _mend_deployers()
+    _mend_boundaries()
     _mend_numbers()
     _mend_logs()
 

@@ -20,7 +20,9 @@ import botocore.config
 import botocore.exceptions
 
 from . import server, template as template_file
-from .common import CREDENTIALS, REGION, ROOT, Problem, Step, say
+from .common import CREDENTIALS, REGION, ROOT, TEMPLATE, Problem, Step, say
+
+BOUNDARY = TEMPLATE.with_name("boundary.json")
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 
@@ -184,6 +186,39 @@ def _architecture():
     return "arm64" if os.uname().machine in ("arm64", "aarch64") else "x86_64"
 
 
+def _boundary(name, endpoint):
+    """The policy that bounds the stack's roles. On AWS, an administrator makes it and names what may be deployed; here, that is anything."""
+    account = client("sts", endpoint).get_caller_identity()["Account"]
+    text = BOUNDARY.read_text()
+    for word, value in {"STACK": name, "REGION": REGION, "ACCOUNT": account, "DEPLOYED": "*"}.items():
+        text = text.replace(word, value)
+    iam, arn = client("iam", endpoint), f"arn:aws:iam::{account}:policy/{name}-boundary"
+    try:
+        iam.create_policy(PolicyName=f"{name}-boundary", PolicyDocument=text)
+    except iam.exceptions.EntityAlreadyExistsException:
+        versions = iam.list_policy_versions(PolicyArn=arn)["Versions"]
+        now = next(version["VersionId"] for version in versions if version["IsDefaultVersion"])
+        if iam.get_policy_version(PolicyArn=arn, VersionId=now)["PolicyVersion"]["Document"] != json.loads(text):
+            # A policy has five versions at most.
+            for version in versions:
+                if version["VersionId"] != now:
+                    iam.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
+            iam.create_policy_version(PolicyArn=arn, PolicyDocument=text, SetAsDefault=True)
+    return arn
+
+
+def _delete_boundary(name, endpoint):
+    iam, account = client("iam", endpoint), client("sts", endpoint).get_caller_identity()["Account"]
+    arn = f"arn:aws:iam::{account}:policy/{name}-boundary"
+    try:
+        for version in iam.list_policy_versions(PolicyArn=arn)["Versions"]:
+            if not version["IsDefaultVersion"]:
+                iam.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
+        iam.delete_policy(PolicyArn=arn)
+    except iam.exceptions.NoSuchEntityException:
+        pass
+
+
 def deploy(state, name, functions, parameters, endpoint=None):
     """Deploys and returns the outputs, which are kept in the state directory under the stack's name."""
     endpoint = endpoint or server.endpoint(state)
@@ -192,7 +227,10 @@ def deploy(state, name, functions, parameters, endpoint=None):
     secret = server.token(state)
     values = {"ApiTokenSha256": hashlib.sha256(secret.encode()).hexdigest(), "Architecture": _architecture(),
               # Everything comes from one address here.
-              "TokenRequests": "0", "AddressRequests": "0", **parameters}
+              "TokenRequests": "0", "AddressRequests": "0",
+              # There is no pool to keep for other functions, and measurements ask for more at once.
+              "ApiReservedConcurrency": "none",
+              "RolesBoundaryArn": _boundary(name, endpoint), **parameters}
     unknown = sorted(set(values) - set(template["Parameters"]))
     if unknown:
         raise Problem(f"the template has no parameter {', '.join(unknown)}: it has "
@@ -243,6 +281,7 @@ def undeploy(state, name, endpoint=None):
         if name in dynamodb.list_tables()["TableNames"]:
             dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
             dynamodb.delete_table(TableName=name)
+        _delete_boundary(name, endpoint)
     state.write("outputs.json", {key: value for key, value in state.read("outputs.json", {}).items() if key != name})
 
 

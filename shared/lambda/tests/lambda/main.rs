@@ -1,4 +1,5 @@
 //! What the template and the policies say beside what the code needs.
 
 mod deployer;
+mod locks;
 mod template;

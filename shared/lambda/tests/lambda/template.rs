@@ -384,3 +384,40 @@ fn the_rules_that_are_checked_are_the_templates() {
     checked.sort();
     assert_eq!(checked, rules);
 }
+
+/// Without a reservation, a flood of requests to the public URL takes the executions of everything else in the account.
+#[test]
+fn a_reservation_bounds_the_api_unless_somebody_says_none() {
+    let template = template();
+    let parameter = &template["Parameters"]["ApiReservedConcurrency"];
+    assert_eq!(parameter["Default"], "50");
+    let reserved = &template["Resources"]["ApiFunction"]["Properties"]["ReservedConcurrentExecutions"];
+    assert_eq!(*reserved, json!(["HasApiReservedConcurrency", "ApiReservedConcurrency", "AWS::NoValue"]));
+    let none = json!([["ApiReservedConcurrency", "none"]]);
+    assert_eq!(template["Conditions"]["HasApiReservedConcurrency"], none, "not equal to the word");
+    let taken = |given: &str| takes(parameter, given);
+    assert_eq!(["50", "0", "10000", "none"].map(taken), [true; 4]);
+    assert_eq!(["", "None", "-1", "5.5", "no"].map(taken), [false; 5]);
+}
+
+/// Any namespace may name any repository in an artifact source.
+#[test]
+fn only_repositories_that_a_parameter_names_are_read() {
+    let template = template();
+    let mut readers = vec![];
+    for (name, resource) in members(&template["Resources"]) {
+        let policies = items(&resource["Properties"]["Policies"]).map(|policy| &policy["PolicyDocument"]);
+        let statements =
+            policies.chain([&resource["Properties"]["PolicyDocument"]]).flat_map(|document| items(&document["Statement"]));
+        for statement in statements {
+            let of_ecr: Vec<&str> = items(&statement["Action"]).filter_map(|one| one.as_str()?.strip_prefix("ecr:")).collect();
+            if !of_ecr.is_empty() {
+                assert_eq!(statement["Resource"], "DeployedRepositories", "{name}: {of_ecr:?}");
+                assert!(!of_ecr.iter().any(|action| action.starts_with("Set") || action.starts_with("Put")), "{name}: {of_ecr:?}");
+                readers.push(name);
+            }
+        }
+    }
+    readers.sort_unstable();
+    assert_eq!(readers, ["DeployedImagesPolicy", "SourceRepositoriesPolicy"]);
+}

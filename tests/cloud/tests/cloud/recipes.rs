@@ -28,6 +28,27 @@ print(server.server_port, flush=True)
 server.serve_forever()
 "#;
 
+/// Points every request to another server, which tells when a token follows.
+const ELSEWHERE: &str = r#"
+import http.server, sys, threading
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.server is here:
+            self.send_response(307)
+            self.send_header("location", f"http://localhost:{there.server_port}/followed?secret=s3cret")
+        else:
+            print("FOLLOWED", self.headers["authorization"], file=sys.stderr, flush=True)
+            self.send_response(200)
+        self.end_headers()
+    do_POST = do_GET
+    def log_message(self, *_):
+        pass
+here, there = (http.server.HTTPServer(("127.0.0.1", 0), Answer) for _ in range(2))
+threading.Thread(target=there.serve_forever, daemon=True).start()
+print(here.server_port, flush=True)
+here.serve_forever()
+"#;
+
 const JOB: &str = r#"
 set -uo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
@@ -46,7 +67,12 @@ KEELWAY_IMAGE=web:1 deliver "the same"
 KEELWAY_IMAGE=web:2-broken KEELWAY_LABELS=$'team=web\n' deliver broken
 KEELWAY_IMAGE=web:3 KEELWAY_WAIT=sometimes deliver wrong
 KEELWAY_IMAGE=web:3 KEELWAY_PROJECT=nowhere deliver nowhere
-cat outputs summary
+mkfifo elsewhere
+python3 elsewhere.py > elsewhere 2> followed &
+read -r elsewhere < elsewhere
+KEELWAY_IMAGE=web:3 KEELWAY_API="http://127.0.0.1:$elsewhere" deliver elsewhere
+KEELWAY_IMAGE=web:3 KEELWAY_API="http://keelway.example" deliver plain
+cat outputs summary followed
 "#;
 
 fn action(bed: &Bed) -> Outcome {
@@ -61,6 +87,7 @@ fn action(bed: &Bed) -> Outcome {
         format!("apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {{name: {project}}}\nspec: {{stages: [{stage}]}}\n");
     write("shipyard.yaml", &shipyard)?;
     write("issuer.py", ISSUER)?;
+    write("elsewhere.py", ELSEWHERE)?;
     let action = repository().join(".github/actions/deliver");
     let script = format!("PROJECT={project} ACTION='{}'\n{JOB}", action.display());
     let output = shell.script(&script, directory.path())?;
@@ -75,11 +102,19 @@ fn action(bed: &Bed) -> Outcome {
         "::error::wait is 'sometimes': write end, approval or nothing",
         "wrong ended with 2",
         "nowhere ended with 1",
+        "307, which points to http://localhost:",
+        "/followed: the token is sent to no other address",
+        "elsewhere ended with 1",
+        "::error::the input api is 'http://keelway.example': write an address that begins with https://",
+        "plain ended with 2",
         "result=pass",
         "result=fail",
         "| dev | delivery | fail |",
     ] {
         ensure(out.contains(said), || format!("{said:?} is not said:\n{out}\n{err}"))?;
+    }
+    for hidden in ["FOLLOWED", "s3cret"] {
+        ensure(!out.contains(hidden), || format!("{hidden:?} is there:\n{out}\n{err}"))?;
     }
     let sequences = shell.json(&["get", "sequences", "--project", &project])?;
     let count = sequences["states"].as_array().map(Vec::len);
