@@ -18,7 +18,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::{Object, Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, StageName, TaskName};
-use keelway_domain::sequences::{End, Execution};
+use keelway_domain::sequences::{Class, End, Execution};
 use keelway_domain::shipyard::{APPROVAL, Sequence};
 
 /// Executions of a context among which the one to repeat is looked for: as many as operators can allow.
@@ -168,7 +168,8 @@ impl<P: Ports> Sequences<P> {
     async fn payload_before(&self, x: &Execution, task: u16) -> Result<Option<(String, Object)>, PortError> {
         let mut x = x.clone();
         loop {
-            let mut next = x.record;
+            // What began from outside begins again with its trigger: its own record would make the client's result look like one of a task.
+            let mut next = x.record.filter(|_| task > 0 || x.class == Class::FollowUp);
             while let Some(id) = next {
                 if id.number == task {
                     return self.payload_at(&x, keys::record_sort(&id)).await;
