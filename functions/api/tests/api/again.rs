@@ -87,8 +87,9 @@ async fn a_retry_behind_an_approval_needs_the_right_to_give_it() {
     stand.token("judge", &["trigger", "approve:prod"], &["shop"]).await;
     for (sequence, from) in [("delivery", Some("deployment")), ("gate", None)] {
         let context = stand.like("").trigger("shop", "prod", sequence, "cart").await;
-        let open = stand.get(&format!("/v1/event/triggered/approval?keptnContext={context}")).await.json();
-        let open = open["events"][0]["id"].as_str().unwrap().to_owned();
+        let open = stand.get("/v1/event/triggered/approval").await.json();
+        let of_context = |one: &&Value| one["shkeptncontext"].as_str() == Some(context.as_str());
+        let open = open["events"].as_array().unwrap().iter().find(of_context).unwrap()["id"].as_str().unwrap().to_owned();
         let decide = format!("/v1/project/shop/approval/{context}/{open}");
         assert!(stand.post(&decide, &json!({"decision": "approve"})).await.status < 300);
         stand.work().await;
