@@ -14,9 +14,11 @@ use keelway_domain::event::EventType;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
+use keelway_engine::sequences::logs::MAX_ENTRIES;
 use keelway_wire::http::keptn::{Identified, IntegrationState, LogPage, Logs, Metadata, SubscriptionFilter, SubscriptionState};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The routes.
 pub fn routes<P: Ports + 'static>() -> Router<Api<P>> {
@@ -67,21 +69,51 @@ fn shown_to(caller: &Caller, mut one: Integration) -> Option<Integration> {
     (!subscribes || !one.subscriptions.is_empty()).then_some(one)
 }
 
-/// Lets pass who may answer the tasks of these subscriptions: nobody speaks for the executors of others.
+/// Lets pass who may carry out what these subscribe to, in each project that they name, or in all of them: nobody speaks for the
+/// executors of others.
 fn speaks_for(caller: &Caller, subscriptions: &[Subscription]) -> Answer<()> {
-    let tasks = subscriptions.iter().filter_map(|of| match EventType::parse(&of.event) {
-        EventType::Task(task, _) => Some(task),
-        _ => None,
-    });
-    match tasks.into_iter().find(|task| !caller.executes(task.as_str())) {
-        Some(task) => Err(caller.lacks(Need::Execute(task.as_str()), None)),
-        None => Ok(()),
+    for of in subscriptions {
+        let task = match EventType::parse(&of.event) {
+            EventType::Task(task, _) => Some(task),
+            _ => None,
+        };
+        for project in places(&of.projects) {
+            match &task {
+                Some(task) => caller.check(Need::Execute(task.as_str()), project)?,
+                None if caller.has_in(Scope::Execute, project) => {}
+                None => return Err(caller.lacks("execute:<task>", project)),
+            }
+        }
     }
+    Ok(())
 }
 
-/// Lets pass who may speak for an executor that is registered.
+/// The projects that are named; `None`: all of them.
+fn places(projects: &[String]) -> Vec<Option<&str>> {
+    if projects.is_empty() { vec![None] } else { projects.iter().map(|project| Some(project.as_str())).collect() }
+}
+
+/// Lets pass who may speak for an executor that is registered: whoever registered it, as long as they may do what it subscribes to, and the
+/// administrators of its projects. One that was registered before owners were kept belongs to whoever reaches all that it names.
+fn owns(caller: &Caller, one: &Integration) -> Answer<()> {
+    let all: Vec<Option<&str>> = one.subscriptions.iter().flat_map(|of| places(&of.projects)).collect();
+    let administers = |project: &Option<&str>| caller.may(Need::Administer, *project);
+    if caller.administers_everything() || !all.is_empty() && all.iter().all(administers) {
+        return Ok(());
+    }
+    if one.owner == caller.id || one.owner.is_empty() && !all.is_empty() {
+        return speaks_for(caller, &one.subscriptions);
+    }
+    let detail = format!(
+        "this needs the token that registered integration {}, or administer in all projects that it names: register an executor of your own",
+        one.id
+    );
+    Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", detail))
+}
+
+/// As [`owns`], of the one with this id.
 async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
-    speaks_for(caller, &api.engine().integration(id).await?.subscriptions)
+    owns(caller, &api.engine().integration(id).await?)
 }
 
 /// Registers an executor. 201: it is new.
@@ -106,8 +138,8 @@ pub async fn register<P: Ports + 'static>(
     let about = serde_json::to_string(&Metadata { lastseen: String::new(), ..metadata.clone() }).unwrap_or_default();
     let subscriptions: Vec<Subscription> = sent.subscriptions.unwrap_or_default().into_iter().map(read).collect();
     speaks_for(&caller, &subscriptions)?;
-    let new = Integration { id: String::new(), who, about, subscriptions, seen: Timestamp(0) };
-    let (id, is_new) = api.engine().register_integration(&new).await?;
+    let new = Integration { id: String::new(), owner: caller.id.clone(), who, about, subscriptions, seen: Timestamp(0) };
+    let (id, is_new) = api.engine().register_integration(&new, |known| owns(&caller, known).is_ok()).await?;
     api.pings().forget(&id);
     Ok((if is_new { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(Identified { id })))
 }
@@ -122,14 +154,19 @@ pub async fn register<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = IntegrationState))
 )]
-pub async fn ping<P: Ports + 'static>(State(api): State<Api<P>>, Path(id): Path<String>) -> Answer<axum::Json<IntegrationState>> {
+pub async fn ping<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Answer<axum::Json<IntegrationState>> {
     let now = api.engine().now();
     if let Some(known) = api.pings().get(&id, now) {
-        return Ok(axum::Json(known));
+        owns(&caller, &known)?;
+        return Ok(axum::Json(shown(known)));
     }
-    let found = shown(api.engine().ping_integration(&id).await?);
+    let found = api.engine().ping_integration(&id, |found| owns(&caller, found)).await??;
     api.pings().put(&id, found.clone(), now);
-    Ok(axum::Json(found))
+    Ok(axum::Json(shown(found)))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -300,8 +337,21 @@ pub async fn unsubscribe<P: Ports + 'static>(
     request_body(content = Logs, example = json!({"logs": [{"integrationid": "8e2ddf6d1e7b3e0d2f5a4c3b2a190807f6e5d4c3", "message": "the chart is missing", "task": "deployment"}]})),
     responses((status = 200, body = crate::openapi::Empty))
 )]
-pub async fn log<P: Ports + 'static>(State(api): State<Api<P>>, Json(sent): Json<Logs>) -> Answer<axum::Json<Empty>> {
+pub async fn log<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Json(sent): Json<Logs>,
+) -> Answer<axum::Json<Empty>> {
     let entries = sent.logs.unwrap_or_default();
+    let of: BTreeSet<&str> = entries.iter().map(|entry| entry.integrationid.as_str()).collect();
+    // More are refused below. Whoever administers everything may log for executors that are no longer registered, too.
+    let checked = if caller.administers_everything() { 0 } else { MAX_ENTRIES };
+    for id in of.into_iter().take(checked) {
+        match api.pings().get(id, api.engine().now()) {
+            Some(known) => owns(&caller, &known)?,
+            None => own(&api, &caller, id).await?,
+        }
+    }
     let entries: Vec<(String, Value)> =
         entries.into_iter().map(|entry| (entry.integrationid.clone(), serde_json::to_value(entry).unwrap_or_default())).collect();
     api.engine().log(&entries).await?;

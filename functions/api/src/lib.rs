@@ -70,9 +70,9 @@ use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
+use keelway_engine::sequences::integrations::Integration;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
-use keelway_wire::http::keptn::IntegrationState;
 use memory::Memory;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +94,7 @@ struct Inner<P> {
     settings: Settings,
     /// Projects that exist, and integrations that pinged: what is asked every second is looked up once a minute.
     projects: Memory<ProjectName>,
-    pings: Memory<IntegrationState>,
+    pings: Memory<Integration>,
 }
 
 /// The API's own settings, in addition to the engine's limits.
@@ -176,7 +176,7 @@ impl<P: Ports> Api<P> {
     fn projects(&self) -> &Memory<ProjectName> {
         &self.inner.projects
     }
-    fn pings(&self) -> &Memory<IntegrationState> {
+    fn pings(&self) -> &Memory<Integration> {
         &self.inner.pings
     }
     fn settings(&self) -> &Settings {

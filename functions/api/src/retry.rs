@@ -1,6 +1,7 @@
 //! `POST /v1/sequence/{project}/{context}/retry`: an ended sequence is repeated from the task on that failed.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::hand_in;
 use crate::input::{Maybe, Path, given};
 use crate::openapi::RetryAnswer;
@@ -8,6 +9,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use keelway_domain::access::Need;
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::retry;
@@ -33,6 +35,7 @@ pub struct Command {
 )]
 pub async fn retry<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path((project, of)): Path<(String, String)>,
     Maybe(body): Maybe<Command>,
 ) -> Answer<Response> {
@@ -44,7 +47,19 @@ pub async fn retry<P: Ports + 'static>(
         stage: given(body.stage.as_ref()),
         from: given(body.from.as_ref()),
     };
-    let retried = api.engine().retry(&project, &of, wanted).await?;
+    let retried = api.engine().to_retry(&project, &of, wanted).await?;
+    if let Some(stage) = &retried.behind {
+        let need = Need::Approve(stage.as_str());
+        if !caller.may(need, Some(project.as_str())) {
+            let mut refused = caller.lacks(need, Some(project.as_str()));
+            refused.problem.detail += &format!(
+                "; an approval reaches one execution, and task {} comes behind one: begin with the approval (`from`), or trigger the sequence that asks for it",
+                retried.task
+            );
+            return Err(refused);
+        }
+    }
+    api.engine().send_retry(&retried).await?;
     let look = || async { Ok::<_, Refused>(api.engine().has_begun(&retried.to).await?.then_some(())) };
     let begun = hand_in::outcome(api.settings().patience, look).await?.is_some();
     let (old, task) = (&retried.old, &retried.task);

@@ -13,6 +13,8 @@ pub type Object = Map<String, Value>;
 
 /// The prefix of every event type of this engine.
 pub const PREFIX: &str = "sh.keptn.event.";
+/// The type of the event about an entry of the audit.
+pub const AUDIT: &str = "dev.keelway.audit";
 /// The `source` of what the engine sends; Keptn's clients know it.
 pub const SOURCE: &str = "shipyard-controller";
 /// The `source` of what the engine sends about approvals.

@@ -397,3 +397,21 @@ async fn a_token_may_come_as_a_bearer() {
         assert_eq!(stand.request(with(&headers)).await.status, status, "{headers:?}");
     }
 }
+
+/// Names that somebody makes up do not cost those who have a token a read with each request.
+#[tokio::test]
+async fn made_up_tokens_do_not_displace_those_in_use() {
+    let mut stand = Stand::new();
+    let token = stand.token("poller", &["read"], &[]).await;
+    let cost = async |stand: &Stand| {
+        let before = stand.world.core().request_count();
+        assert_eq!(send(stand, "GET", "/v1/whoami", &token).await.status, 200);
+        stand.world.core().request_count() - before
+    };
+    cost(&stand).await;
+    let usual = cost(&stand).await;
+    for n in 0..2000 {
+        assert_eq!(send(&stand, "GET", "/v1/whoami", &format!("keelway_made-up-{n}_{}", "0".repeat(64))).await.status, 401);
+    }
+    assert_eq!(cost(&stand).await, usual);
+}

@@ -63,6 +63,70 @@ async fn a_retry_is_linked_with_what_it_repeats() {
     assert_eq!(entry(&stand, &context).await["executions"].as_array().unwrap().len(), 2);
 }
 
+/// An approval reaches one execution: whoever may not give it does not begin behind it.
+#[tokio::test]
+async fn a_retry_behind_an_approval_needs_the_right_to_give_it() {
+    const GUARDED: &str = "
+    - name: prod
+      sequences:
+        - name: delivery
+          tasks: [{name: approval, properties: {pass: manual}}, {name: deployment}]
+        - name: gate
+          tasks: [{name: approval, properties: {pass: manual}}]
+        - name: release
+          triggeredOn: [{event: prod.gate.finished}]
+          tasks: [{name: deployment}]
+        - name: rollback
+          triggeredOn: [{event: prod.release.finished, selector: {match: {result: fail}}}]
+          tasks: [{name: rollback}]
+";
+    let mut stand = Stand::new();
+    stand.apply("shop", GUARDED).await;
+    stand.token("starter", &["trigger", "read"], &["shop"]).await;
+    stand.token("other", &["trigger", "approve:dev"], &["shop"]).await;
+    stand.token("judge", &["trigger", "approve:prod"], &["shop"]).await;
+    for (sequence, from) in [("delivery", Some("deployment")), ("gate", None)] {
+        let context = stand.like("").trigger("shop", "prod", sequence, "cart").await;
+        let open = stand.get("/v1/event/triggered/approval").await.json();
+        let of_context = |one: &&Value| one["shkeptncontext"].as_str() == Some(context.as_str());
+        let open = open["events"].as_array().unwrap().iter().find(of_context).unwrap()["id"].as_str().unwrap().to_owned();
+        let decide = format!("/v1/project/shop/approval/{context}/{open}");
+        assert!(stand.post(&decide, &json!({"decision": "approve"})).await.status < 300);
+        stand.work().await;
+        stand.execute("deployment", if from.is_some() { "pass" } else { "fail" }).await;
+        let path = format!("/v1/sequence/shop/{context}/retry");
+        let body = json!({"from": from, "stage": "prod"});
+        if from.is_none() {
+            // What follows a failure was not what was approved.
+            stand.execute("rollback", "fail").await;
+            let all = stand.state(&context).await;
+            let of = |name: &str| {
+                let all = all["executions"].as_array().unwrap();
+                all.iter().find(|one| one["sequence"] == name).unwrap()["id"].clone()
+            };
+            assert_eq!(stand.like("starter").post(&path, &json!({"execution": of("rollback")})).await.status, 202);
+            for who in ["starter", "other"] {
+                let refused = stand.like(who).post(&path, &json!({"execution": of("release")})).await;
+                assert_eq!((refused.status, refused.problem().contains("approve:prod")), (403, true), "{refused:?}");
+            }
+            assert_eq!(stand.like("judge").post(&path, &json!({"execution": of("release")})).await.status, 202);
+            continue;
+        }
+        for who in ["starter", "other"] {
+            let refused = stand.like(who).post(&path, &body).await;
+            assert_eq!((refused.status, refused.problem().contains("approve:prod")), (403, true), "{refused:?}");
+        }
+        assert_eq!(stand.like("judge").post(&path, &body).await.status, 202);
+        stand.work().await;
+        stand.like("").execute("deployment", "fail").await;
+        // The one who was let in behind the approval once is not let in for others, and whoever begins with the approval has it asked again.
+        assert_eq!(stand.like("starter").post(&path, &json!({})).await.status, 403);
+        assert_eq!(stand.post(&path, &json!({"from": "approval"})).await.status, 202);
+        stand.work().await;
+        assert_eq!(stand.get("/v1/event/triggered/approval").await.json()["events"].as_array().unwrap().len(), 1);
+    }
+}
+
 /// Two deliveries of one context: which of them is meant has to be said, also if they failed in the same stage.
 #[tokio::test]
 async fn of_two_services_none_is_repeated_by_chance() {

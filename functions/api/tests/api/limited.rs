@@ -3,6 +3,7 @@
 use crate::access::{STAGES, event};
 use crate::stand::Stand;
 use keelway_domain::time::Span;
+use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -187,11 +188,88 @@ async fn an_executor_speaks_for_itself() {
     let listed = stand.get(PATH).await.json();
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["name"]), (1, &json!("t")), "{listed}");
     assert_eq!(listed[0]["subscriptions"][0]["filter"]["projects"], json!(["shop"]), "{listed}");
-    let log = json!({"logs": [{"integrationid": "t", "message": "of a test"}]});
-    assert_eq!(stand.post("/v1/log", &log).await.status, 200);
+    let mine = stand.post(PATH, &executor("t", "test", &["shop"])).await;
+    assert_eq!(mine.status, 201, "{mine:?}");
+    let log = |id: &Value| json!({"logs": [{"integrationid": id, "message": "of a test"}]});
+    assert_eq!(stand.post("/v1/log", &log(&mine.json()["id"])).await.status, 200);
+    assert_eq!(stand.post("/v1/log", &log(&id)).await.status, 403, "nobody logs in the name of others");
     assert_eq!(stand.get("/v1/log").await.status, 403, "what executors of all projects log is for those who see all projects");
     assert_eq!(stand.like("").get("/v1/log").await.json()["totalCount"], 1);
     assert_eq!(stand.like("deployer").delete(&of).await.status, 200);
+}
+
+/// A registration belongs to who made it, though others may carry out the same task in the same project, and call theirs the same.
+#[tokio::test]
+async fn a_registration_belongs_to_who_made_it() {
+    const PATH: &str = "/v1/uniform/registration";
+    let mut stand = Stand::new();
+    for (name, projects) in [("one", &["shop"][..]), ("two", &["shop"]), ("both", &["shop", "blog"])] {
+        stand.token(name, &["execute:test"], projects).await;
+    }
+    stand.token("head", &["administer"], &["shop"]).await;
+    let executor = |projects: &[&str]| {
+        let subscription = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": projects}});
+        json!({"name": "tester", "metadata": {"hostname": "h"}, "subscriptions": [subscription]})
+    };
+    // A subscription needs the scope wherever it reaches.
+    for (who, projects, lacks) in
+        [("one", &[][..], "in all projects"), ("one", &["shop", "blog"], "in project \"blog\""), ("both", &[], "in all projects")]
+    {
+        let refused = stand.like(who).post(PATH, &executor(projects)).await;
+        assert!(refused.status == 403 && refused.problem().contains(lacks), "{refused:?}");
+    }
+    let first = stand.like("one").post(PATH, &executor(&["shop"])).await.json()["id"].as_str().unwrap().to_owned();
+    let second = stand.like("two").post(PATH, &executor(&["shop"])).await;
+    assert_eq!(second.status, 201, "{second:?}");
+    assert_ne!(second.json()["id"], json!(first));
+    let again = stand.like("one").post(PATH, &executor(&["shop"])).await;
+    assert_eq!((again.status, again.json()["id"].as_str()), (200, Some(first.as_str())));
+
+    let of = format!("{PATH}/{first}");
+    let everywhere = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"]}});
+    let log = json!({"logs": [{"integrationid": first, "message": "m"}]});
+    // Also while the function remembers a ping.
+    for pinged in [false, true] {
+        if pinged {
+            assert_eq!(stand.like("one").put(&format!("{of}/ping"), &Value::Null).await.status, 200);
+        }
+        stand.like("two");
+        let refused = [
+            stand.put(&format!("{of}/ping"), &Value::Null).await,
+            stand.post(&format!("{of}/subscription"), &everywhere).await,
+            stand.post("/v1/log", &log).await,
+            stand.delete(&of).await,
+        ];
+        assert!(refused.iter().all(|answer| answer.status == 403), "{refused:?}");
+        assert!(refused[0].problem().contains("the token that registered"), "{refused:?}");
+    }
+    assert_eq!(stand.like("one").post(&format!("{of}/subscription"), &everywhere).await.status, 201);
+    assert_eq!(stand.like("head").put(&format!("{of}/ping"), &Value::Null).await.status, 200);
+    assert_eq!(stand.delete(&of).await.status, 200);
+}
+
+/// What was registered before owners were kept belongs to whoever reaches all that it names.
+#[tokio::test]
+async fn a_registration_without_an_owner_belongs_to_those_of_its_projects() {
+    let mut stand = Stand::new();
+    stand.token("one", &["execute:test"], &["shop"]).await;
+    let engine = &stand.engine;
+    let old = |name: &str, projects: Option<&[&str]>| {
+        let projects = projects.map(|all| all.iter().map(|name| (*name).to_owned()).collect());
+        let of = |projects| Subscription { event: "sh.keptn.event.test.triggered".into(), projects, ..Subscription::default() };
+        let who = Who { name: name.into(), ..Who::default() };
+        Integration { who, subscriptions: projects.map(of).into_iter().collect(), ..Integration::default() }
+    };
+    let mut ids = vec![];
+    for one in [old("mine", Some(&["shop"])), old("ours", Some(&["shop", "blog"])), old("all", Some(&[])), old("none", None)] {
+        ids.push(engine.register_integration(&one, |_| true).await.unwrap().0);
+    }
+    stand.like("one");
+    let mut answers = vec![];
+    for id in ids {
+        answers.push(stand.put(&format!("/v1/uniform/registration/{id}/ping"), &Value::Null).await.status);
+    }
+    assert_eq!(answers, [200, 403, 403, 403]);
 }
 
 /// Not even those whose own project does not exist are told which others there are.

@@ -69,7 +69,7 @@ fn settings() -> Settings {
 pub struct Stand {
     pub world: World,
     app: Router,
-    engine: Sequences<AtOnce>,
+    pub engine: Sequences<AtOnce>,
     promotions: Promotions<AtOnce>,
     deployments: Deployments<AtOnce>,
     attempts: Attempts<AtOnce, Forge>,

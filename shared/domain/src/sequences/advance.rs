@@ -106,7 +106,7 @@ impl<'a> Step<'a> {
             if task.name.as_str() != APPROVAL {
                 return self.send(task, trigger);
             }
-            match approval::strategy(&self.record.base, &task.properties) {
+            match approval::strategy(&self.record.base, self.next.has_earned_its_result(), &task.properties) {
                 approval::Strategy::Manual(result) => return self.ask_for_approval(task, trigger, result),
                 approval::Strategy::Automatic(result) => {
                     if self.approve_at_once(task, trigger, result) == TaskResult::Fail {

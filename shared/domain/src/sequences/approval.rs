@@ -19,19 +19,24 @@ pub(super) enum Strategy {
     Manual(TaskResult),
 }
 
-/// No strategy = automatic (documentation page); no known result = pass; `fail` is declined at once, whatever the strategy.
-pub(super) fn strategy(base: &Object, properties: &Object) -> Strategy {
+/// No strategy = automatic (documentation page); no known result = pass; `fail` is declined at once, whatever the strategy. Who is asked
+/// about a pass is asked about a warning, too, unless the task says otherwise.
+///
+/// Whoever triggers a sequence does not choose who is asked: a result counts only if it is `earned`, and what the payload says about
+/// strategies only where the shipyard names none, so that it can ask for a person and spare nobody the question.
+pub(super) fn strategy(base: &Object, earned: bool, properties: &Object) -> Strategy {
     let text = |object: &Object, field: &str| object.get(field).and_then(Value::as_str).map(str::to_owned);
     let nested = |member: &str, field: &str| base.get(member).and_then(Value::as_object).and_then(|object| text(object, field));
     let known = |result: String| (!result.is_empty()).then_some(result);
     let result = text(base, "result").and_then(known).or_else(|| nested("evaluation", "result").and_then(known));
-    let result = result.map_or(TaskResult::Pass, |result| TaskResult::of(Some(&result)));
-    let field = match result {
+    let result = result.filter(|_| earned).map_or(TaskResult::Pass, |result| TaskResult::of(Some(&result)));
+    let fields: &[&str] = match result {
         TaskResult::Fail => return Strategy::Automatic(result),
-        TaskResult::Pass => "pass",
-        TaskResult::Warning => "warning",
+        TaskResult::Pass => &["pass"],
+        TaskResult::Warning => &["warning", "pass"],
     };
-    let chosen = text(properties, field).or_else(|| nested(APPROVAL, field));
+    let own = fields.iter().find_map(|field| text(properties, field));
+    let chosen = own.or_else(|| fields.iter().find_map(|field| nested(APPROVAL, field)));
     if chosen.as_deref() == Some("manual") { Strategy::Manual(result) } else { Strategy::Automatic(result) }
 }
 
@@ -125,6 +130,9 @@ mod tests {
             (Some("pass"), Some("manual"), Some("automatic"), Manual(Pass)),
             (Some("warning"), Some("manual"), Some("automatic"), Automatic(Warning)),
             (Some("warning"), Some("automatic"), Some("manual"), Manual(Warning)),
+            (Some("warning"), Some("manual"), None, Manual(Warning)),
+            (Some("warning"), Some("automatic"), None, Automatic(Warning)),
+            (Some("pass"), None, Some("manual"), Automatic(Pass)),
             (Some("fail"), Some("manual"), Some("manual"), Automatic(Fail)),
             (None, Some("manual"), None, Manual(Pass)),
             (None, None, None, Automatic(Pass)),
@@ -136,10 +144,29 @@ mod tests {
                     properties.insert(name.into(), json!(value));
                 }
             }
-            assert_eq!(strategy(&base, &properties), expected, "{result:?} {pass:?} {warning:?}");
+            assert_eq!(strategy(&base, true, &properties), expected, "{result:?} {pass:?} {warning:?}");
         }
         let evaluated = json!({"evaluation": {"result": "warning"}}).as_object().unwrap().clone();
         let manual = json!({"warning": "manual"}).as_object().unwrap().clone();
-        assert_eq!(strategy(&evaluated, &manual), Manual(Warning));
+        assert_eq!(strategy(&evaluated, true, &manual), Manual(Warning));
+    }
+
+    #[test]
+    fn whoever_triggers_does_not_choose_who_is_asked() {
+        let object = |value: Value| value.as_object().unwrap().clone();
+        let asked = object(json!({"pass": "manual"}));
+        for sent in [
+            json!({"result": "warning"}),
+            json!({"result": "fail"}),
+            json!({"evaluation": {"result": "warning"}}),
+            json!({"result": "warning", "approval": {"pass": "automatic", "warning": "automatic"}}),
+        ] {
+            assert_eq!(strategy(&object(sent.clone()), false, &asked), Strategy::Manual(TaskResult::Pass), "{sent}");
+        }
+        // Not even where a result was earned: the shipyard asks somebody.
+        let sent = object(json!({"result": "warning", "approval": {"warning": "automatic"}}));
+        assert_eq!(strategy(&sent, true, &asked), Strategy::Manual(TaskResult::Warning));
+        let sent = object(json!({"approval": {"pass": "manual"}}));
+        assert_eq!(strategy(&sent, false, &Object::new()), Strategy::Manual(TaskResult::Pass), "asking more is allowed");
     }
 }

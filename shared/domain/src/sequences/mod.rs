@@ -38,7 +38,7 @@ pub use get_action::GET_ACTION;
 pub use react::{Standing, events_needed, mismatch, standing};
 pub use remediation::{Action, ProblemType, Remediation};
 pub use state::{
-    Class, Deployed, End, EventRef, Execution, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, Reaction,
+    Class, Deployed, End, EventRef, Execution, Gathered, Lane, MAX_EXECUTORS, MAX_REACTIONS, Outcome, Phase, RECORDS, Reaction,
     ReactionKind, TaskTimes, View, content, identity,
 };
 pub use window::Window;

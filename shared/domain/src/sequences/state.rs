@@ -93,6 +93,9 @@ pub struct Execution {
     pub view: View,
 }
 
+/// What the sort keys of transition records begin with, unlike those of events that came from outside.
+pub const RECORDS: &str = "T#";
+
 /// The location of the payload that an execution has gathered so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathered<'a> {
@@ -355,6 +358,12 @@ impl Execution {
     /// Sort key of the item that holds its payload: its record, or, before its first task, the item of its cause.
     pub fn gathered(&self) -> Gathered<'_> {
         self.record.map_or(Gathered::Payload(&self.payload), Gathered::Record)
+    }
+
+    /// Whether the result in its payload is that of a task: one of its own, or of the execution that it follows. What it began with
+    /// otherwise was sent by whoever triggered it.
+    pub fn has_earned_its_result(&self) -> bool {
+        self.task > 0 || self.payload.starts_with(RECORDS)
     }
 
     /// Its stage as a valid name; a start refused for an unknown stage may carry anything.

@@ -1,7 +1,7 @@
 //! What a subscription says, and which events it takes.
 
 use crate::deployments::registry::matches;
-use crate::event::{CloudEvent, Object};
+use crate::event::{AUDIT, CloudEvent, Object};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -112,8 +112,11 @@ impl Subscription {
     pub fn takes(&self, event: &CloudEvent) -> bool {
         let any = |patterns: &[String], text: &str| patterns.iter().any(|pattern| matches(pattern, text));
         let filter = |patterns: &[String], text: Option<&str>| patterns.is_empty() || text.is_some_and(|text| any(patterns, text));
-        let project =
-            event.text("project").map_or_else(|| self.projects.iter().any(|all| all == "*"), |it| any(&self.projects, it));
+        // The audit is closed to those who are limited to projects, also the entries about their own.
+        let project = match event.text("project") {
+            Some(project) if event.ty != AUDIT => any(&self.projects, project),
+            _ => self.projects.iter().any(|all| all == "*"),
+        };
         project
             && any(&self.events, &event.ty)
             && filter(&self.stages, event.text("stage").or_else(|| event.text("environment")))
@@ -225,6 +228,8 @@ mod tests {
         let shops = subscription(&["*"], &["shop*"]);
         assert!(shops.takes(&of("shop2")) && !shops.takes(&none));
         assert!(subscription(&["*"], &["*"]).takes(&none));
+        let audit = event("dev.keelway.audit", json!({"project": "shop"}));
+        assert!(!shop.takes(&audit) && !shops.takes(&audit) && subscription(&["*"], &["*"]).takes(&audit));
         assert!(shop.is_within("shop") && !shops.is_within("shop"));
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json as value;
 
 /// The type of the event about an entry.
-pub const TYPE: &str = "dev.keelway.audit";
+pub const TYPE: &str = keelway_domain::event::AUDIT;
 /// The `source` of these events.
 const SOURCE: &str = "keelway-api";
 /// The most entries of a page.

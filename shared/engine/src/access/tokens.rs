@@ -20,7 +20,7 @@ use std::sync::PoisonError;
 pub const REMEMBERED: Span = Span::minutes(1);
 /// How soon a name is looked up again for a secret that does not fit.
 pub const RETRY: Span = Span::seconds(1);
-/// More names than this are not remembered: then all are forgotten.
+/// More names than this are not remembered: then those without a token are forgotten, and if that is not enough, all.
 const MOST: usize = 1000;
 /// When a token was last used is written with this precision.
 const HOUR: i64 = 3_600_000;
@@ -206,7 +206,11 @@ impl<P: Ports> Access<P> {
     fn keep(&self, name: &TokenName, what: Remembered) {
         let mut all = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST && !all.contains_key(name) {
-            all.clear();
+            // Names that somebody made up go first: they do not cost those who have a token a read each.
+            all.retain(|_, known| known.held.is_some());
+            if all.len() >= MOST {
+                all.clear();
+            }
         }
         all.insert(name.clone(), what);
     }

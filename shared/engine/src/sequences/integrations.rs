@@ -44,8 +44,17 @@ pub struct Who {
 impl Who {
     /// The id of an integration, as Keptn derives it: SHA-1 of its three names.
     pub fn id(&self) -> String {
+        self.id_with("")
+    }
+
+    /// The id where somebody else has registered these names: two teams may call their executors alike.
+    fn id_of(&self, owner: &str) -> String {
+        self.id_with(&format!("-{owner}"))
+    }
+
+    fn id_with(&self, rest: &str) -> String {
         let mut sha = sha1_smol::Sha1::new();
-        sha.update(format!("{}-{}-{}", self.name, self.namespace, self.hostname).as_bytes());
+        sha.update(format!("{}-{}-{}{rest}", self.name, self.namespace, self.hostname).as_bytes());
         sha.digest().to_string()
     }
 }
@@ -77,8 +86,10 @@ impl Subscription {
 /// An integration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Integration {
-    /// Who registered first.
+    /// Follows from its names, as Keptn derives it.
     pub id: String,
+    /// The caller who registered it; empty: it was registered before that was kept.
+    pub owner: String,
     /// Its names.
     pub who: Who,
     /// What else it told about itself, as JSON.
@@ -97,11 +108,16 @@ fn read(item: &Item) -> Result<Integration, PortError> {
     check_format(item, FORMAT)?;
     Ok(Integration {
         id: item.key.sk.clone(),
+        owner: item.text("o").unwrap_or_default().to_owned(),
         who: member(item, "w")?,
         about: item.text("ab").unwrap_or_default().to_owned(),
         subscriptions: member(item, "su")?,
         seen: Timestamp(item.number("ls").unwrap_or(0)),
     })
+}
+
+fn alive(item: &Item, now: Timestamp) -> bool {
+    Timestamp(item.number("ls").unwrap_or(0)) + KEEP > now
 }
 
 fn seconds(at: Timestamp) -> i64 {
@@ -110,11 +126,15 @@ fn seconds(at: Timestamp) -> i64 {
 
 impl<P: Ports> Sequences<P> {
     /// Registers an integration; its id, and whether it is new. One of the same name and namespace that is known, on whatever host, is
-    /// the same one, and keeps its subscriptions if it has any.
+    /// the same one if its owner `speaks` for it, and keeps its subscriptions if it has any. One that others registered is left alone.
     ///
     /// # Errors
     /// Names that are missing or too long, too many subscriptions.
-    pub async fn register_integration(&self, new: &Integration) -> Result<(String, bool), Refusal> {
+    pub async fn register_integration(
+        &self,
+        new: &Integration,
+        speaks: impl Fn(&Integration) -> bool,
+    ) -> Result<(String, bool), Refusal> {
         check(new)?;
         for _ in 0..COMMIT_TRIES {
             let now = self.ports.now();
@@ -123,11 +143,14 @@ impl<P: Ports> Sequences<P> {
             for item in &items {
                 let one = read(item)?;
                 let same = (&one.who.name, &one.who.namespace) == (&new.who.name, &new.who.namespace) && one.seen + KEEP > now;
-                if same && known.as_ref().is_none_or(|(_, other)| other.seen < one.seen) {
+                if same && speaks(&one) && known.as_ref().is_none_or(|(_, other)| other.seen < one.seen) {
                     known = Some((item, one));
                 }
             }
-            let id = known.as_ref().map_or_else(|| new.who.id(), |(_, one)| one.id.clone());
+            let theirs = |id: &str| items.iter().any(|item| item.key.sk == id && alive(item, now));
+            let free = || Some(new.who.id()).filter(|id| !theirs(id)).unwrap_or_else(|| new.who.id_of(&new.owner));
+            let id = known.as_ref().map_or_else(free, |(_, one)| one.id.clone());
+            let owner = known.as_ref().map(|(_, one)| one.owner.as_str()).filter(|owner| !owner.is_empty());
             let kept = known.as_ref().map(|(_, one)| one.subscriptions.clone()).filter(|kept| !kept.is_empty());
             let mut subscriptions = kept.unwrap_or_else(|| new.subscriptions.iter().map(|one| one.clone().of(&id)).collect());
             let mut seen = std::collections::BTreeSet::new();
@@ -144,6 +167,7 @@ impl<P: Ports> Sequences<P> {
                 .with("v", version.max(stale.unwrap_or(0)) + 1)
                 .with("f", FORMAT)
                 .with("w", json(&new.who))
+                .with("o", owner.unwrap_or(&new.owner))
                 .with("ab", new.about.as_str())
                 .with("su", json(&subscriptions))
                 .with("ls", now.0)
@@ -158,9 +182,16 @@ impl<P: Ports> Sequences<P> {
     /// An integration that was heard of; one read, and at most one write a minute.
     ///
     /// # Errors
-    /// It is not known (any more): it must register again.
-    pub async fn ping_integration(&self, id: &str) -> Result<Integration, Refusal> {
+    /// It is not known (any more): it must register again. Inside: whoever sent it does not speak for it.
+    pub async fn ping_integration<E>(
+        &self,
+        id: &str,
+        speaks: impl Fn(&Integration) -> Result<(), E>,
+    ) -> Result<Result<Integration, E>, Refusal> {
         let (item, mut found) = self.integration_item(id).await?;
+        if let Err(stranger) = speaks(&found) {
+            return Ok(Err(stranger));
+        }
         let now = self.ports.now();
         if now - found.seen >= SEEN_EVERY {
             let set = Attrs::from([(Name::Borrowed("ls"), Attr::N(now.0)), (Name::Borrowed("ttl"), Attr::N(seconds(now + KEEP)))]);
@@ -169,7 +200,7 @@ impl<P: Ports> Sequences<P> {
             drop(self.ports.write(&Write::Update { key: key(id), condition, set, remove: vec![], raise: false }).await?);
             found.seen = now;
         }
-        Ok(found)
+        Ok(Ok(found))
     }
 
     /// An integration.

@@ -11,7 +11,7 @@ use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Execution, Facts, Flags, Policy, Remediation, first_payload};
+use keelway_domain::sequences::{Execution, Facts, Flags, Policy, RECORDS, Remediation, first_payload};
 use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
@@ -159,7 +159,7 @@ impl<P: Ports> Sequences<P> {
 
 /// The payload that a record or a recorded event holds.
 pub(super) fn payload(item: &Item) -> Option<Object> {
-    match item.key.sk.starts_with("T#") {
+    match item.key.sk.starts_with(RECORDS) {
         true => record::decode::<Execution>(Some(item)).map(|record| record.base),
         false => history::decode(item).map(|event| event.data),
     }

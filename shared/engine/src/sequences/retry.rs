@@ -17,9 +17,9 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{Object, Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordId};
-use keelway_domain::names::{Context, ProjectName, TaskName};
-use keelway_domain::sequences::{End, Execution};
-use keelway_domain::shipyard::Sequence;
+use keelway_domain::names::{Context, ProjectName, StageName, TaskName};
+use keelway_domain::sequences::{Class, End, Execution};
+use keelway_domain::shipyard::{APPROVAL, Sequence};
 
 /// Executions of a context among which the one to repeat is looked for: as many as operators can allow.
 const EXECUTIONS: usize = 100_000;
@@ -41,7 +41,7 @@ pub struct Wanted<'a> {
     pub from: Option<&'a str>,
 }
 
-/// A retry that was handed in.
+/// A retry that can be handed in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retried {
     /// The execution that has ended.
@@ -50,15 +50,38 @@ pub struct Retried {
     pub to: Address,
     /// The task it begins with.
     pub task: TaskName,
+    /// Its index.
+    pub from: u16,
+    /// The stage of the approval that it would begin behind: an approval reaches one execution, so somebody who may give it has to ask.
+    pub behind: Option<StageName>,
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Hands in a retry of an ended execution.
+    /// Hands in a retry of an ended execution, for somebody who may begin it behind an approval.
+    ///
+    /// # Errors
+    /// As [`Self::to_retry`].
+    pub async fn retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
+        let retried = self.to_retry(project, context, wanted).await?;
+        self.send_retry(&retried).await?;
+        Ok(retried)
+    }
+
+    /// Hands in a retry.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn send_retry(&self, retried: &Retried) -> Result<(), PortError> {
+        let letter = Message::Retry { to: retried.to.clone(), of: retried.old.id, from: retried.from }.letter();
+        table::send_all(&self.ports, &[letter]).await
+    }
+
+    /// What a retry of an ended execution would be.
     ///
     /// # Errors
     /// Unknown context, execution, stage or task; nothing that failed, or more than one; an execution that is open, never started, or
     /// has been repeated from another task; a payload that has expired.
-    pub async fn retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
+    pub async fn to_retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
         let known = self.get_project(project).await?;
         if let Some(stage) = wanted.stage {
             stage_of(&known.shipyard, stage)?;
@@ -90,9 +113,31 @@ impl<P: Ports> Sequences<P> {
                  it; name another task, or trigger the sequence again"
             ));
         }
-        let letter = Message::Retry { to: to.clone(), of: old.id, from }.letter();
-        table::send_all(&self.ports, &[letter]).await?;
-        Ok(Retried { old: Box::new(old), to, task })
+        let behind = self.behind(&all, (&old, &sequence), from).await?;
+        Ok(Retried { old: Box::new(old), to, task, from, behind })
+    }
+
+    /// The stage of the approval that this task of an execution comes behind: one in its own sequence, or in one of the same stage that passed and that it
+    /// followed. What follows a failure, a rollback for example, was not what was approved.
+    async fn behind(
+        &self,
+        all: &[Execution],
+        (old, sequence): (&Execution, &Sequence),
+        from: u16,
+    ) -> Result<Option<StageName>, PortError> {
+        let asks = |sequence: &Sequence, tasks: usize| sequence.tasks.iter().take(tasks).any(|task| task.name.as_str() == APPROVAL);
+        let (mut x, mut asked) = (old, asks(sequence, usize::from(from)));
+        while let Some(before) = x.parent.and_then(|id| all.iter().find(|other| other.id == id)).filter(|_| !asked) {
+            if x.retry_of().is_none() {
+                let passed = before.outcome.is_some_and(|outcome| outcome.result != TaskResult::Fail);
+                if !passed || before.stage != old.stage {
+                    break;
+                }
+                asked = asks(&self.sequence(before).await?, usize::MAX);
+            }
+            x = before;
+        }
+        Ok(old.stage_name().filter(|_| asked))
     }
 
     /// Whether a retry has become an execution.
@@ -123,7 +168,8 @@ impl<P: Ports> Sequences<P> {
     async fn payload_before(&self, x: &Execution, task: u16) -> Result<Option<(String, Object)>, PortError> {
         let mut x = x.clone();
         loop {
-            let mut next = x.record;
+            // What began from outside begins again with its trigger: its own record would make the client's result look like one of a task.
+            let mut next = x.record.filter(|_| task > 0 || x.class == Class::FollowUp);
             while let Some(id) = next {
                 if id.number == task {
                     return self.payload_at(&x, keys::record_sort(&id)).await;

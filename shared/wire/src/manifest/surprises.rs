@@ -75,12 +75,6 @@ fn asks_a_person(approval: &Node) -> bool {
 }
 
 fn approval(sequence: &Outline, task: &Node, path: &str, report: &mut Report) {
-    let pass = task.get("properties").and_then(|properties| properties.get("pass"));
-    if let Some(pass) = pass.filter(|_| strategy(task, "pass") == Some("manual") && strategy(task, "warning").is_none()) {
-        let message = "asks somebody about a pass and lets a warning through without asking: write `warning: manual` beside it, or \
-                       `warning: automatic` to say so";
-        report.warning(pass, format!("{path}.properties.pass"), message.into());
-    }
     if asks_a_person(task) && !is_given(task, "timeout") && !is_given(sequence.node, "timeout") {
         let message =
             "waits for a person for ever: write for example `timeout: 24h`, after which it is declined, or `timeout: 0` to say so";
