@@ -3,6 +3,7 @@
 //! The trigger's id and context follow from the identity of the promotion, so the sequence is found before it is triggered again, and a
 //! trigger that arrives twice starts it once.
 
+use keelway_domain::border::{Act, NoConsent, Reached};
 use keelway_domain::event::{CloudEvent, Object, PROMOTION, TaskResult};
 use keelway_domain::ids::{ExecutionId, SubjectId, context_of, event_id};
 use keelway_domain::names::{Context, ProjectName};
@@ -10,6 +11,7 @@ use keelway_domain::promotions::definition::Sequence;
 use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, SOURCE, Seen};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::time::Span;
+use keelway_engine::border;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::protocol::{Engine, Loaded};
@@ -30,11 +32,16 @@ const LOOK: Span = Span(200);
 /// # Errors
 /// Of the ports.
 pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Outcome, PortError> {
-    let Some((to, event)) = trigger(task, sequence) else { return Ok(refused(unusable(task, sequence))) };
+    let Some(to) = address(task, sequence) else { return Ok(refused(unusable(task, sequence))) };
     let made = Outcome::Created(Made::Sequence { context: to.context.to_string() });
     if execution(engine, &to).await?.is_some() {
         return Ok(made);
     }
+    let event = match let_in(engine, task, sequence).await? {
+        Ok(stage) => trigger(task, sequence, &stage),
+        // A person has it attempted again once the consent is there.
+        Err(no) => return Ok(Outcome::Failed { why: Condition::new("NoConsent", no.to_string()), retry: Retry::Never }),
+    };
     match engine.preflight(&event).await {
         Ok(Preflight::Publish) => table::publish(engine.ports(), std::slice::from_ref(&event)).await?,
         Ok(Preflight::Known | Preflight::Decision(..)) => return Ok(made),
@@ -57,10 +64,11 @@ pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
 /// # Errors
 /// Of the ports.
 pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Option<Seen>, PortError> {
-    let Some((to, event)) = trigger(task, sequence) else { return Ok(None) };
+    let Some(to) = address(task, sequence) else { return Ok(None) };
     let x = execution(engine, &to).await?;
     Ok(x.as_ref().and_then(|x| x.outcome.as_ref()).map(|outcome| {
-        let tell = |how: &str| format!("{} {how} (context {})", event.ty.trim_end_matches(".triggered"), to.context);
+        let ty = ty(place(task, sequence).1, sequence);
+        let tell = |how: &str| format!("{} {how} (context {})", ty.trim_end_matches(".triggered"), to.context);
         match (outcome.end, outcome.result) {
             (End::Aborted, _) => Seen::Closed(tell("was aborted")),
             (End::TimedOut, _) => Seen::Failed(tell("timed out")),
@@ -71,7 +79,7 @@ pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Seq
     }))
 }
 
-/// Aborts the sequence, unless it has ended.
+/// Aborts the sequence, unless it has ended. One in a project that does not consent any more is left to that project.
 ///
 /// # Errors
 /// Of the ports.
@@ -79,7 +87,11 @@ pub async fn take_back<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
     if let Some(Seen::Succeeded(how)) = follow(engine, task, sequence).await? {
         return Ok(Closed::Merged(how));
     }
-    let Some((to, _)) = trigger(task, sequence) else { return Ok(Closed::Closed) };
+    let Some(to) = address(task, sequence) else { return Ok(Closed::Closed) };
+    if let Err(no) = let_in(engine, task, sequence).await? {
+        tracing::warn!(pipeline = %task.of, context = %to.context, reason = %no, "a sequence is not aborted");
+        return Ok(Closed::Closed);
+    }
     match engine.control(&to.project, &to.context, None, Control::Abort).await {
         Err(Refusal::Port(error)) => Err(error),
         // There is no such context: nothing was triggered.
@@ -97,23 +109,48 @@ fn refused(message: String) -> Outcome {
 }
 
 fn place<'a>(task: &'a Task, sequence: &'a Sequence) -> (&'a str, &'a str) {
-    let project = sequence.project.as_deref().unwrap_or(&task.of.namespace);
-    (project, sequence.stage.as_deref().unwrap_or(&task.attempt.environment))
+    sequence.place(&task.of.namespace, &task.attempt.environment)
 }
 
 fn unusable(task: &Task, sequence: &Sequence) -> String {
     format!("{:?} cannot be the name of a project: name it in strategy.sequence.project", place(task, sequence).0)
 }
 
-/// The event that triggers the sequence, and the execution that it starts.
-fn trigger(task: &Task, sequence: &Sequence) -> Option<(Address, CloudEvent)> {
-    let (project, stage) = place(task, sequence);
+/// The stage, if its project lets the pipeline's namespace trigger sequences there.
+async fn let_in<P: Ports>(
+    engine: &Sequences<P>,
+    task: &Task,
+    sequence: &Sequence,
+) -> Result<Result<Reached, NoConsent>, PortError> {
+    border::let_in(engine.ports(), &task.of.namespace, Act::Trigger, place(task, sequence)).await
+}
+
+/// The context and the id of the event, which follow from the promotion.
+fn identity(task: &Task) -> (Context, String) {
     let promotion = SubjectId(task.identity());
     let context = Context::of(&context_of(SOURCE, &promotion.to_string()).to_string());
+    (context, event_id(promotion, "trigger").to_string())
+}
+
+/// The execution that the event starts.
+fn address(task: &Task, sequence: &Sequence) -> Option<Address> {
+    let (context, id) = identity(task);
+    let project = ProjectName::new(place(task, sequence).0).ok()?;
+    let execution = ExecutionId::of_trigger(&project, &context, SOURCE, &id);
+    Some(Address { project, context, execution })
+}
+
+fn ty(stage: &str, sequence: &Sequence) -> String {
+    format!("sh.keptn.event.{stage}.{}.triggered", sequence.name)
+}
+
+/// The event that triggers the sequence in a stage.
+fn trigger(task: &Task, sequence: &Sequence, stage: &Reached) -> CloudEvent {
+    let (context, id) = identity(task);
     let attempt = &task.attempt;
     let data = json!({
-        "project": project,
-        "stage": stage,
+        "project": stage.namespace(),
+        "stage": stage.name(),
         "service": sequence.service,
         "configurationChange": {"values": {"image": attempt.revision}},
         PROMOTION: {
@@ -124,17 +161,14 @@ fn trigger(task: &Task, sequence: &Sequence) -> Option<(Address, CloudEvent)> {
             "run": attempt.run,
         },
     });
-    let event = CloudEvent {
-        id: event_id(promotion, "trigger").to_string(),
+    CloudEvent {
+        id,
         source: SOURCE.into(),
-        ty: format!("sh.keptn.event.{stage}.{}.triggered", sequence.name),
+        ty: ty(stage.name(), sequence),
         time: task.since,
-        context: context.clone(),
+        context,
         triggered_id: None,
         git_commit_id: None,
         data: data.as_object().cloned().unwrap_or_else(Object::new),
-    };
-    let project = ProjectName::new(project).ok()?;
-    let execution = ExecutionId::of_trigger(&project, &context, SOURCE, &event.id);
-    Some((Address { project, context, execution }, event))
+    }
 }

@@ -1,6 +1,7 @@
 //! The strategy `sequence`.
 
 use crate::stand::{Stand, definition};
+use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::definition::{Definition, Sequence, Strategy};
 use keelway_domain::promotions::{Command, Made, Phase};
@@ -23,10 +24,14 @@ fn by_sequence() -> Definition {
 }
 
 async fn with_shipyard() -> Stand {
+    with_shipyard_of("shop").await
+}
+
+async fn with_shipyard_of(project: &str) -> Stand {
     let stand = Stand::new(Known::default());
     let parsed = manifest::parse(SHIPYARD, "-");
     let Some(Document::Shipyard(shipyard)) = parsed.documents.into_iter().next() else { panic!("{:?}", parsed.findings) };
-    let name = ProjectName::new("shop").unwrap();
+    let name = ProjectName::new(project).unwrap();
     let settings = ProjectSettings::plain(name.clone());
     stand.sequences.apply_project(&settings).await.unwrap();
     let revision = blob_id(SHIPYARD);
@@ -147,4 +152,66 @@ async fn a_trigger_that_is_refused_is_repeated() {
     assert_eq!((promotion.phase, promotion.why.reason.as_str()), (Phase::Failed, "TriggerRefused"));
     assert!(promotion.why.message.contains("project \"shop\" does not exist"), "{}", promotion.why.message);
     assert!(promotion.due.is_some());
+}
+
+/// What project `team-b` consents to.
+async fn consents(stand: &Stand, consents: Value) {
+    let consents = Update::Set(serde_json::from_value(consents).unwrap());
+    let name = ProjectName::new("team-b").unwrap();
+    stand.sequences.apply_project(&ProjectSettings { consents, ..ProjectSettings::plain(name) }).await.unwrap();
+}
+
+/// A pipeline of `shop` whose promotion is carried out by a sequence of `team-b`.
+async fn reaching(lets: Value) -> (Stand, Definition) {
+    let mut stand = with_shipyard_of("team-b").await;
+    consents(&stand, lets).await;
+    let sequence = Sequence { project: Some("team-b".into()), stage: None, service: "cart".into(), name: "delivery".into() };
+    let definition = definition(&["dev", "staging"], Strategy::Sequence(sequence));
+    stand.apply(&definition).await;
+    stand.all_run(&definition, "v1").await;
+    stand.runs(&definition, "dev", "v2").await;
+    (stand, definition)
+}
+
+#[tokio::test]
+async fn a_project_that_does_not_consent_has_no_sequence_triggered_by_another_one() {
+    for lets in [
+        json!([]),
+        json!([{"to": ["other"], "may": ["trigger"]}]),
+        json!([{"to": ["shop"], "may": ["deploy", "observe"]}]),
+        json!([{"to": ["shop"], "may": ["trigger"], "names": ["production"]}]),
+    ] {
+        let (mut stand, _) = reaching(lets.clone()).await;
+        stand.pass(Span::minutes(24 * 60)).await;
+        assert_eq!(stand.published("sh.keptn.event.staging.delivery.triggered").len(), 0, "{lets}");
+        let promotion = stand.promotion("staging").await;
+        let found = (promotion.phase, promotion.attempt, promotion.due, promotion.why.reason.as_str());
+        assert_eq!(found, (Phase::Failed, 1, None, "NoConsent"), "{lets}");
+        assert!(promotion.why.message.starts_with("project team-b does not let shop trigger staging"), "{}", promotion.why.message);
+    }
+}
+
+#[tokio::test]
+async fn a_project_lets_a_pipeline_of_another_one_trigger_and_abort_sequences_of_a_stage() {
+    let lets = json!([{"to": ["shop"], "may": ["trigger"], "names": ["staging"]}]);
+    let (mut stand, definition) = reaching(json!([])).await;
+    consents(&stand, lets).await;
+    stand.command(Command::Retry("staging".into())).await;
+    let triggers = stand.published("sh.keptn.event.staging.delivery.triggered");
+    let [trigger] = &triggers[..] else { panic!("{} triggers", triggers.len()) };
+    assert_eq!(trigger["data"]["project"], "team-b");
+    stand.runs(&definition, "dev", "v3").await;
+    stand.pass(Span::minutes(1)).await;
+    assert_eq!(stand.published("sh.keptn.event.staging.delivery.finished").len(), 1, "the sequence for v2 was not aborted");
+}
+
+#[tokio::test]
+async fn a_sequence_is_not_aborted_after_its_project_took_the_consent_back() {
+    let (mut stand, _) = reaching(json!([{"to": ["shop"], "may": ["trigger"]}])).await;
+    assert_eq!(stand.published("sh.keptn.event.staging.delivery.triggered").len(), 1);
+    consents(&stand, json!([])).await;
+    stand.command(Command::Abort("staging".into())).await;
+    stand.pass(Span::minutes(1)).await;
+    assert_eq!(stand.published("sh.keptn.event.staging.delivery.finished").len(), 0);
+    assert_eq!(stand.environment("staging").await.closing, [], "it is not tried for ever");
 }

@@ -80,6 +80,19 @@ pub struct Target {
     pub namespace: String,
 }
 
+impl Target {
+    /// The namespace beside the pipeline's own whose consent observing this target takes, and what in it is observed: a cluster that is
+    /// registered there, or a deployment config. What a cluster or somebody else reports without naming one belongs to nobody.
+    pub fn beyond<'a>(&'a self, app: &'a App, own: &str) -> Option<(&'a str, &'a str)> {
+        let (namespace, name) = match &self.cluster {
+            Some(cluster) => cluster.split_once('/')?,
+            None if app.kind == "DeploymentConfig" => (self.namespace.as_str(), app.name.as_str()),
+            None => return None,
+        };
+        (namespace != own).then_some((namespace, name))
+    }
+}
+
 /// How a revision is promoted into an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -177,6 +190,13 @@ pub struct Sequence {
     pub service: String,
     /// The sequence.
     pub name: String,
+}
+
+impl Sequence {
+    /// The project and the stage, for a pipeline of this namespace and one of its environments.
+    pub fn place<'a>(&'a self, own: &'a str, environment: &'a str) -> (&'a str, &'a str) {
+        (self.project.as_deref().unwrap_or(own), self.stage.as_deref().unwrap_or(environment))
+    }
 }
 
 /// What happens to a run when another revision is healthy in the first environment.
