@@ -33,7 +33,7 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
 pub async fn take_back<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest, comment: &str) -> Closed {
     let closing = async {
         let (host, repository) = hosts.of(task, wanted).await?;
-        Ok::<_, Refusal>(host.close(&repository, &branch(task), number(task), comment).await?)
+        Ok::<_, Refusal>(host.close(&repository, &branch(task), number(task), &tame(comment)).await?)
     };
     match closing.await {
         Ok(Gone::Closed | Gone::Absent) => Closed::Closed,
@@ -201,15 +201,51 @@ fn branch(task: &Task) -> String {
     format!("{BRANCHES}{environment}/{:016x}", task.identity())
 }
 
+/// A name that others chose, for titles and messages of commits: neither markup nor a command in it (`[skip ci]`, `closes #1`, `@team`).
+fn plain(name: &str) -> String {
+    let mut before = ' ';
+    let safe = |c: char| {
+        // An address has something before its `@`, as in `main@sha1:abc`; a mention has not.
+        let kept = c.is_alphanumeric() || "._:/+~=,-".contains(c) || c == '@' && before.is_alphanumeric();
+        before = c;
+        if kept { c } else { '_' }
+    };
+    name.chars().map(safe).collect()
+}
+
+/// A sentence with names that others chose, for comments: it addresses nobody, and is one line.
+fn tame(text: &str) -> String {
+    let mut before = ' ';
+    let safe = |c: char| {
+        let kept = !c.is_control() && c != '`' && (c != '@' || before.is_alphanumeric());
+        before = c;
+        if kept { c } else { '_' }
+    };
+    text.chars().map(safe).collect()
+}
+
+/// A span of code that its text cannot end.
+fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let longest = text.split(|c: char| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    // Markdown takes one blank away on both sides.
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
 fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
     let (pipeline, attempt) = (task.of.to_string(), &task.attempt);
-    let title: String =
-        format!("Promote {pipeline} in {} to {}", attempt.environment, attempt.revision).chars().take(TITLE).collect();
+    let (environment, revision) = (plain(&attempt.environment), plain(&attempt.revision));
+    let title: String = format!("Promote {} in {environment} to {revision}", plain(&pipeline)).chars().take(TITLE).collect();
     let body = format!(
-        "Pipeline `{pipeline}` promotes `{}` into `{}`.\n\nMerge this pull request to promote the revision. Close it to keep the \
+        "Pipeline {} promotes {} into {}.\n\nMerge this pull request to promote the revision. Close it to keep the \
          revision out of the environment: no other pull request is opened for it. When a newer revision is ready, this pull request is \
          closed and replaced.\n\nOpened by Keelway (run {}).",
-        attempt.revision, attempt.environment, attempt.run
+        code(&pipeline),
+        code(&attempt.revision),
+        code(&attempt.environment),
+        attempt.run
     );
     Change {
         repository,
@@ -217,7 +253,7 @@ fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
         head: branch(task),
         marker: format!("{}:{}:{}", task.of.namespace, task.of.name, attempt.environment),
         version: attempt.revision.clone(),
-        message: format!("{title}\n\nPipeline: {pipeline}\nEnvironment: {}\nRevision: {}\n", attempt.environment, attempt.revision),
+        message: format!("{title}\n\nPipeline: {}\nEnvironment: {environment}\nRevision: {revision}\n", plain(&pipeline)),
         title,
         body,
     }
@@ -238,5 +274,33 @@ impl From<HostError> for Refusal {
             }
         };
         Self { why: Condition::new(error.kind.reason(), error.message), retry }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_call_a_revision_is_no_command() {
+        for (name, told) in [
+            ("1.4.0-rc.1+b7", "1.4.0-rc.1+b7"),
+            ("main@sha1:abc", "main@sha1:abc"),
+            ("v1 [skip ci]", "v1__skip_ci_"),
+            ("v1\nskip-checks: true", "v1_skip-checks:_true"),
+            ("closes #1", "closes__1"),
+            ("@team", "_team"),
+        ] {
+            assert_eq!(plain(name), told);
+        }
+    }
+
+    #[test]
+    fn a_span_of_code_is_not_ended_by_its_text() {
+        for (text, told) in
+            [("v1", "`v1`"), ("v1` @team `x", "``v1` @team `x``"), ("``", "``` `` ```"), ("a\n\n# b\u{1b}", "` a  # b  `")]
+        {
+            assert_eq!(code(text), told);
+        }
     }
 }

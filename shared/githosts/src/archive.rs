@@ -14,6 +14,8 @@ pub(crate) const DOWNLOAD: usize = 64 << 20;
 const UNPACKED: u64 = 1 << 30;
 /// The most entries that are read.
 const ENTRIES: usize = 200_000;
+/// The most that an entry may have that says something about another one (a long name, say), in bytes. It is read as a whole.
+const ABOUT: u64 = 64 << 10;
 /// A larger file is passed over, in bytes.
 pub(crate) const FILE: u64 = 1 << 20;
 
@@ -47,14 +49,25 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
     let mut found = Candidates::default();
     let mut unpacked = 0;
     let mut tar = tar::Archive::new(GzDecoder::new(archive).take(2 * UNPACKED));
-    for (n, entry) in tar.entries().map_err(broken)?.enumerate() {
+    // The name of the next entry, if an entry before it says it.
+    let mut named: Option<Vec<u8>> = None;
+    // Raw: otherwise entries about others are read before their size can be looked at.
+    for (n, entry) in tar.entries().map_err(broken)?.raw(true).enumerate() {
         let mut entry = entry.map_err(broken)?;
         unpacked += entry.size();
         if n >= ENTRIES || unpacked > UNPACKED {
             return Err(too_large());
         }
-        let path = match std::str::from_utf8(&entry.path_bytes()) {
-            Ok(path) => path.to_owned(),
+        let kind = entry.header().entry_type();
+        if is_about(kind) {
+            if entry.size() > ABOUT {
+                return Err(too_large());
+            }
+            named = name_of_next(&mut entry, kind).map_err(broken)?.or(named);
+            continue;
+        }
+        let path = match String::from_utf8(named.take().unwrap_or_else(|| entry.path_bytes().into_owned())) {
+            Ok(path) => path,
             // A file with such a name cannot be asked for.
             Err(_) => continue,
         };
@@ -62,7 +75,7 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
         if !(path.ends_with(".yaml") || path.ends_with(".yml")) {
             continue;
         }
-        match entry.header().entry_type() {
+        match kind {
             EntryType::Regular | EntryType::Continuous => {}
             EntryType::Symlink | EntryType::Link => {
                 found.notes.push(format!("{path} is a link"));
@@ -92,6 +105,32 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
         }
     }
     Ok(found)
+}
+
+/// Whether an entry is no file, but says something about others.
+fn is_about(kind: EntryType) -> bool {
+    kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions() || kind.is_pax_global_extensions()
+}
+
+/// The name that such an entry gives the next one, if it does.
+fn name_of_next(entry: &mut tar::Entry<'_, impl Read>, kind: EntryType) -> std::io::Result<Option<Vec<u8>>> {
+    if kind.is_gnu_longname() {
+        let mut name = vec![];
+        entry.read_to_end(&mut name)?;
+        while name.pop_if(|last| *last == 0).is_some() {}
+        return Ok(Some(name));
+    }
+    if !kind.is_pax_local_extensions() {
+        return Ok(None);
+    }
+    let mut name = None;
+    for extension in entry.pax_extensions()?.into_iter().flatten() {
+        let extension = extension?;
+        if extension.key_bytes() == b"path" {
+            name = Some(extension.value_bytes().to_vec());
+        }
+    }
+    Ok(name)
 }
 
 /// Only plain segments, as git itself permits them.

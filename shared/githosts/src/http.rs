@@ -17,6 +17,8 @@ const WHOLE: Duration = Duration::from_secs(15);
 const REDIRECTS: usize = 5;
 /// The most that an answer may have, in bytes; an archive may have more.
 const ANSWER: usize = 16 << 20;
+/// The most that all pages of one list may have together, in bytes.
+const LIST: usize = 2 * ANSWER;
 /// At most so many pages of one list are read.
 pub(crate) const PAGES: usize = 100;
 
@@ -129,7 +131,7 @@ impl Http {
     ) -> Result<Pages<T>, HostError> {
         let known: Vec<&str> = mark.map(|mark| mark.split(' ').collect()).unwrap_or_default();
         let mut unchanged = !known.is_empty();
-        let (mut items, mut marks) = (vec![], vec![]);
+        let (mut items, mut marks, mut left) = (vec![], vec![], LIST);
         let mut page = 1;
         loop {
             let tag = known.get(page - 1).filter(|_| unchanged);
@@ -137,7 +139,8 @@ impl Http {
             if let Some(tag) = tag {
                 request = request.header(IF_NONE_MATCH.as_str(), tag);
             }
-            let answer = request.send().await?;
+            let answer = request.send_up_to(left.min(ANSWER)).await?;
+            left -= answer.body.len();
             if tag.is_some() && answer.status == StatusCode::NOT_MODIFIED {
                 if page == known.len() {
                     return Ok(Pages { items: None, mark: mark.map(str::to_owned) });
@@ -148,7 +151,7 @@ impl Http {
             if unchanged && page > 1 {
                 // A later page has changed: all are read.
                 unchanged = false;
-                page = 1;
+                (page, left) = (1, LIST);
                 continue;
             }
             unchanged = false;
@@ -175,9 +178,11 @@ impl Http {
         call: impl Fn(String) -> Call<'h>,
         most: usize,
     ) -> Result<Vec<T>, HostError> {
-        let mut items = vec![];
+        let (mut items, mut left) = (vec![], LIST);
         for page in 1..=most {
-            let answer = call(page.to_string()).send().await?.ok()?;
+            let answer = call(page.to_string()).send_up_to(left.min(ANSWER)).await?;
+            left -= answer.body.len();
+            let answer = answer.ok()?;
             items.extend(answer.json::<Vec<T>>()?);
             if !answer.has_next() {
                 break;

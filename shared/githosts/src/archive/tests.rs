@@ -90,3 +90,52 @@ fn what_is_no_archive_or_a_bomb_is_named() {
     tar.append(&header, std::io::empty()).unwrap();
     assert_eq!(kind(&finish(tar)), Kind::TooLarge);
 }
+
+/// An entry about the next one, and then a file whose own header has another name.
+fn about(kind: EntryType, content: &[u8]) -> Vec<u8> {
+    let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
+    append(&mut tar, "about", kind, content);
+    append(&mut tar, "r/short.yaml", EntryType::Regular, MARKED.as_bytes());
+    append(&mut tar, "r/next.yaml", EntryType::Regular, MARKED.as_bytes());
+    finish(tar)
+}
+
+#[test]
+fn long_names_are_read_from_the_entries_before() {
+    let long = format!("r/{}/values.yaml", "folder".repeat(40));
+    // Its length counts the digits of its length.
+    let record = |text: &str| {
+        let length = |digits: usize| digits + 1 + text.len() + 1;
+        let digits = (1..9).find(|digits| length(*digits).to_string().len() == *digits).unwrap();
+        format!("{} {text}\n", length(digits))
+    };
+    let pax = format!("{}{}", record("comment=c"), record(&format!("path={long}")));
+    let name = long.trim_start_matches("r/");
+    for (kind, content, first) in [
+        (EntryType::GNULongName, format!("{long}\0"), name),
+        (EntryType::XHeader, pax.clone(), name),
+        (EntryType::XGlobalHeader, pax, "short.yaml"),
+        (EntryType::GNULongLink, format!("{long}\0"), "short.yaml"),
+    ] {
+        let found = candidates("git.test", &about(kind, content.as_bytes()), true, MARKER).unwrap();
+        assert_eq!(paths(&found), [first, "next.yaml"], "{kind:?}");
+    }
+}
+
+#[test]
+fn a_large_entry_about_another_one_is_refused_before_it_is_read() {
+    let kinds = [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader, EntryType::XGlobalHeader];
+    for kind in kinds {
+        let whole = about(kind, &vec![b'a'; usize::try_from(ABOUT).unwrap() + 1]);
+        assert_eq!(candidates("git.test", &whole, true, MARKER).unwrap_err().kind, Kind::TooLarge, "{kind:?}");
+        // Nothing of its content is there: whoever reads it finds a broken archive instead.
+        let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
+        let mut header = Header::new_gnu();
+        header.set_path("about").unwrap();
+        header.set_entry_type(kind);
+        header.set_size(400 << 20);
+        header.set_cksum();
+        tar.append(&header, std::io::empty()).unwrap();
+        assert_eq!(candidates("git.test", &finish(tar), true, MARKER).unwrap_err().kind, Kind::TooLarge, "{kind:?}");
+    }
+}
