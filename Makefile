@@ -68,7 +68,7 @@ lint: ## Check format, lints, the template, the policies, and licences if cargo-
 lock: ## Make the lock files of the Python environments anew, of infra/local/requirements*.in
 	@python=$$($(CLOUD) venv lock); cd infra/local; for file in requirements*.in; do \
 		"$$(dirname "$$python")/uv" pip compile --quiet --universal --python-version 3.10 --only-binary :all: --generate-hashes \
-			--no-annotate --custom-compile-command "make lock" --output-file "$${file%.in}.txt" "$$file"; done
+			--no-annotate --no-strip-extras --custom-compile-command "make lock" --output-file "$${file%.in}.txt" "$$file"; done
 
 package: ## Build the release packages target/lambda/<function>/bootstrap.zip
 	@python=$$($(CLOUD) venv package); PATH="$$(dirname "$$python"):$$PATH" cargo-lambda lambda build --release \

@@ -43,7 +43,7 @@ def _make(target, requirements, log):
                 f"(Debian and Ubuntu: apt install python3-venv) and run this again")
         installed = subprocess.run(
             [str(target / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-             "--only-binary", ":all:", "--require-hashes", "-r", str(requirements)],
+             "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(requirements)],
             stdout=out, stderr=out)
         if installed.returncode:
             raise Problem(
