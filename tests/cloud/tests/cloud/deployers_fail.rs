@@ -185,7 +185,7 @@ fn wrapped(bed: &Bed) -> Outcome {
     let arn = config.function(&shop, &[&says("one")])?;
     let path = |name: &str| folder.path().join(name).display().to_string();
     let script =
-        format!("cat > {}-$WHICH; echo $DEPLOYMENT_CONFIG $DEPLOYMENT_VERSION > {}-$WHICH", path("input"), path("variables"));
+        format!("cat > {}-$PARAM_WHICH; echo $DEPLOYMENT_CONFIG $DEPLOYMENT_VERSION > {}-$PARAM_WHICH", path("input"), path("variables"));
     let deployer = shell.deployer("own", &["-n", &config.namespace], &["sh", "-c", &script])?;
     let hook = json!({"failurePolicy": "Abort", "execNewPod": {"containerName": "app", "command": ["./check"]}});
     let all = [
@@ -195,8 +195,7 @@ fn wrapped(bed: &Bed) -> Outcome {
     ];
     for (kind, field, params) in &all {
         let config = config.named(&kind.to_lowercase());
-        // What the manifest says about the environment wins.
-        let environment = json!([{"name": "DEPLOYMENT_CONFIG", "value": "mine"}, {"name": "WHICH", "value": kind}]);
+        let environment = json!([{"name": "WHICH", "value": kind}]);
         let custom = json!({"image": "deployer:1", "command": ["deploy"], "environment": environment});
         config.apply(&json!({
             "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:{}", config.name)}],
@@ -210,7 +209,7 @@ fn wrapped(bed: &Bed) -> Outcome {
         same(
             &format!("the variables of {kind}"),
             lines(Path::new(&path(&format!("variables-{kind}")))),
-            vec!["mine 1".to_owned()],
+            vec![format!("{} 1", config.name)],
         )?;
         let input: Value = serde_json::from_str(&lines(Path::new(&path(&format!("input-{kind}")))).concat())
             .map_err(|error| Problem::of("what the command reads", error))?;
