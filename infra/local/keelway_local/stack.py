@@ -189,7 +189,9 @@ def _architecture():
 def _boundary(name, endpoint):
     """The policy that bounds the stack's roles. On AWS, an administrator makes it and names what may be deployed; here, that is anything."""
     account = client("sts", endpoint).get_caller_identity()["Account"]
-    text = BOUNDARY.read_text()
+    # What is deployed may be in any region and account.
+    text = "".join(line.replace("REGION", "*").replace("ACCOUNT", "*") if "DEPLOYED" in line else line
+                   for line in BOUNDARY.read_text().splitlines(keepends=True))
     for word, value in {"STACK": name, "REGION": REGION, "ACCOUNT": account, "DEPLOYED": "*"}.items():
         text = text.replace(word, value)
     iam, arn = client("iam", endpoint), f"arn:aws:iam::{account}:policy/{name}-boundary"
