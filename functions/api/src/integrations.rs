@@ -335,7 +335,7 @@ pub async fn unsubscribe<P: Ports + 'static>(
     path = "/v1/log",
     tag = "executors",
     request_body(content = Logs, example = json!({"logs": [{"integrationid": "8e2ddf6d1e7b3e0d2f5a4c3b2a190807f6e5d4c3", "message": "the chart is missing", "task": "deployment"}]})),
-    responses((status = 200, body = crate::openapi::Empty))
+    responses((status = 200, body = crate::openapi::Empty), (status = 404))
 )]
 pub async fn log<P: Ports + 'static>(
     State(api): State<Api<P>>,
