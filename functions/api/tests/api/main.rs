@@ -8,6 +8,7 @@ mod apply;
 mod approvals;
 mod audit;
 mod batch;
+mod border_deployments;
 mod commands;
 mod cursors;
 mod deployers;
