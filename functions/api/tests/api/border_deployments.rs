@@ -108,7 +108,7 @@ async fn a_config_carries_out_tasks_of_others_while_its_project_consents() {
 fn config(spec: &str) -> String {
     format!(
         "apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {{name: web, namespace: team-a}}\nspec:\n  template:\n    containers: \
-         [{{name: web, image: ''}}]\n{spec}"
+         [{{name: web, image: 'registry.test/web:1'}}]\n{spec}"
     )
 }
 
@@ -154,8 +154,7 @@ async fn a_config_names_what_its_policy_lists_or_what_an_administrator_applied()
     assert_eq!(apply(stand.like("a"), &other).await.status, 403, "the vouch is for what was applied");
     stand.like("").manifests(&project("team-a", "{policy: {allows: {functions: [{name: pay*}]}}}")).await;
     assert_eq!(apply(stand.like("a"), &other).await.status, 200);
-    let hook = format!("{other}  # \n")
-        .replace("{type: Recreate}", "{type: Recreate, recreateParams: {pre: {failurePolicy: Abort, invoke: check}}}");
+    let hook = other.replace("{type: Recreate}", "{type: Recreate, recreateParams: {pre: {failurePolicy: Abort, invoke: check}}}");
     let refused = apply(stand.like("a"), &hook).await;
     assert!(refused.status == 403 && refused.problem().contains("may not use hook function check"), "{refused:?}");
     for (deployer, told) in [
