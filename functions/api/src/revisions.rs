@@ -1,7 +1,7 @@
 //! The revisions of a project's shipyard: `GET /v1/project/{project}/shipyard/revisions` and what is below it.
 
 use crate::Api;
-use crate::apply::if_match;
+use crate::apply::{border, if_match};
 use crate::caller::Caller;
 use crate::deployments;
 use crate::input::{Json, Params, Path, given, no_page_key, page_size};
@@ -155,6 +155,7 @@ pub async fn roll_back<P: Ports + 'static>(
         refused.problem.findings = parsed.findings;
         return Err(refused);
     };
+    border::check_one(&api, &caller, &border::shipyard(project.as_str(), &manifest.shipyard)).await?;
     let new =
         NewShipyard { revision: &revision, source: &source, shipyard: &manifest.shipyard, replaces: replaces.as_deref(), by: &by };
     let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());

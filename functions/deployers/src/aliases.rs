@@ -4,6 +4,7 @@
 
 use crate::checkpoint::Place;
 use crate::plan::{self, Image};
+use crate::rights::Rights;
 use crate::work::{Done, Work};
 use keelway_domain::deployments::Status;
 use keelway_domain::deployments::definition::{Definition, Target};
@@ -18,11 +19,11 @@ const LATEST: &str = "$LATEST";
 pub type Seen = BTreeMap<String, Result<Option<Alias>, PortError>>;
 
 /// Looks at every alias.
-pub async fn see(cloud: &impl Functions, definition: &Definition) -> Seen {
+pub async fn see(cloud: &impl Functions, definition: &Definition, rights: &Rights) -> Seen {
     let mut seen = Seen::new();
     for target in &definition.targets {
         // A target that names no alias is told by the first step.
-        if let Ok((function, alias)) = plan::place(target) {
+        if let (Ok((_, alias)), Some(function)) = (plan::place(target), rights.function(&target.name)) {
             seen.insert(target.name.clone(), cloud.alias(&function, alias).await);
         }
     }
@@ -54,7 +55,7 @@ pub fn look(work: &mut Work) -> Result<Done, PortError> {
 
 /// Makes a version of the code at each function, and remembers it.
 pub async fn publish(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
-    let Ok(Image::Code(code)) = plan::image(&work.definition) else { return Ok(Done::Go) };
+    let (Ok(Image::Code(code)), Some(_)) = (plan::image(&work.definition), &work.rights.code) else { return Ok(Done::Go) };
     let mut made: BTreeMap<Function, String> = BTreeMap::new();
     for (target, function, _) in targets(work) {
         let version = match made.get(&function) {
@@ -170,11 +171,11 @@ fn is_ours(place: &Place, route: &Route) -> bool {
     route.version == place.to || place.from.as_ref() == Some(&route.version)
 }
 
-/// The targets with their functions and aliases.
+/// The targets with the functions that they may use, and aliases.
 fn targets(work: &Work) -> Vec<(Target, Function, String)> {
     let named = |target: &Target| {
-        let (function, alias) = plan::place(target).ok()?;
-        Some((target.clone(), function, alias.to_owned()))
+        let (_, alias) = plan::place(target).ok()?;
+        Some((target.clone(), work.rights.function(&target.name)?, alias.to_owned()))
     };
     work.definition.targets.iter().filter_map(named).collect()
 }

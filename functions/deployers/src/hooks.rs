@@ -1,13 +1,16 @@
 //! What runs before, between and after. A hook whose success is known is not run again.
 
 use crate::work::{Done, Work};
+use keelway_domain::border::{Act, Permitted};
 use keelway_domain::deployments::definition::{Action, FailurePolicy, Hook, Tagged};
 use keelway_domain::deployments::template;
 use keelway_domain::ids::{SubjectId, hash64};
+use keelway_engine::border::let_in;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::functions::{Function, Functions};
 use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::protocol::Engine;
 use serde_json::{Value, json};
 
 /// So much of what a function said is told.
@@ -22,7 +25,10 @@ pub async fn run<P: Ports>(
     hook: &Hook,
 ) -> Result<Done, PortError> {
     let failed = match &hook.action {
-        Action::Invoke(function) => invoke(cloud, work, which, function).await?,
+        Action::Invoke(function) => match &work.rights.hook {
+            Some(permitted) => invoke(cloud, work, which, (function, permitted)).await?,
+            None => Some(format!("{function} was not asked for")),
+        },
         Action::TagImages(tags) => tag(engine, work, tags).await?,
         Action::ExecNewPod(_) => Some("execNewPod runs a container, and a Lambda alias has none: use invoke".to_owned()),
     };
@@ -43,7 +49,12 @@ pub async fn run<P: Ports>(
 }
 
 /// Calls a function with the deployment. Returns why it failed, if it did.
-async fn invoke(cloud: &impl Functions, work: &Work, which: &str, function: &str) -> Result<Option<String>, PortError> {
+async fn invoke(
+    cloud: &impl Functions,
+    work: &Work,
+    which: &str,
+    (function, _): (&str, &Permitted),
+) -> Result<Option<String>, PortError> {
     // The same whenever this hook of this attempt is called: it may be called again after a crash, or because it failed.
     let id = hash64(&[
         b"hook",
@@ -89,8 +100,12 @@ async fn tag<P: Ports>(engine: &Deployments<P>, work: &Work, tags: &[Tagged]) ->
         let Some(image) = images.get(container) else {
             return Ok(Some(format!("the template has no container {container:?}")));
         };
+        let reached = match let_in(engine.ports(), &work.of.namespace, Act::Tag, (&to.namespace, &to.name)).await? {
+            Ok(reached) => reached,
+            Err(why) => return Ok(Some(why.to_string())),
+        };
         let push = Push { tag: to.tag.clone(), image: image.clone(), at };
-        if !engine.pushed(&to.namespace, &to.name, &push).await? {
+        if !engine.pushed(reached.namespace(), reached.name(), &push).await? {
             return Ok(Some(format!("there is no ArtifactSource {}/{}: create it", to.namespace, to.name)));
         }
     }

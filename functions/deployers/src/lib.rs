@@ -9,22 +9,26 @@ mod aliases;
 mod checkpoint;
 mod hooks;
 mod plan;
+mod rights;
 mod starters;
 mod tasks;
 mod work;
 
 use checkpoint::{Checkpoint, Stage};
 use keelway_domain::cause::Cause;
+use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Call, Config, Deployment, Desired, MAX_CHECKPOINT, Reply, SOURCE, Status};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::border::Border;
 use keelway_engine::deployments::started::Started;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::{Engine, Handled, invalid};
 use keelway_engine::starters::Starters;
+use rights::Rights;
 use uuid::Uuid;
 use work::{Done, Work};
 
@@ -121,23 +125,35 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             return Err(PortError::Refused { request: "deployer", reason });
         };
         if let Some(starter) = snapshot.definition.deployer.as_ref().filter(|_| d.part.is_none()) {
-            return self.start(attempt, starter, at).await;
+            return self.start(attempt, (starter, snapshot.definition.vouched), at).await;
         }
-        let seen = match Checkpoint::of(d).stage.looks() {
-            true => aliases::see(&self.cloud, &snapshot.definition).await,
-            false => aliases::Seen::new(),
+        let stage = Checkpoint::of(d).stage;
+        let rights = self.rights(attempt.of, &snapshot.definition, stage).await?;
+        let seen = match &rights {
+            Ok(rights) if stage.looks() => aliases::see(&self.cloud, &snapshot.definition, rights).await,
+            _ => aliases::Seen::new(),
         };
         let (token, claim) = attempt.call(STEP);
         let told = self.engine.say(attempt.of, attempt.n, &claim).await?;
         let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
         let Some(d) = attempt.present(&x) else { return Ok(Handled::Stale) };
-        let mut work = Work::new(attempt.of, &x, d, snapshot.definition, (told.now, seen));
-        let exit = self.step(&mut work, desired).await;
+        let (rights, denied) = match rights {
+            Ok(rights) => (rights, None),
+            Err(why) => (Rights::default(), Some(why)),
+        };
+        let mut work = Work::new(attempt.of, (&x, d), snapshot.definition, (told.now, seen, rights));
+        let exit = self.step(&mut work, desired, denied).await;
         self.tell(attempt, work, (token, at), exit).await
     }
 
-    /// Does what is next. Returns the exit code if nothing is.
-    async fn step(&self, work: &mut Work, desired: Desired) -> Option<i64> {
+    /// What a stage may use now.
+    async fn rights(&self, of: &Address, definition: &Definition, stage: Stage) -> Result<Result<Rights, String>, PortError> {
+        let border = Border::of(self.ports(), &of.namespace).await?;
+        Ok(Rights::of(definition, stage, border.standing(definition.vouched, &self.engine.home())))
+    }
+
+    /// Does what is next, unless it is denied. Returns the exit code if nothing is.
+    async fn step(&self, work: &mut Work, desired: Desired, denied: Option<String>) -> Option<i64> {
         let now = work.now;
         if desired == Desired::Cancel && work.point.stage != Stage::Back {
             let back = work.deployment.part.as_ref().and_then(|part| part.back.as_ref());
@@ -157,7 +173,10 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             return None;
         }
         work.point.hold = None;
-        let done = self.act(work).await.unwrap_or_else(Done::from);
+        let done = match denied {
+            Some(why) => Done::Fail(why),
+            None => self.act(work).await.unwrap_or_else(Done::from),
+        };
         let patience = work.definition.strategy.timeout;
         match done {
             Done::Go if back => Some(FAILED),
@@ -185,8 +204,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
 
     /// The step itself.
     async fn act(&self, work: &mut Work) -> Result<Done, PortError> {
-        let hooks = work.definition.strategy.hooks.clone();
-        let (which, hook) = match work.point.stage {
+        let which = match work.point.stage {
             Stage::Look => return aliases::look(work),
             Stage::Publish => return aliases::publish(&self.cloud, work).await,
             Stage::Ready => return aliases::ready(&self.cloud, work).await,
@@ -198,11 +216,11 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             Stage::End => return Ok(Done::Go),
             Stage::Back => return aliases::back(&self.cloud, work, Status::Failed).await,
             Stage::Restore => return aliases::back(&self.cloud, work, Status::Complete).await,
-            Stage::Pre => ("pre", hooks.pre),
-            Stage::Mid => ("mid", hooks.mid),
-            Stage::Post => ("post", hooks.post),
+            Stage::Pre => "pre",
+            Stage::Mid => "mid",
+            Stage::Post => "post",
         };
-        match hook {
+        match rights::hook(&work.definition, work.point.stage).cloned() {
             Some(hook) => hooks::run(&self.engine, &self.cloud, work, which, &hook).await,
             None => Ok(Done::Go),
         }

@@ -2,13 +2,15 @@
 
 use crate::starters::{self, Start, Which};
 use crate::{Attempt, Deployers, LOOK, handled};
+use keelway_domain::border::Permitted;
 use keelway_domain::deployments::definition::Starter;
 use keelway_domain::deployments::{Call, Desired, Progress, Reply};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::border::Border;
 use keelway_engine::deployments::started::{Became, LEASE, Look, Started};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::Handled;
+use keelway_engine::protocol::{Engine, Handled};
 use keelway_engine::starters::Starters;
 
 /// Requests take less than this.
@@ -20,26 +22,61 @@ const FORGOTTEN: Span = Span::minutes(30);
 
 impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     /// Starts what carries the attempt out, unless it is known to have been started; has it stop if the deployment is to.
-    pub(crate) async fn start(&self, attempt: &Attempt<'_>, starter: &Starter, at: Timestamp) -> Result<Handled, PortError> {
+    /// `vouched`: as the definition says.
+    pub(crate) async fn start(
+        &self,
+        attempt: &Attempt<'_>,
+        (starter, vouched): (&Starter, bool),
+        at: Timestamp,
+    ) -> Result<Handled, PortError> {
         let which = Which { of: attempt.of, n: attempt.n, attempt: attempt.attempt, callback: &self.callback };
         let start = match starters::start(starter, &which) {
             Ok(start) => start,
             Err(why) => return self.refuse(attempt, &why).await,
         };
         if start.waits {
-            return self.wait(attempt, (starter, &start), at).await;
+            return self.wait(attempt, (starter, &start, vouched), at).await;
         }
         // Whoever is started claims the deployment itself.
-        match self.cloud.start(start.runner, &start.request).await {
+        match self.launch(attempt, (starter, &start, vouched)).await? {
             Ok(_) => Ok(Handled::Committed),
-            Err(error) if error.passes() => Err(error),
-            Err(error) => self.refuse(attempt, &error.to_string()).await,
+            Err(why) => self.refuse(attempt, &why).await,
+        }
+    }
+
+    /// Starts it, if the project may use it now: its ARN, or why not. What runs already may go on, and may always be stopped.
+    async fn launch(
+        &self,
+        attempt: &Attempt<'_>,
+        (starter, start, vouched): (&Starter, &Start, bool),
+    ) -> Result<Result<String, String>, PortError> {
+        let allowed = starter.check().and_then(|()| starter.resource().map_err(|error| error.to_string()));
+        let resource = match allowed {
+            Ok(resource) => resource,
+            Err(why) => return Ok(Err(why)),
+        };
+        let border = Border::of(self.ports(), &attempt.of.namespace).await?;
+        match border.permit(resource, vouched, &self.engine.home()) {
+            Err(denied) => Ok(Err(denied.to_string())),
+            Ok(permitted) => self.run(&permitted, start).await,
+        }
+    }
+
+    async fn run(&self, _: &Permitted, start: &Start) -> Result<Result<String, String>, PortError> {
+        match self.cloud.start(start.runner, &start.request).await {
+            Err(error) if !error.passes() => Ok(Err(error.to_string())),
+            started => started.map(Ok),
         }
     }
 
     /// Claims for what is started, asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild tell the
     /// engine the same, mostly sooner.
-    async fn wait(&self, attempt: &Attempt<'_>, (starter, start): (&Starter, &Start), at: Timestamp) -> Result<Handled, PortError> {
+    async fn wait(
+        &self,
+        attempt: &Attempt<'_>,
+        (starter, start, vouched): (&Starter, &Start, bool),
+        at: Timestamp,
+    ) -> Result<Handled, PortError> {
         let (token, claim) = attempt.call(REQUESTS);
         let told = self.engine.say(attempt.of, attempt.n, &claim).await?;
         let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
@@ -50,10 +87,9 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
                 (known, Look::read(runner, &self.cloud.look(runner, &request).await?))
             }
             // It may have been started, and nobody knows as what: the same request tells.
-            None => match self.cloud.start(start.runner, &start.request).await {
+            None => match self.launch(attempt, (starter, start, vouched)).await? {
                 Ok(arn) => (Started { arn, ..Started::default() }, Look::Waits),
-                Err(error) if error.passes() => return Err(error),
-                Err(error) => return self.end(attempt, token, &error.to_string()).await,
+                Err(why) => return self.end(attempt, token, &why).await,
             },
         };
         let since = d.claim.as_ref().map_or(told.now, |claim| claim.at);

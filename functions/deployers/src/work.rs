@@ -2,6 +2,7 @@
 
 use crate::aliases::Seen;
 use crate::checkpoint::Checkpoint;
+use crate::rights::Rights;
 use keelway_domain::deployments::definition::{Definition, Target};
 use keelway_domain::deployments::{Config, Deployment, Progress, Status, TargetProgress};
 use keelway_domain::time::Timestamp;
@@ -48,11 +49,18 @@ pub struct Work {
     pub now: Timestamp,
     /// The aliases before that, if the step needs them.
     pub seen: Seen,
+    /// What the step may use.
+    pub rights: Rights,
 }
 
 impl Work {
     /// As the config says it is.
-    pub fn new(of: &Address, x: &Config, deployment: &Deployment, definition: Definition, (now, seen): (Timestamp, Seen)) -> Self {
+    pub fn new(
+        of: &Address,
+        (x, deployment): (&Config, &Deployment),
+        definition: Definition,
+        (now, seen, rights): (Timestamp, Seen, Rights),
+    ) -> Self {
         Self {
             of: of.clone(),
             deployment: deployment.clone(),
@@ -63,6 +71,7 @@ impl Work {
             progress: Progress { tail: deployment.progress.tail.clone(), ..Progress::default() },
             now,
             seen,
+            rights,
         }
     }
 

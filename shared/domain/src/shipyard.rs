@@ -22,6 +22,8 @@ pub const MAX_FOLLOW_UPS: usize = 100;
 pub const EVALUATION: &str = "evaluation";
 /// The property that names the deployment config which carries a task out.
 pub const DEPLOYMENT_CONFIG: &str = "deploymentConfig";
+/// The tasks that a deployment config carries out.
+pub const CARRIED_OUT: [&str; 2] = ["deployment", "rollback"];
 /// Names of sequences and tasks that repair what is broken: windows do not hold them back.
 pub const REPAIRS: [&str; 5] = ["remediation", "get-action", "rollback", "revert", "undo"];
 /// The task the engine answers itself: it waits for a person.

@@ -1,5 +1,6 @@
 //! `POST /v1/apply`: manifests, all or nothing.
 
+pub mod border;
 mod compare;
 mod rights;
 mod store;
@@ -98,6 +99,7 @@ pub async fn apply<P: Ports + 'static>(
     let mut planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
     rights::check(&caller, &planned)?;
     rights::vouch(&caller, &mut planned);
+    border::check(&api, &caller, &planned).await?;
     check(&api, &planned, replaces.as_deref()).await?;
     if dry_run {
         caller.does_nothing();
@@ -120,6 +122,7 @@ pub async fn one_shipyard<P: Ports>(api: &Api<P>, caller: &Caller, project: Proj
     };
     let (name, revision) = (project.name.clone(), blob_id(&manifest.source));
     let planned = [Planned::Project(project), Planned::Shipyard { project: name, revision: revision.clone(), manifest }];
+    border::check(api, caller, &planned).await?;
     check(api, &planned, None).await?;
     store(api, &planned, How { replaces: None, by: &caller.by(None), dry_run: false }).await?;
     Ok(revision)

@@ -3,6 +3,7 @@
 use super::rollbacks;
 use super::{PAUSED, error, find, shape, unknown};
 use crate::Api;
+use crate::apply::border;
 use crate::caller::Caller;
 use crate::input::{Params, Path, Text, given, note};
 use crate::problem::{Answer, Refused};
@@ -65,7 +66,7 @@ pub async fn put<P: Ports + 'static>(
     }
     let over = expected(&headers, resource_version(&text).as_deref())?;
     let by = by(&caller, query.by.as_ref())?;
-    let definition = &applied_by(&caller, &manifest)?;
+    let definition = &applied_by(&api, &caller, &manifest).await?;
     let request = asked_version(&view, definition, manifest.latest_version, &by).map_err(|error| Refused::invalid(vec![error]))?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request, over };
     let outcome = api.deployments().apply(&of, &wanted).await?;
@@ -92,7 +93,7 @@ pub async fn create<P: Ports + 'static>(
     caller.tells(manifest.namespace.as_str(), format!("deployment config {}", manifest.name));
     let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
     let by = by(&caller, query.by.as_ref())?;
-    let definition = &applied_by(&caller, &manifest)?;
+    let definition = &applied_by(&api, &caller, &manifest).await?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request: None, over: Some(0) };
     let outcome = api.deployments().apply(&of, &wanted).await?;
     written(&api, &of, outcome, StatusCode::CREATED).await
@@ -160,10 +161,12 @@ fn definition_of(manifest: &DeploymentConfigManifest) -> Answer<&Definition> {
     definition.ok_or_else(|| Refused::invalid(vec![error("rollback", "Invalid", only_here)]))
 }
 
-/// The definition, vouched for by whoever administers the whole installation.
-fn applied_by(caller: &Caller, manifest: &DeploymentConfigManifest) -> Answer<Definition> {
+/// The definition, vouched for by whoever administers the whole installation, if it names nothing that it may not.
+async fn applied_by<P: Ports>(api: &Api<P>, caller: &Caller, manifest: &DeploymentConfigManifest) -> Answer<Definition> {
     let mut definition = definition_of(manifest)?.clone();
     definition.vouch(caller.administers_everything());
+    let outside = border::config(api, (manifest.namespace.as_str(), &manifest.name), &definition).await?;
+    border::check_one(api, caller, &outside).await?;
     Ok(definition)
 }
 

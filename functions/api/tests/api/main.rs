@@ -9,6 +9,7 @@ mod approvals;
 mod audit;
 mod batch;
 mod border;
+mod border_deployments;
 mod commands;
 mod cursors;
 mod deployers;

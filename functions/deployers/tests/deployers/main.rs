@@ -1,5 +1,6 @@
 //! Deployments to Lambda aliases, and by tasks and builds, with everything that the engine and the function do, on the in-memory world and a strict double of Lambda.
 
+mod border;
 mod crashes;
 mod hooks;
 mod lambda;

@@ -73,9 +73,14 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
 
 /// The answers to a task that names a config which does not exist.
 pub fn missing(namespace: &str, name: &str, command: &Command, now: Timestamp) -> Vec<CloudEvent> {
-    let (Some(task), x) = (task_of(command), Config::new(namespace, name, now)) else { return vec![] };
     let why = format!("there is no deployment config {name} in {namespace}: apply it, or correct the task's `deploymentConfig`");
-    let events = vec![announce::task(&x, task, None, None, now), announce::task(&x, task, Some(("fail", &why)), None, now)];
+    unanswered((namespace, name), command, &why, now)
+}
+
+/// The answers to a task that no config carries out, and why not.
+pub fn unanswered((namespace, name): (&str, &str), command: &Command, why: &str, now: Timestamp) -> Vec<CloudEvent> {
+    let (Some(task), x) = (task_of(command), Config::new(namespace, name, now)) else { return vec![] };
+    let events = vec![announce::task(&x, task, None, None, now), announce::task(&x, task, Some(("fail", why)), None, now)];
     let record = super::Record { events, ..super::Record::default() };
     let id = record.id(x.id(), 0);
     record.events(&id, &Context::of(&task.context))

@@ -21,6 +21,7 @@ mod facts;
 mod life;
 mod part;
 mod resolve;
+mod resources;
 mod rollback;
 mod state;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod tests;
 
 pub use announce::SOURCE;
 pub use calls::{Answer, MAX_TARGETS, answer};
-pub use commands::{missing, task_of};
+pub use commands::{missing, task_of, unanswered};
 pub use decide::{decide, target};
 pub use deployment::{
     Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress,

@@ -27,6 +27,7 @@ use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::sweep::Tick;
 use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
+use keelway_domain::border::Home;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{
@@ -78,6 +79,11 @@ impl<P: Ports> Deployments<P> {
     /// An engine on these ports.
     pub fn new(ports: P, limits: Limits) -> Self {
         Self { ports, limits }
+    }
+
+    /// Where the installation is: what names neither region nor account is there.
+    pub fn home(&self) -> Home {
+        Home { region: self.limits.region.clone(), account: self.limits.account.clone() }
     }
 
     /// Gives a config an input.
