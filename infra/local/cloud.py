@@ -64,7 +64,7 @@ def parser():
     logs.add_argument("--function", choices=sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml")))
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     secret = verb("secret", "store a secret of a stack", stack=True)
-    secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it")
+    secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it; -/<name> for those of git hosts")
     secret.add_argument("text", help="what it holds, such as {\"token\": \"...\"}")
     function = verb("function", "publish versions of a Python function, and print their ARNs", stack=True)
     function.add_argument("name", help="the function; it is made if it does not exist")

@@ -95,7 +95,7 @@ def prepare(state, env, programs, keelway, cloud):
     host.directory = made["git"]
     say(f"a git host with {REPOSITORY}: {host.url} (git clone {host.directory})")
     cloud(state, "secret", f"{NAMESPACE}/git", json.dumps({"token": known["token"]}), "--stack", env["KEELWAY_STACK"])
-    cloud(state, "secret", "default/webhook", known["webhook"], "--stack", env["KEELWAY_STACK"])
+    cloud(state, "secret", "-/webhook", known["webhook"], "--stack", env["KEELWAY_STACK"])
     keelway(env, "apply", "-f", os.path.relpath(manifest(state, ready["api"]), ROOT), "-f",
             str((EXAMPLE / "pipeline.yaml").relative_to(ROOT)))
     return process, host

@@ -12,9 +12,6 @@ use keelway_engine::secrets::{self, Secrets};
 use keelway_githosts::{Form, Repository, webhook};
 use serde_json::Value;
 
-/// The namespace of the secrets that git hosts name.
-const DEFAULT_NAMESPACE: &str = "default";
-
 /// The only answer to a webhook that is not signed.
 fn refusal() -> Refused {
     let detail =
@@ -42,7 +39,7 @@ pub async fn wake<P: Ports + Secrets + 'static>(
     }
     let host = api.promotions().registered::<GitHost>(&name).await?.ok_or_else(refusal)?.value;
     let short = host.webhook_secret.ok_or_else(refusal)?;
-    let secret = signed::read(&api, &secrets::name(DEFAULT_NAMESPACE, &short)).await?.ok_or_else(refusal)?;
+    let secret = signed::read(&api, &secrets::name(secrets::INSTALLATION, &short)).await?.ok_or_else(refusal)?;
     let form: Form = host.form.parse().map_err(|_| refusal())?;
     let headers = request.headers().clone();
     let body = json_body(request).await?;

@@ -1,10 +1,13 @@
 //! Which host a pull request is for, where its API is, and with which credentials.
 
+use keelway_domain::border::{Home, Permitted};
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
 use keelway_domain::promotions::{Condition, Retry};
+use keelway_engine::border::Border;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Task;
+use keelway_engine::protocol::Engine;
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_githosts::{AddressError, Api, Credentials, Form, Host, Repository};
@@ -13,8 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many hosts with credentials are kept with their connections; then all are made anew.
 const KEPT: usize = 64;
-/// The namespace of the secrets that registered hosts name.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// Why a host cannot be asked.
 #[derive(Debug)]
@@ -87,7 +88,11 @@ impl<P: Ports + Secrets> Hosts<P> {
         };
         let fallback = registered.and_then(|(_, known)| known.value.secret);
         let name = match (wanted.secret.as_str(), fallback) {
-            ("", Some(fallback)) => secrets::name(DEFAULT_NAMESPACE, &fallback),
+            ("", Some(fallback)) => {
+                let permitted = self.permitted(task, &repository).await?;
+                tracing::debug!(pipeline = %task.of, repository = permitted.resource().name, "the host's credentials are used");
+                secrets::name(secrets::INSTALLATION, &fallback)
+            }
             ("", None) => {
                 let message = format!("neither the promotion nor a GitHost for {} names a secret", repository.host());
                 return Err(Refusal::new("SecretMissing", message));
@@ -98,6 +103,28 @@ impl<P: Ports + Secrets> Hosts<P> {
             return Err(Refusal::new("SecretMissing", format!("there is no secret {name:?}: create it")));
         };
         Ok((self.host(&api, &name, text)?, repository))
+    }
+
+    /// Permits the credentials of the installation for a repository that the pipeline's project may use.
+    async fn permitted(&self, task: &Task, repository: &Repository) -> Result<Permitted, Refusal> {
+        let border = Border::of(self.pipelines.ports(), &task.of.namespace).await?;
+        let vouched = border.policy().is_none() && self.vouched(task).await?;
+        border.permit(repository.resource(), vouched, &Home::NOWHERE).map_err(|denied| {
+            let message = format!(
+                "the credentials of the git host are not there for this pipeline: {denied}, or whoever administers the pipeline names a \
+                 secret of its own in secretRef"
+            );
+            Refusal { why: Condition::new("SecretMissing", message), retry: Retry::Patience }
+        })
+    }
+
+    /// Whether an administrator of the installation applied a definition that says what this attempt does.
+    async fn vouched(&self, task: &Task) -> Result<bool, PortError> {
+        let Some(applied) = self.pipelines.definition(&task.of).await? else { return Ok(false) };
+        let definition = &applied.definition;
+        let found = definition.environment(&task.attempt.environment);
+        let promotion = found.and_then(|(_, environment)| definition.promotion(environment));
+        Ok(definition.vouched && promotion.is_some_and(|promotion| promotion.strategy == task.strategy))
     }
 
     /// The host at this API with this secret, as it was made before if the secret is the same.

@@ -191,7 +191,9 @@ impl Connection {
 
     /// What a `Status` says, without the token.
     fn said(&self, status: Option<&Value>) -> Option<String> {
-        let message = status?.get("message")?.as_str()?.replace(&self.token, "***");
+        // Only Kubernetes' own words: what else answers there is nobody's business.
+        let status = status?.as_object().filter(|status| status.get("kind").and_then(Value::as_str) == Some("Status"))?;
+        let message = status.get("message")?.as_str()?.replace(&self.token, "***");
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         Some(message.chars().map(plain).take(SAID).collect()).filter(|said: &String| !said.trim().is_empty())
     }

@@ -10,6 +10,7 @@ mod object;
 use connection::Connection;
 use futures_util::StreamExt;
 use futures_util::stream;
+use keelway_domain::border::Permitted;
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::time::Timestamp;
@@ -77,7 +78,8 @@ impl<P: Secrets + Clock + Clone> Kubernetes<P> {
 }
 
 impl<P: Secrets + Clock + Clone> Clusters for Kubernetes<P> {
-    async fn read(&self, name: &str, cluster: &Cluster, wanted: &[Wanted]) -> Result<Vec<Observed>, PortError> {
+    async fn read(&self, name: &str, server: &Permitted, cluster: &Cluster, wanted: &[Wanted]) -> Result<Vec<Observed>, PortError> {
+        debug_assert_eq!(server.resource().name, cluster.server);
         let began = self.ports.now();
         let connection = match self.connection(name, cluster).await? {
             Ok(connection) => connection,

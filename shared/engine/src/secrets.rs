@@ -38,6 +38,9 @@ pub trait Secrets: Send + Sync {
     fn secret(&self, name: &str) -> impl Future<Output = Result<Option<SecretText>, PortError>> + Send;
 }
 
+/// Where the secrets of the installation are, beside those of namespaces: no namespace can have this name, so no project's manifest names them.
+pub const INSTALLATION: &str = "-";
+
 /// The name of the secret that a manifest of this namespace calls `short`.
 pub fn name(namespace: &str, short: &str) -> String {
     format!("{namespace}/{short}")

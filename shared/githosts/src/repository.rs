@@ -1,5 +1,6 @@
 //! Which host, which repository, and where the host's API is.
 
+use keelway_domain::border::{Resource, ResourceKind};
 use reqwest::Url;
 use std::fmt;
 use std::str::FromStr;
@@ -139,6 +140,11 @@ impl Repository {
     /// The repository's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+    /// As a policy lists it: `https://<host>/<owner>/<repository>`, whatever else the URL has. A path before the owner is left out, because
+    /// the API of a registered host does not see it.
+    pub fn resource(&self) -> Resource {
+        Resource::named(ResourceKind::Repositories, format!("{}/{}/{}", self.origin, self.owner, self.name))
     }
     /// Whether two URLs name the same repository, as far as one can see: hosts answer with URLs of their own.
     pub fn same(&self, other: &Repository) -> bool {

@@ -7,12 +7,16 @@ use crate::problem::{Answer, Refused};
 use crate::{Api, deployments};
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
-use keelway_domain::border::{Act, Home, Resource, Vouched};
+use keelway_domain::border::{Act, Home, Resource, ResourceKind, Vouched};
 use keelway_domain::deployments::definition::{Action, Definition, Hook, ImageTag, Tagged};
+use keelway_domain::promotions::definition::{Definition as Pipeline, Strategy};
+use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::shipyard::{CARRIED_OUT, DEPLOYMENT_CONFIG, Shipyard};
 use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
+use keelway_engine::promotions::{self as pipelines, registry};
 use keelway_engine::protocol::Engine;
+use keelway_githosts::Repository;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -50,7 +54,14 @@ async fn outside<'a, P: Ports>(api: &Api<P>, document: &'a Planned) -> Answer<Ou
             Some(definition) => config(api, (manifest.namespace.as_str(), &manifest.name), definition).await?,
             None => Outside::default(),
         },
-        Planned::Pipeline(..) | Planned::Cluster(_) => Outside::default(),
+        Planned::Pipeline(of, manifest) => pipeline(api, of, &manifest.definition).await?,
+        Planned::Cluster(manifest) => {
+            let namespace = manifest.namespace.as_str();
+            let old = api.promotions().registered::<Cluster>(&registry::cluster(namespace, &manifest.name)).await?;
+            let vouched = manifest.cluster.in_place_of(old.as_ref().map(|old| &old.value)).vouched;
+            let server = Resource::named(ResourceKind::Servers, manifest.cluster.server.as_str());
+            Outside { namespace, resources: vec![("spec.server".to_owned(), server)], vouched, ..Outside::default() }
+        }
         // They name nothing outside of their namespace, or they are for administrators only.
         Planned::Project(_)
         | Planned::Remediation(..)
@@ -112,6 +123,42 @@ pub async fn config<'a, P: Ports>(
             definition.in_place_of(old.as_ref().map(|(old, _)| old)).vouched
         };
     Ok(Outside { namespace, others, resources, vouched })
+}
+
+/// Of a pipeline: the configs and clusters that it observes, the sequences that it triggers, and the repositories in which it opens pull
+/// requests with the credentials of the installation.
+async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, definition: &Pipeline) -> Answer<Outside<'a>> {
+    let (mut others, mut resources) = (vec![], vec![]);
+    for (n, environment) in definition.environments.iter().enumerate() {
+        for (m, target) in environment.targets.iter().enumerate() {
+            let Some((namespace, name)) = target.beyond(&definition.app, &of.namespace) else { continue };
+            let member = if target.cluster.is_some() { "clusterRef.namespace" } else { "namespace" };
+            let field = format!("spec.environments[{n}].targets[{m}].{member}");
+            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of: (namespace.to_owned(), name.to_owned()) });
+        }
+        let own = if environment.promotion.is_some() { format!("environments[{n}].") } else { String::new() };
+        let strategy = format!("spec.{own}promotion.strategy");
+        // Nothing is promoted into the first environment.
+        match definition.promotion(environment).filter(|_| n > 0).map(|promotion| &promotion.strategy) {
+            Some(Strategy::Sequence(sequence)) => {
+                let (project, stage) = sequence.place(&of.namespace, &environment.name);
+                let of = (project.to_owned(), stage.to_owned());
+                others.push(Elsewhere { field: format!("{strategy}.sequence.project"), need: Need::Trigger, act: Act::Trigger, of });
+            }
+            // What is no repository's URL is told by the attempt, which sends nothing.
+            Some(Strategy::PullRequest(request)) if request.secret.is_empty() => {
+                let repository = request.host.parse().ok().and_then(|form| Repository::parse(form, &request.url).ok());
+                resources.extend(repository.map(|repository| (format!("{strategy}.pullRequest.url"), repository.resource())));
+            }
+            _ => {}
+        }
+    }
+    let vouched = definition.vouched
+        || !resources.is_empty() && {
+            let old = api.promotions().definition(of).await?;
+            definition.in_place_of(old.as_ref().map(|old| &old.definition)).vouched
+        };
+    Ok(Outside { namespace: &of.namespace, others, resources, vouched })
 }
 
 /// Refuses documents that name what they may not: where the caller lacks a right, where a project has not consented, and what a project may

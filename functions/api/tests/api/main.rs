@@ -10,6 +10,7 @@ mod audit;
 mod batch;
 mod border;
 mod border_deployments;
+mod border_promotions;
 mod commands;
 mod cursors;
 mod deployers;

@@ -28,7 +28,7 @@ async fn send(stand: &Stand, name: &str, body: &Value, key: &str) -> u16 {
 
 #[tokio::test]
 async fn a_signed_webhook_has_the_repository_looked_at_now_and_a_forged_one_does_nothing() {
-    let secrets = Known::default().with("default/hook", "s3cret");
+    let secrets = Known::default().with("-/hook", "s3cret");
     let mut stand = Stand::with_secrets(Limits::default(), Duration::ZERO, secrets);
     stand.manifests(HOST).await;
     begin(&mut stand, BY_REQUEST).await;
@@ -56,7 +56,7 @@ async fn a_signed_webhook_has_the_repository_looked_at_now_and_a_forged_one_does
 
 #[tokio::test]
 async fn a_host_that_asks_for_patience_is_not_looked_at_earlier() {
-    let secrets = Known::default().with("default/hook", r#"{"secret": "s3cret"}"#);
+    let secrets = Known::default().with("-/hook", r#"{"secret": "s3cret"}"#);
     let mut stand = Stand::with_secrets(Limits::default(), Duration::ZERO, secrets);
     stand.manifests(HOST).await;
     begin(&mut stand, BY_REQUEST).await;
@@ -66,5 +66,17 @@ async fn a_host_that_asks_for_patience_is_not_looked_at_earlier() {
         assert_eq!(send(&stand, "forge", &closed("https://git.test/o/r"), "s3cret").await, 202);
         stand.work().await;
         assert_eq!(stand.forge.looks(), looks);
+    }
+}
+
+/// Whoever administers `default` can name its secrets in manifests, so they are not those of the installation.
+#[tokio::test]
+async fn a_secret_of_a_namespace_signs_no_webhook_of_a_host() {
+    for namespace in ["default", "shop"] {
+        let secrets = Known::default().with(&format!("{namespace}/hook"), "s3cret");
+        let mut stand = Stand::with_secrets(Limits::default(), Duration::ZERO, secrets);
+        stand.manifests(HOST).await;
+        begin(&mut stand, BY_REQUEST).await;
+        assert_eq!(send(&stand, "forge", &closed("https://git.test/o/r"), "s3cret").await, 401, "{namespace}");
     }
 }

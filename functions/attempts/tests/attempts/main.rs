@@ -1,7 +1,9 @@
 //! Promotions that are carried out for real: by sequences of the other engine, by requests to servers, by pull requests on a git host.
 
 mod cases;
+mod credentials;
 mod notifications;
+mod observed;
 mod receiver;
 mod requests;
 mod sequences;

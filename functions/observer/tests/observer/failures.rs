@@ -141,10 +141,18 @@ async fn answers_that_make_no_sense_are_told() {
         assert!(error.contains(says) && error.is_empty() == says.is_empty(), "{error:?} instead of {says:?}");
     }
     for (code, says) in [(500, "with status 500: broken"), (302, "redirects (302)"), (418, "with status 418: broken")] {
-        let body = if code == 302 { stand.server.url.clone() } else { json!({"message": "broken"}).to_string() };
+        let body = if code == 302 { stand.server.url.clone() } else { json!({"kind": "Status", "message": "broken"}).to_string() };
         stand.server.kube().instead.insert(place.clone(), (code, body));
         let error = told(&mut stand, "cart", "dev").await;
         assert!(error.contains(says), "{error}");
+    }
+    // What is no answer of Kubernetes may be that of anything: nothing of it is repeated.
+    for body in [json!({"message": "hunter2"}), json!({"kind": "Secret", "message": "hunter2"}), json!(["hunter2"])] {
+        for code in [403, 500] {
+            stand.server.kube().instead.insert(place.clone(), (code, body.to_string()));
+            let error = told(&mut stand, "cart", "dev").await;
+            assert!(error.contains(&code.to_string()) && !error.contains("hunter2"), "{error}");
+        }
     }
     stand.server.kube().instead.clear();
     stand.minute().await;

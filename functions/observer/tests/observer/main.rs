@@ -1,6 +1,7 @@
 //! The observer against a Kubernetes API in this process: what it reads, what it reports, whom it wakes.
 
 mod api;
+mod border;
 mod failures;
 mod left;
 mod schedule;

@@ -1,6 +1,8 @@
 //! The promotions engine and the observer on the in-memory world. Time passes when told to.
 
 use crate::api::{HELM, Server, TOKEN};
+use keelway_domain::border::Update;
+use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::definition::{App, Compare, Definition, EnvironmentSpec, InFlight, Target};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
@@ -8,11 +10,14 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::promotions::observer::Observer;
 use keelway_engine::promotions::{self, Address, Message, OBSERVER, Promotions};
 use keelway_engine::secrets::Known;
+use keelway_engine::sequences::definitions::ProjectSettings;
+use keelway_engine::sequences::{Limits, Sequences};
 use keelway_observer::Kubernetes;
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
+use serde_json::Value;
 
 pub const PROD: &str = "shop/prod";
 
@@ -61,6 +66,7 @@ impl Stand {
     pub async fn new() -> Self {
         let world = World::new(Timestamp(1_795_000_000_000));
         let secrets = Known::default().with("shop/token", &format!("{{\"token\": \"{TOKEN}\"}}")).with("shop/wrong", "other");
+        let secrets = secrets.with("team-b/token", TOKEN);
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = |worker| Promotions::new(ports(worker), promotions::Limits::default());
         let observer = Observer::new(pipelines(1), Kubernetes::new(ports(1)));
@@ -72,9 +78,20 @@ impl Stand {
 
     pub async fn register(&self, name: &str, change: impl FnOnce(&mut Cluster)) {
         let mut cluster =
-            Cluster { server: self.server.url.clone(), ca_data: None, secret: "token".into(), interval: None, vouched: false };
+            Cluster { server: self.server.url.clone(), ca_data: None, secret: "token".into(), interval: None, vouched: true };
         change(&mut cluster);
         self.pipelines.register(name, &cluster, "").await.unwrap();
+    }
+
+    /// Applies a project that says this about its border.
+    pub async fn project(&self, name: &str, consents: Value, policy: Value) {
+        let sequences = Sequences::new(AtOnce::new(self.world.worker(3)), Limits::default());
+        let settings = ProjectSettings {
+            consents: Update::Set(serde_json::from_value(consents).unwrap()),
+            policy: Update::Set(serde_json::from_value(policy).unwrap()),
+            ..ProjectSettings::plain(ProjectName::new(name).unwrap())
+        };
+        sequences.apply_project(&settings).await.unwrap();
     }
 
     /// Applies a pipeline, and forgets that it is woken by that.

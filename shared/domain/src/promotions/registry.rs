@@ -33,10 +33,10 @@ pub struct GitHost {
     pub form: String,
     /// The base URL of its API: `https`, or `http` on this machine.
     pub api: String,
-    /// Name of the secret, in namespace `default`, with the credentials of those who name none.
+    /// Name of the secret of the installation with the credentials of those who name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// Name of the secret, in namespace `default`, that signs the host's webhooks. Absent: its webhooks are refused.
+    /// Name of the secret of the installation that signs the host's webhooks. Absent: its webhooks are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook_secret: Option<String>,
 }

@@ -227,14 +227,15 @@ impl<P: Ports> Promotions<P> {
         Ok(())
     }
 
-    /// What is known about a pipeline's targets.
+    /// What a pipeline may know about its targets.
     ///
     /// # Errors
     /// Of the ports.
     pub async fn observations(
         &self,
+        of: &Address,
         definition: &Definition,
     ) -> Result<keelway_domain::promotions::observe::Observations, PortError> {
-        observations::of(&self.ports, definition).await
+        observations::of(&self.ports, of, definition).await
     }
 }

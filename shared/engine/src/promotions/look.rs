@@ -39,11 +39,7 @@ pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick
     for (loaded, to, definition) in readable {
         watched.extend(open_requests(&loaded.x).into_iter().map(|watch| (to.clone(), watch)));
         let observations = match &definition {
-            Some(definition) => {
-                let mut known = observations::among(&observed, definition)?;
-                observations::unregistered(&engine.ports, definition, &mut known).await?;
-                known
-            }
+            Some(definition) => observations::among(&engine.ports, &observed, &to, definition).await?,
             None => Observations::new(),
         };
         // Nobody may have heard that a sequence has ended.

@@ -157,7 +157,7 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
     async fn decide(&self, engine: &Promotions<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Pipeline>, PortError> {
         let definition = items.get(&keys::definition(self.to)).map(definitions::read).transpose()?.flatten();
         let observations = match &definition {
-            Some(applied) => observations::of(&engine.ports, &applied.definition).await?,
+            Some(applied) => observations::of(&engine.ports, self.to, &applied.definition).await?,
             None => Observations::new(),
         };
         let now = engine.ports.now();

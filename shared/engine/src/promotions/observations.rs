@@ -3,10 +3,12 @@
 
 use super::message::{Address, Message};
 use super::{Promotions, keys};
+use crate::border::Border;
 use crate::item::{Attrs, Item, Key, Name};
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
 use crate::table::{self, Items};
+use keelway_domain::border::Act;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
@@ -14,7 +16,8 @@ use keelway_domain::promotions::observe::{Observations, Observed};
 use keelway_domain::promotions::report::{self, Observation};
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of the event that reports facts over the bus.
 pub const OBSERVED: &str = "dev.keelway.target.observed";
@@ -38,11 +41,42 @@ pub struct Fact {
     pub observed: Observed,
 }
 
-/// What is known about a pipeline's targets.
-pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<Observations, PortError> {
-    let mut all = among(&table::read(store, &wanted(definition)).await?, definition)?;
+/// What a pipeline may know about its targets.
+pub(super) async fn of(store: &impl Store, of: &Address, definition: &Definition) -> Result<Observations, PortError> {
+    let known = table::read(store, &wanted(definition)).await?;
+    among(store, &known, of, definition).await
+}
+
+/// What these items tell a pipeline about its targets.
+pub(super) async fn among(
+    store: &impl Store,
+    items: &Items,
+    of: &Address,
+    definition: &Definition,
+) -> Result<Observations, PortError> {
+    let mut all = known(items, definition)?;
     unregistered(store, definition, &mut all).await?;
+    beyond(store, &of.namespace, definition, &mut all).await?;
     Ok(all)
+}
+
+/// Puts what is missing in the place of what is known about targets of other namespaces that do not consent, or do not any more. Of one's own,
+/// nothing is read.
+async fn beyond(store: &impl Store, own: &str, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
+    let mut borders: BTreeMap<&str, Border> = BTreeMap::new();
+    for target in definition.targets() {
+        let Some((namespace, name)) = target.beyond(&definition.app, own) else { continue };
+        let border = match borders.entry(namespace) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Border::of(store, namespace).await?),
+        };
+        if let Err(no) = border.let_in(own, Act::Observe, name) {
+            // Nobody observed this, so there is no time of it.
+            let hidden = Observed { revision: None, ready: false, error: Some(no.to_string()), at: Timestamp::default() };
+            all.insert(target.clone(), hidden);
+        }
+    }
+    Ok(())
 }
 
 /// The items that tell about a pipeline's targets, each once.
@@ -53,8 +87,7 @@ pub(super) fn wanted(definition: &Definition) -> Vec<Key> {
     wanted
 }
 
-/// What these items tell about a pipeline's targets.
-pub(super) fn among(items: &Items, definition: &Definition) -> Result<Observations, PortError> {
+fn known(items: &Items, definition: &Definition) -> Result<Observations, PortError> {
     let mut all = Observations::new();
     for target in definition.targets() {
         let known = items.get(&keys::observation(&definition.app, target)).map(read).transpose()?.flatten();
@@ -89,7 +122,7 @@ pub(super) fn read(item: &Item) -> Result<Option<(i64, Observed)>, PortError> {
 }
 
 /// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are none.
-pub(super) async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
+async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let unknown: Vec<&Target> = definition.targets().filter(|target| !all.contains_key(target)).collect();
     let entry = |cluster: &str| Key::new(keys::CLUSTERS, cluster);
     let wanted: BTreeSet<Key> = unknown.iter().filter_map(|target| target.cluster.as_deref()).map(entry).collect();

@@ -11,10 +11,12 @@ use super::message::{Address, Observe};
 use super::observations::{self, Fact};
 use super::registry::Registered;
 use super::{OBSERVER, Promotions, keys};
+use crate::border::Border;
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::{Engine, Handled};
 use crate::table;
+use keelway_domain::border::{Act, Home, Permitted, Resource, ResourceKind};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::Pipeline;
@@ -48,13 +50,15 @@ pub struct Wanted {
 /// The APIs of clusters.
 pub trait Clusters: Send + Sync {
     /// Reads objects of a cluster. What cannot be read is an `error` of its fact, which stays the same as long as its cause does. `at` of each
-    /// fact is when its reading began. The answer is in the order asked for; it is shorter if time ran out, but never empty.
+    /// fact is when its reading began. The answer is in the order asked for; it is shorter if time ran out, but never empty. `server` is the
+    /// cluster's, which its namespace may use.
     ///
     /// # Errors
     /// Only of the services that Keelway itself uses.
     fn read(
         &self,
         name: &str,
+        server: &Permitted,
         cluster: &Cluster,
         wanted: &[Wanted],
     ) -> impl Future<Output = Result<Vec<Observed>, PortError>> + Send;
@@ -84,16 +88,32 @@ pub(super) fn entry(app: &App, target: &Target, to: &Address) -> Option<Item> {
     Some(Item::new(keys::named(app, target, to)?).with("j", serde_json::to_string(&named).unwrap_or_default()))
 }
 
-/// What pipelines name in a cluster, after a place, and whether there may be more.
-async fn named(ports: &impl Ports, cluster: &str, after: Option<&str>) -> Result<(Vec<Wanted>, bool), PortError> {
+/// The namespace of the pipeline that an entry is of.
+fn asker(item: &Item) -> &str {
+    item.key.sk.split('#').nth(2).unwrap_or_default()
+}
+
+/// What pipelines of these namespaces name in a cluster, after a place, and whether there may be more.
+async fn named(
+    ports: &impl Ports,
+    cluster: &str,
+    after: Option<&str>,
+    may: impl Fn(&str) -> bool,
+) -> Result<(Vec<Wanted>, bool), PortError> {
     let mut query = Query::table(keys::cluster_partition(cluster), PAGE).prefix(keys::NAMED);
     if let Some(after) = after {
         query.from = format!("{}{after}#\u{10ffff}", keys::NAMED);
     }
-    let page = ports.query(&query).await?;
+    let mut page = ports.query(&query).await?;
+    // A page of those who may not is passed over.
+    while !page.items.iter().any(|item| may(asker(item)))
+        && let Some(next) = page.next.take()
+    {
+        page = ports.query(&query.clone().after(Some(next))).await?;
+    }
     let mut all: Vec<Wanted> = vec![];
     let mut place = String::new();
-    for item in &page.items {
+    for item in page.items.iter().filter(|item| may(asker(item))) {
         let Some(Named { app, target }) = crate::json::member::<Option<Named>>(item, "j")? else { continue };
         if target.cluster.as_deref() != Some(cluster) {
             continue;
@@ -135,7 +155,7 @@ impl<P: Ports> Promotions<P> {
         let known = self.deregister::<Cluster>(name).await?;
         let mut after = None;
         loop {
-            let (wanted, more) = named(&self.ports, name, after.as_deref()).await?;
+            let (wanted, more) = named(&self.ports, name, after.as_deref(), |_| true).await?;
             let facts: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
             self.expire(&facts).await?;
             after = wanted.last().map(|wanted| keys::place(&wanted.apps[0], &wanted.target));
@@ -204,11 +224,35 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         Ok(ports.write(&Write::Put(due, condition)).await? == Written::Done)
     }
 
+    /// What of a cluster is wanted after a place, what is seen of it, and whether there may be more. Its token goes to a server that its
+    /// namespace may use, and serves pipelines of those whom its namespace lets in.
+    async fn see(
+        &self,
+        name: &str,
+        cluster: &Cluster,
+        after: Option<&str>,
+    ) -> Result<(Vec<Wanted>, Vec<Observed>, bool), PortError> {
+        let ports = &self.pipelines.ports;
+        let (namespace, short) = name.split_once('/').unwrap_or(("default", name));
+        let border = Border::of(ports, namespace).await?;
+        let may = |from: &str| border.let_in(from, Act::Observe, short).is_ok();
+        let (wanted, more) = named(ports, name, after, may).await?;
+        let server = Resource::named(ResourceKind::Servers, cluster.server.as_str());
+        let seen = match border.permit(server, cluster.vouched, &Home::NOWHERE) {
+            _ if wanted.is_empty() => vec![],
+            Ok(server) => self.clusters.read(name, &server, cluster, &wanted).await?,
+            Err(denied) => {
+                let error = Some(denied.to_string());
+                vec![Observed { revision: None, ready: false, error, at: ports.now() }; wanted.len()]
+            }
+        };
+        Ok((wanted, seen, more))
+    }
+
     async fn observe(&self, name: &str, after: Option<&str>, cause: Cause) -> Result<Handled, PortError> {
         let ports = &self.pipelines.ports;
         let Some(cluster) = self.pipelines.registered::<Cluster>(name).await? else { return Ok(Handled::Stale) };
-        let (wanted, more) = named(ports, name, after).await?;
-        let seen = if wanted.is_empty() { vec![] } else { self.clusters.read(name, &cluster.value, &wanted).await? };
+        let (wanted, seen, more) = self.see(name, &cluster.value, after).await?;
         let keys: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
         let known = table::read(ports, &keys).await?;
         let expires = |key: &Key| known.get(key).is_some_and(|item| item.number("ttl").is_some());

@@ -94,7 +94,7 @@ impl<P: Ports> Promotions<P> {
         let now = self.ports.now();
         let loaded = items.get(&state).map(Loaded::read).transpose()?;
         let state = loaded.map_or_else(|| Pipeline::new(&of.namespace, &of.name, now), |loaded| loaded.x);
-        let observations = observations::of(&self.ports, &applied.definition).await?;
+        let observations = observations::of(&self.ports, of, &applied.definition).await?;
         Ok(Some(View { state, applied, observations, now }))
     }
 

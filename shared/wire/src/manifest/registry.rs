@@ -83,7 +83,8 @@ pub fn git_host(root: &Node, source: &str, report: &mut Report) -> Option<GitHos
     let metadata = values::metadata(root, report);
     let name = values::name(metadata.unwrap_or(root), "metadata", report);
     if let Some(at) = metadata.and_then(|metadata| metadata.get("namespace")).filter(|at| !at.is_null()) {
-        let message = "is ignored: a GitHost belongs to the installation, and its secrets are those of namespace `default`";
+        let message =
+            "is ignored: a GitHost belongs to the installation, and its secrets are the installation's, `<stack>/-/<name>`";
         report.warning(at, "metadata.namespace", message.into());
     }
     let Some(spec) = mapping(root, "spec", "spec", report) else {

@@ -140,7 +140,7 @@ fn host_for(pipeline: &Pipeline<'_>, directory: &std::path::Path) -> Result<Host
     );
     pipeline.stack().wait(pipeline.stack().api().apply(None, &text))?.fine("apply the host")?;
     pipeline.secret(&pipeline.namespace, "git", &json!({ "token": TOKEN }).to_string())?;
-    pipeline.secret("default", &pipeline.namespace, WEBHOOK)?;
+    pipeline.secret("-", &pipeline.namespace, WEBHOOK)?;
     let webhook = Webhook {
         url: format!("{}/v1/webhooks/{}", pipeline.stack().api().url, pipeline.namespace),
         secret: WEBHOOK.into(),

@@ -159,7 +159,7 @@ impl<H: GitHost> PromotionsWorld<H> {
     fn refusal(&self, to: &Address, command: &Command, note: &Note) -> Option<String> {
         let definition = block_on(self.api.pipelines.definition(to)).ok()?.map(|applied| applied.definition);
         let Some(definition) = definition else { return Some(format!("pipeline {:?} does not exist", to.name)) };
-        let observations = block_on(self.api.pipelines.observations(&definition)).ok()?;
+        let observations = block_on(self.api.pipelines.observations(to, &definition)).ok()?;
         let now = self.story.world.now();
         let facts = Facts { now, cause: Default::default(), definition: Some(&definition), observations: &observations };
         let x = self.state(to).unwrap_or_else(|| Pipeline::new(&to.namespace, &to.name, now));

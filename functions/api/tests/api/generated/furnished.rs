@@ -87,7 +87,7 @@ pub async fn furnish() -> Furnished {
     let [hook, registry, approvals] = SECRETS;
     let keys = |key: &str| json!({"keys": [{"id": "k", "key": key}]}).to_string();
     let secrets =
-        Known::default().with("default/hook", hook).with("shop/registry", &keys(registry)).with("shop/approvals", &keys(approvals));
+        Known::default().with("-/hook", hook).with("shop/registry", &keys(registry)).with("shop/approvals", &keys(approvals));
     let mut stand = Stand::with_secrets(Limits::default(), Duration::from_secs(2), secrets);
     let stages = |stages: &str| stages.trim_start_matches('\n').to_owned();
     for shop in [PROD.to_owned(), stages(&format!("{DEV}{PROD}{LATE}")), stages(&format!("{DEV}{PROD}{LATE}# again\n"))] {
