@@ -32,7 +32,7 @@ impl About {
 
 /// Keeps an entry about a request that succeeded, before its sender learns that. Otherwise it is told to send the request again.
 pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, response: Response) -> Response {
-    let Told { action, key, id, project, what, note, nothing } = caller.told().clone();
+    let Told { action, key, id, project, others, what, note, nothing } = caller.told().clone();
     let action = if action.is_empty() { about.act } else { action };
     let replayed = response.extensions().get::<Replayed>().is_some();
     if action.is_empty() || nothing || replayed || !response.status().is_success() {
@@ -51,10 +51,16 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
         note,
         status: response.status().as_u16(),
     };
-    match api.access().record(&entry).await {
-        Ok(()) => response,
-        Err(error) => Refused::from(error).into_response(),
+    let of = |project: String| {
+        let id = hash64(&[b"audit", &entry.id.to_be_bytes(), project.as_bytes()]);
+        Entry { id, project, ..entry.clone() }
+    };
+    for entry in std::iter::once(entry.clone()).chain(others.into_iter().map(of)) {
+        if let Err(error) = api.access().record(&entry).await {
+            return Refused::from(error).into_response();
+        }
     }
+    response
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]

@@ -207,7 +207,8 @@ async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answ
         return Ok(Caller::administrator(sha256_hex(text.as_bytes())));
     }
     if let Some(token) = api.access().accept(text).await? {
-        return Ok(Caller::new(token.name.as_str(), String::new(), format!("token {}", token.name), vec![token.grant]));
+        let caller = Caller::new(token.name.as_str(), String::new(), format!("token {}", token.name), vec![token.grant]);
+        return Ok(caller.with(sha256_hex(text.as_bytes())));
     }
     if let Some(providers) = api.providers().filter(|_| Providers::looks_like(text)) {
         return providers.accept(text, api.access().now()).await;

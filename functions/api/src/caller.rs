@@ -5,6 +5,7 @@ use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use keelway_domain::access::{self, ADMINISTRATOR, Grant, Kind, Need, Place, missing};
+use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::ProjectName;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,8 @@ pub struct Caller {
     pub address: String,
     /// Tells apart those whose requests have keys of their own.
     pub id: String,
+    /// The hash of the secret that was sent; empty where a provider vouches, whose tokens change with each request.
+    pub secret: String,
     /// What they may do.
     pub grants: Arc<[Grant]>,
     /// The names that they give count: whoever holds a key that signs approvals vouches for them.
@@ -38,6 +41,8 @@ pub struct Told {
     pub id: Option<u64>,
     /// In which project.
     pub project: String,
+    /// In which others, too: it is found under each of them.
+    pub others: Vec<String>,
     /// In words.
     pub what: String,
     /// What the caller says about itself.
@@ -50,7 +55,16 @@ impl Caller {
     /// Somebody who may do this.
     pub fn new(token: impl Into<String>, subject: String, id: String, grants: Vec<Grant>) -> Self {
         let token = token.into();
-        Self { token, subject, address: String::new(), id, grants: grants.into(), vouches: false, told: Arc::default() }
+        Self {
+            token,
+            subject,
+            address: String::new(),
+            id,
+            secret: String::new(),
+            grants: grants.into(),
+            vouches: false,
+            told: Arc::default(),
+        }
     }
     /// Whoever has a token of the deployment.
     pub fn administrator(id: String) -> Self {
@@ -59,6 +73,15 @@ impl Caller {
     /// Somebody with neither a token nor, so far, a signature.
     pub fn nobody() -> Self {
         Self::new("", String::new(), String::new(), vec![])
+    }
+    /// With a secret that has this hash.
+    pub fn with(self, secret: String) -> Self {
+        Self { secret, ..self }
+    }
+    /// Who they are, with what they show and what they may do: a token that was made anew under its name, or for other projects, is another.
+    pub fn standing(&self) -> String {
+        let grants: Vec<String> = self.grants.iter().map(ToString::to_string).collect();
+        sha256_hex(format!("{}\n{}\n{}", self.id, self.secret, grants.join("\n")).as_bytes())
     }
     /// At this address.
     pub fn at(self, address: String) -> Self {

@@ -4,7 +4,7 @@
 
 use crate::problem::Refused;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use keelway_wire::http::Problem;
@@ -38,6 +38,10 @@ pub async fn fence(mut request: Request, next: Next) -> Response {
         } else if status.is_client_error() || status.is_server_error() {
             response = with_headers(Refused::of_status(status).render(&path), &response);
         }
+        // What is answered depends on the token, and some answers hold one: no cache on the way keeps them for others.
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::VARY, HeaderValue::from_static("x-token, authorization"));
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(http.method = %method, http.route = route, http.status = response.status().as_u16(), duration_ms, "answered");
         response
@@ -73,12 +77,33 @@ fn short(path: &str) -> String {
 /// Where Keptn's clients read events: the only path of theirs without a version.
 pub const DATASTORE: &str = "/mongodb-datastore/event";
 
-/// The request with everything before `/v1/` taken off its path: some local clouds put a function's own prefix there, and Keptn's
-/// clients the name of one of its services. So with everything before [`DATASTORE`].
-pub fn without_prefix<B>(request: axum::http::Request<B>) -> axum::http::Request<B> {
+/// The services of Keptn whose names its clients put in front of `/v1/`.
+const SERVICES: [&str; 7] = [
+    "controlPlane",
+    "resource-service",
+    "configuration-service",
+    "mongodb-datastore",
+    "shipyard-controller",
+    "secrets",
+    "statistics",
+];
+/// What the local cloud puts in front of a path, before the function's id.
+const EMULATED: &str = "/_aws/lambda-url/";
+
+/// Whether this is what clients put in front of `/v1/`: `/api`, one of Keptn's services, or both; on the local cloud, behind its own prefix. Other paths
+/// stay as they are, so that rules of a proxy about paths cannot be evaded.
+fn is_prefix(text: &str, emulated: bool) -> bool {
+    let own = text.strip_prefix(EMULATED).filter(|_| emulated);
+    let text = own.map_or(text, |rest| rest.find('/').map_or("", |at| &rest[at..]));
+    let rest = text.strip_prefix("/api").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(text);
+    rest.is_empty() || rest.strip_prefix('/').is_some_and(|service| SERVICES.contains(&service))
+}
+
+/// The request without what Keptn's clients and, if it is `emulated`, the local cloud put in front of `/v1/` or [`DATASTORE`].
+pub fn without_prefix<B>(request: axum::http::Request<B>, emulated: bool) -> axum::http::Request<B> {
     let path = request.uri().path();
     let at = path.find("/v1/").or_else(|| path.strip_suffix(DATASTORE).map(str::len)).filter(|at| *at > 0);
-    let Some(at) = at else { return request };
+    let Some(at) = at.filter(|at| is_prefix(&path[..*at], emulated)) else { return request };
     let (mut parts, body) = request.into_parts();
     let kept = parts.uri.path_and_query().and_then(|path| path.as_str().get(at..)).and_then(|path| path.parse::<Uri>().ok());
     if let Some(uri) = kept {
@@ -115,15 +140,23 @@ mod tests {
             ("/_aws/lambda-url/a1b2/v1/event?project=p", "/v1/event?project=p"),
             ("/v1/sequence/p?name=v1/v1/", "/v1/sequence/p?name=v1/v1/"),
             ("/other", "/other"),
-            ("https://host/x/v1/metadata", "/v1/metadata"),
+            ("https://host/api/v1/metadata", "/v1/metadata"),
+            ("/controlPlane/v1/project", "/v1/project"),
+            ("/_aws/lambda-url/a1b2/api/controlPlane/v1/project", "/v1/project"),
+            ("/anything/at/all/v1/whoami", "/anything/at/all/v1/whoami"),
+            ("/apiary/v1/whoami", "/apiary/v1/whoami"),
+            ("/api/anything/v1/whoami", "/api/anything/v1/whoami"),
             ("/api/resource-service/v1/project/p//resource", "/v1/project/p//resource"),
             ("/api/mongodb-datastore/event?keptnContext=c", "/mongodb-datastore/event?keptnContext=c"),
             ("/v1/project/p/resource/mongodb-datastore/event", "/v1/project/p/resource/mongodb-datastore/event"),
         ] {
             let request = Request::builder().uri(given).body(Body::empty()).unwrap();
-            let kept_uri = without_prefix(request).uri().path_and_query().map(ToString::to_string);
+            let kept_uri = without_prefix(request, true).uri().path_and_query().map(ToString::to_string);
             assert_eq!(kept_uri.as_deref(), Some(kept), "{given}");
         }
+        let emulated = "/_aws/lambda-url/a1b2/v1/event";
+        let request = Request::builder().uri(emulated).body(Body::empty()).unwrap();
+        assert_eq!(without_prefix(request, false).uri().path(), emulated, "only the local cloud has it");
     }
 
     #[test]

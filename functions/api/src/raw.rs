@@ -24,6 +24,8 @@ where
     S: Service<Request, Response: IntoResponse, Future: Send + 'static>,
 {
     let LambdaEvent { mut payload, context } = event;
+    // The local cloud tells functions where it is.
+    let emulated = std::env::var_os("AWS_ENDPOINT_URL").is_some();
     let (odd, client) = match &mut payload {
         LambdaRequest::ApiGatewayV2(event) => {
             let client = event.request_context.http.source_ip.as_deref().map(Client::at);
@@ -38,7 +40,7 @@ where
         if let Some(client) = &client {
             request.extensions_mut().insert(client.clone());
         }
-        without_prefix(request)
+        without_prefix(request, emulated)
     });
     Adapter::from(service).call(LambdaEvent { payload, context }).await
 }

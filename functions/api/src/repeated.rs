@@ -117,7 +117,7 @@ impl Remembered {
 
 /// What a key stands for: this request of this caller to this path.
 fn id(request: &Request, key: &str) -> String {
-    let caller = sha256_hex(request.extensions().get::<Caller>().map_or("", |caller| &caller.id).as_bytes());
+    let caller = request.extensions().get::<Caller>().map(Caller::standing).unwrap_or_default();
     // Inside a nested router, the request's own address lacks what the router has matched.
     let path = request.extensions().get::<OriginalUri>().map_or_else(|| request.uri().path(), |uri| uri.path());
     sha256_hex(format!("{caller}#{}#{path}#{key}", path.len()).as_bytes())

@@ -143,7 +143,12 @@ async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, defini
             Some(Strategy::Sequence(sequence)) => {
                 let (project, stage) = sequence.place(&of.namespace, &environment.name);
                 let of = (project.to_owned(), stage.to_owned());
-                others.push(Elsewhere { field: format!("{strategy}.sequence.project"), need: Need::Trigger, act: Act::Trigger, of });
+                others.push(Elsewhere {
+                    field: format!("{strategy}.sequence.project"),
+                    need: Need::Trigger,
+                    act: Act::Trigger,
+                    of,
+                });
             }
             // What is no repository's URL is told by the attempt, which sends nothing.
             Some(Strategy::PullRequest(request)) if request.secret.is_empty() => {

@@ -68,7 +68,8 @@ pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
         });
         projects.extend(project.filter(|project| !projects.contains(project)));
     }
-    let project = if let [project] = projects[..] { project } else { "" };
+    let project = projects.first().copied().unwrap_or_default();
+    caller.told().others = projects.iter().skip(1).map(|project| (*project).to_owned()).collect();
     caller.tells(project, told.join(", ").chars().take(1000).collect::<String>());
 }
 

@@ -45,6 +45,7 @@ const AHEAD: Span = Span::minutes(5);
 )]
 pub async fn told<P: Ports + Secrets + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     path: Result<Path<(String, String)>, Refused>,
     request: Request,
 ) -> Answer<StatusCode> {
@@ -67,12 +68,18 @@ pub async fn told<P: Ports + Secrets + 'static>(
         let source = source(&api, &namespace, &name).await?;
         let Some(ArtifactSource { from: Origin::Webhook { secret }, .. }) = source else { return Err(signed::refusal()) };
         let body = body.map_err(|_| signed::refusal())?;
+        caller.signed(&secret);
         signed::verify(&api, signature, &secrets::name(&namespace, &secret), (&parts, &body)).await?;
         body
     };
     let now = api.deployments().now();
     let asked: ArtifactRequest = input::read(input::json(&body)?)?;
     let at = checked(&asked, now).map_err(Refused::invalid)?;
+    let what = match asked.action {
+        ArtifactAction::Delete => format!("{name}: {} is gone", asked.digest),
+        ArtifactAction::Push => format!("{name}:{} is {}@{}", asked.tag, asked.image, asked.digest),
+    };
+    caller.tells(&namespace, what);
     match asked.action {
         ArtifactAction::Delete => api.deployments().deleted(&namespace, &name, &asked.digest, at).await?,
         ArtifactAction::Push => {

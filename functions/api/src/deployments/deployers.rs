@@ -4,6 +4,7 @@
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
 use crate::auth;
+use crate::caller::Caller;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
@@ -40,6 +41,7 @@ const CLAIM: usize = 255;
 )]
 pub async fn claim<P: Ports + 'static>(
     State(api): State<Api<P>>,
+    caller: Caller,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
@@ -56,7 +58,10 @@ pub async fn claim<P: Ports + 'static>(
     }
     let token = random_hex()?;
     let id = claim_id(&headers, &asked.claim)?.map_or_else(|| token.clone(), str::to_owned);
-    let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), id.as_bytes()]);
+    // Whoever knows the id of a claim does not take it over with another token.
+    let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), caller.id.as_bytes(), b"#", id.as_bytes()]);
+    caller.tells(&of.namespace, format!("claim {name}"));
+    caller.told().note.clone_from(&by);
     let call = Call::Claim { by, id, token: sha256_hex(token.as_bytes()), lease: lease(asked.lease.as_deref())? };
     let told = api.deployments().say(&of, n, &call).await?;
     let desired = match told.reply {

@@ -262,3 +262,15 @@ async fn a_source_cannot_look_like_another() {
     }
     stand.work().await;
 }
+
+/// No cache on the way gives one caller's answers to another.
+#[tokio::test]
+async fn no_answer_may_be_kept_by_caches() {
+    let stand = Stand::new();
+    for path in ["/v1/whoami", "/v1/project", "/v1/nothing", "/nothing"] {
+        let answer = stand.get(path).await;
+        let header = |name: &str| answer.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(header("cache-control").as_deref(), Some("no-store"), "{path}");
+        assert_eq!(header("vary").as_deref(), Some("x-token, authorization"), "{path}");
+    }
+}

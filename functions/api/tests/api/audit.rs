@@ -230,3 +230,19 @@ async fn an_answer_is_remembered_after_its_entry_is_written() {
     assert_eq!((all.is_empty(), ids.len()), (false, 1), "{all:?}");
     assert_eq!(stand.get("/v1/sequence/shop").await.json()["totalCount"], 1);
 }
+
+/// Whoever asks what was done to a project finds what was applied to it together with others.
+#[tokio::test]
+async fn what_is_applied_to_several_projects_is_found_under_each() {
+    let mut stand = Stand::new();
+    let project = |name: &str| format!("apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: {name}}}\n");
+    stand.manifests(&[project("shop"), project("blog")].join("---\n")).await;
+    for name in ["shop", "blog"] {
+        let found = stand.get(&format!("/v1/audit?action=apply&project={name}")).await.json();
+        assert_eq!(
+            (&found["totalCount"], &found["entries"][0]["what"]),
+            (&json!(1), &json!("Project shop, Project blog")),
+            "{found}"
+        );
+    }
+}

@@ -320,3 +320,23 @@ async fn a_strategy_that_keelway_does_not_know_is_not_carried_out() {
     assert_eq!(refused.status, 409);
     assert!(refused.problem().contains("that takes Recreate, Rolling or Canary with customParams, and Lambda aliases as targets"));
 }
+
+/// Who deploys is in the audit under the token's name, and the id of a claim is of no use to another token.
+#[tokio::test]
+async fn a_claim_belongs_to_its_token_and_is_in_the_audit() {
+    let mut stand = begun().await;
+    for name in ["one", "two"] {
+        stand.token(name, &["execute:deployment"], &["shop"]).await;
+    }
+    let claim = json!({"by": "ann", "claim": "run-7"});
+    let of = format!("{TWO}/claim");
+    let first = stand.like("one").post(&of, &claim).await;
+    assert_eq!(first.status, 200, "{first:?}");
+    assert_eq!(stand.like("two").post(&of, &claim).await.status, 409, "knowing the id is not enough");
+    assert_eq!(stand.like("one").post(&of, &claim).await.status, 200);
+    let audit = stand.like("").get("/v1/audit?action=claim&project=shop").await.json();
+    let entry = &audit["entries"][0];
+    assert_eq!((&entry["token"], &entry["note"]), (&json!("one"), &json!("ann")), "{audit}");
+    let audit = stand.get("/v1/audit?action=push&project=shop").await.json();
+    assert!(audit["entries"][0]["what"].as_str().unwrap().contains("@sha256:"), "{audit}");
+}

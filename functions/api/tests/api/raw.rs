@@ -31,7 +31,7 @@ async fn an_ordinary_event_is_a_request() {
     let stand = Stand::new();
     let (status, body) = ask(&stand, "/v1/project", "pageSize=2", with_token()).await;
     assert_eq!((status, &body["pageSize"]), (200, &json!(2)), "{body}");
-    let (status, body) = ask(&stand, "/_aws/lambda-url/a1b2/v1/project", "pageSize=a%20b", with_token()).await;
+    let (status, body) = ask(&stand, "/api/controlPlane/v1/project", "pageSize=a%20b", with_token()).await;
     assert_eq!((status, &body["instance"]), (400, &json!("/v1/project")), "{body}");
     assert_eq!(ask(&stand, "/v1/project", "", json!({})).await.0, 401);
 }

@@ -177,3 +177,22 @@ async fn an_evaluation_that_is_asked_for_again_is_one() {
     assert_ne!(keyed(&mut stand, path, "k-2", "{}").await.json(), first.json());
     assert_eq!(stand.get("/v1/sequence/shop").await.json()["totalCount"], 2);
 }
+
+/// A name is not who somebody is: a token that is made anew under it, for another project, is not told what the one before was answered.
+#[tokio::test]
+async fn a_token_of_the_same_name_does_not_get_the_answers_of_the_one_before() {
+    let mut stand = Stand::new();
+    stand.apply("shop", "\n    - name: dev\n      sequences:\n        - name: delivery\n          tasks: [{name: test}]\n").await;
+    let body = json!({"type": "sh.keptn.event.dev.delivery.triggered", "source": "t", "data": {"project": "shop", "stage": "dev", "service": "cart"}});
+    let mut answers = vec![];
+    for project in ["shop", "blog"] {
+        stand.like("").token("ci", &["trigger"], &[project]).await;
+        for _ in 0..2 {
+            let request = request(&stand.secret_of("ci"), "/v1/event", "k", &body.to_string());
+            answers.push(stand.while_working(request).await);
+        }
+        assert_eq!(stand.delete("/v1/tokens/ci").await.status, 204);
+    }
+    assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 200, 403, 403], "{answers:?}");
+    assert_eq!(answers[0].json()["keptnContext"], answers[1].json()["keptnContext"]);
+}

@@ -33,7 +33,7 @@ pub struct Entry {
     /// Identifies it; the id of its event follows from it.
     #[serde(rename = "i")]
     pub id: u64,
-    /// What: `apply`, `trigger`, `control`, `decide`, `override`, `delete`, `token`.
+    /// What: `apply`, `trigger`, `control`, `decide`, `override`, `delete`, `token`, `push`, `claim`.
     #[serde(rename = "a")]
     pub action: String,
     /// With which token.

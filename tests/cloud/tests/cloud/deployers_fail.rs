@@ -184,8 +184,11 @@ fn wrapped(bed: &Bed) -> Outcome {
     let shop = format!("deployed-{}", config.salt);
     let arn = config.function(&shop, &[&says("one")])?;
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let script =
-        format!("cat > {}-$PARAM_WHICH; echo $DEPLOYMENT_CONFIG $DEPLOYMENT_VERSION > {}-$PARAM_WHICH", path("input"), path("variables"));
+    let script = format!(
+        "cat > {}-$PARAM_WHICH; echo $DEPLOYMENT_CONFIG $DEPLOYMENT_VERSION > {}-$PARAM_WHICH",
+        path("input"),
+        path("variables")
+    );
     let deployer = shell.deployer("own", &["-n", &config.namespace], &["sh", "-c", &script])?;
     let hook = json!({"failurePolicy": "Abort", "execNewPod": {"containerName": "app", "command": ["./check"]}});
     let all = [
