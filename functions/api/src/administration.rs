@@ -10,7 +10,7 @@ use crate::resources::{decoded, text_of};
 use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
-use keelway_domain::names::ProjectName;
+use keelway_domain::names::{ProjectName, TokenName};
 use keelway_domain::promotions::registry::Cluster;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
@@ -108,35 +108,35 @@ pub async fn delete<P: Ports + 'static>(
         return Err(Refused::new(StatusCode::CONFLICT, "conflict", detail));
     }
     api.engine().check_nothing_open(&project, None).await?;
-    // First: whoever is stopped here finds the project, and deletes it again.
+    // First: whoever is stopped here finds the project, and deletes it again. The caller's own token is the last one to lose it.
+    let own = TokenName::new(&caller.token).ok();
+    let tokens = api.access().take_project(&project, own.as_ref()).await?;
     let webhooks = api.webhooks().remove_all(project.as_str()).await?;
     let deleted = api.engine().delete_project(&project).await?;
     api.projects().forget(project.as_str());
     let (services, resources) = (number(deleted.services, "service"), number(deleted.resources, "resource"));
     let (schedules, webhooks) = (number(deleted.schedules, "schedule"), number(webhooks, "webhook subscription"));
     let with = format!("{services}, {resources}, {schedules} and {webhooks}");
-    let left = left(&api, &project).await?;
-    let left = if left.is_empty() { String::new() } else { format!("; its namespace keeps {}", left.join(", ")) };
-    let message = format!("project {project} is deleted, with {with}; {}{left}", remains(&api));
+    let message = format!(
+        "project {project} is deleted, with {with}, and is taken from {}; {}",
+        number(tokens.len(), "token"),
+        remains(&api)
+    );
     Ok(axum::Json(Message { message }))
 }
 
-/// What deploys by itself in a project's namespace, some of each kind: without the project, it would go on.
+/// What is in a project's namespace, some of each kind. Pipelines and configs would go on without the project; clusters and artifact sources, and
+/// who vouched for them, would belong to the next project of its name.
 async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
     let (pipelines, _) = api.promotions().definitions(project.as_str(), None, 3).await?;
     let (configs, _) = api.deployments().definitions(project.as_str(), None, 3).await?;
     let mut inside: Vec<String> = pipelines.iter().map(|(of, _)| format!("pipeline {of}")).collect();
     inside.extend(configs.iter().map(|(of, _)| format!("deployment config {of}")));
+    let (clusters, _) = api.promotions().all_registered::<Cluster>(&format!("{project}/"), None, 3).await?;
+    let (sources, _) = api.deployments().sources(project.as_str(), None, 3).await?;
+    inside.extend(clusters.iter().map(|(name, _)| format!("cluster {name}")));
+    inside.extend(sources.iter().map(|(name, _)| format!("artifact source {project}/{name}")));
     Ok(inside)
-}
-
-/// What stays in a project's namespace without it and does nothing by itself, some of each kind.
-async fn left<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
-    let (clusters, _) = api.promotions().all_registered::<Cluster>(&format!("{project}/"), None, 10).await?;
-    let (sources, _) = api.deployments().sources(project.as_str(), None, 10).await?;
-    let mut left: Vec<String> = clusters.iter().map(|(name, _)| format!("cluster {name}")).collect();
-    left.extend(sources.iter().map(|(name, _)| format!("artifact source {project}/{name}")));
-    Ok(left)
 }
 
 /// Creates a service that can be triggered.

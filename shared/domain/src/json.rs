@@ -1,43 +1,50 @@
 //! JSON in canonical form. A dependency may switch the JSON library to keep members in the order they came in; hashes and published
 //! bytes must not depend on that, nor on the order a client or the bus writes members in.
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// The value as text without blanks, the members of every object sorted by name: equal values have equal bytes.
 pub fn canonical(value: &Value) -> String {
-    let mut text = String::new();
+    let mut text = Vec::with_capacity(256);
     write(value, &mut text);
-    text
+    // What serde_json writes is UTF-8.
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn write(value: &Value, text: &mut String) {
+fn write(value: &Value, text: &mut Vec<u8>) {
     match value {
         Value::Object(members) => {
             let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
             sorted.sort_unstable_by_key(|(name, _)| *name);
-            text.push('{');
+            text.push(b'{');
             for (i, (name, member)) in sorted.into_iter().enumerate() {
                 if i > 0 {
-                    text.push(',');
+                    text.push(b',');
                 }
-                text.push_str(&Value::String(name.clone()).to_string());
-                text.push(':');
+                plain(name, text);
+                text.push(b':');
                 write(member, text);
             }
-            text.push('}');
+            text.push(b'}');
         }
         Value::Array(items) => {
-            text.push('[');
+            text.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
-                    text.push(',');
+                    text.push(b',');
                 }
                 write(item, text);
             }
-            text.push(']');
+            text.push(b']');
         }
-        plain => text.push_str(&plain.to_string()),
+        value => plain(value, text),
     }
+}
+
+/// Appends what has no members. Writing into a vector does not fail.
+fn plain(value: &(impl Serialize + ?Sized), text: &mut Vec<u8>) {
+    serde_json::to_writer(text, value).unwrap_or_default();
 }
 
 #[cfg(test)]

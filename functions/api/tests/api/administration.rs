@@ -53,7 +53,7 @@ async fn a_project_is_created_updated_and_deleted() {
     assert_eq!((open.status, open.problem().contains("delivery of carts in dev (context ")), (409, true), "{open:?}");
     stand.execute("deployment", "pass").await;
     let deleted = stand.delete("/v1/project/shop").await;
-    let told = "project shop is deleted, with 1 service, 2 resources, 0 schedules and 0 webhook subscriptions; the history of its sequences stays until it is 90 days old, and what was \
+    let told = "project shop is deleted, with 1 service, 2 resources, 0 schedules and 0 webhook subscriptions, and is taken from 0 tokens; the history of its sequences stays until it is 90 days old, and what was \
                 deployed keeps running";
     assert_eq!((deleted.status, &deleted.json()["message"]), (200, &json!(told)));
     assert_eq!(stand.get("/v1/project/shop").await.status, 404);

@@ -140,7 +140,8 @@ async fn a_policy_goes_with_its_project_and_so_only_its_writers_delete_that() {
     assert_eq!(stand.like("").delete("/v1/project/team-b").await.status, 200);
     assert_eq!(border(&stand, "team-b").await, border(&stand, "team-b").await.with(Default::default(), Default::default()));
     assert!(border(&stand, "team-b").await.policy().is_none() && border(&stand, "team-b").await.consents().0.is_empty());
-    stand.like("team-b");
+    stand.token("later", &["administer"], &["team-b"]).await;
+    stand.like("later");
     assert_eq!(applied(&stand, "", &project("")).await, (true, vec![]));
     assert_eq!(shown(&stand).await, (Value::Null, Value::Null));
     assert_eq!(stand.delete("/v1/project/team-b").await.status, 200, "it has no policy");
@@ -177,4 +178,24 @@ async fn a_border_that_would_make_every_read_dear_is_refused() {
     assert_eq!(refused.status, 413, "{refused:?}");
     assert!(refused.problem().starts_with("spec.consents and spec.policy have "), "{}", refused.problem());
     assert_eq!(stand.get("/v1/project/team-b").await.status, 404);
+}
+
+/// A later project of the same name is another one: nobody who was let in for the first may do anything in it.
+#[tokio::test]
+async fn rights_end_with_their_project() {
+    let mut stand = Stand::new();
+    for name in ["shop", "blog"] {
+        stand.apply(name, crate::access::STAGES).await;
+    }
+    stand.token("own", &["administer"], &["shop"]).await;
+    stand.token("both", &["read"], &["shop", "blog"]).await;
+    stand.token("all", &["read"], &[]).await;
+    let deleted = stand.like("own").delete("/v1/project/shop").await;
+    assert!(deleted.status == 200 && deleted.text.contains("is taken from 2 tokens"), "{deleted:?}");
+    stand.like("").apply("shop", crate::access::STAGES).await;
+    for (who, shop, blog) in [("own", 401, 401), ("both", 403, 200), ("all", 200, 200)] {
+        stand.like(who);
+        let statuses = (stand.get("/v1/project/shop").await.status, stand.get("/v1/project/blog").await.status);
+        assert_eq!(statuses, (shop, blog), "{who}");
+    }
 }

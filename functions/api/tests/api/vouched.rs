@@ -22,6 +22,9 @@ fn kinds() -> [(String, String, String, &'static str); 4] {
     ]
 }
 
+/// A project that may use whatever its team names, whoever vouches for it.
+const POLICY: &str = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec: {policy: {allows: {servers: ['*'], repositories: ['*']}}}\n";
+
 /// What applying a text did, to the vouch above all: `changed`, what is told about it, and whether there is one.
 async fn apply(stand: &mut Stand, text: &str, path: &str) -> (bool, Value, bool) {
     let dry = stand.post_text("/v1/apply?dryRun=true", "application/yaml", text.into()).await.json();
@@ -39,6 +42,7 @@ async fn apply(stand: &mut Stand, text: &str, path: &str) -> (bool, Value, bool)
 async fn a_vouch_is_for_what_an_administrator_of_everything_applied() {
     for (text, other, same, path) in kinds() {
         let mut stand = Stand::new();
+        stand.manifests(POLICY).await;
         stand.token("team", &["administer"], &["shop"]).await;
         let (gone, given) = (json!([true, false]), json!([false, true]));
         for (who, text, expected) in [
@@ -62,6 +66,7 @@ async fn a_vouch_is_for_what_an_administrator_of_everything_applied() {
 #[tokio::test]
 async fn who_vouches() {
     let mut stand = Stand::new();
+    stand.manifests(POLICY).await;
     stand.token("some", &["administer"], &["shop", "other"]).await;
     stand.token("all", &["administer"], &[]).await;
     for (who, vouched) in [("some", false), ("all", true)] {

@@ -10,7 +10,7 @@ use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::{COMMIT_TRIES, contended};
 use keelway_domain::access::{Token, secret_of};
-use keelway_domain::names::TokenName;
+use keelway_domain::names::{ProjectName, TokenName};
 use keelway_domain::time::{Span, Timestamp};
 use std::borrow::Cow;
 use std::sync::PoisonError;
@@ -22,6 +22,8 @@ pub const REMEMBERED: Span = Span::minutes(1);
 pub const RETRY: Span = Span::seconds(1);
 /// More names than this are not remembered: then those without a token are forgotten, and if that is not enough, all.
 const MOST: usize = 1000;
+/// So many tokens are read at once.
+const PAGE: u32 = 100;
 /// When a token was last used is written with this precision.
 const HOUR: i64 = 3_600_000;
 
@@ -132,6 +134,48 @@ impl<P: Ports> Access<P> {
         self.ports.write(&Write::Delete(token(name), Condition::Always)).await?;
         self.remember(name, None);
         Ok(true)
+    }
+
+    /// Takes a project from every token, and ends those that are for nothing else; their names. Other instances learn of it within
+    /// [`REMEMBERED`]. `last` is the last one: whoever is stopped on the way can do it again.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn take_project(&self, project: &ProjectName, last: Option<&TokenName>) -> Result<Vec<TokenName>, PortError> {
+        let (mut found, mut after) = (vec![], None);
+        loop {
+            let (page, next) = self.tokens(after.as_ref(), PAGE).await?;
+            found.extend(page.into_iter().filter(|held| held.token.grant.projects.contains(project)).map(|held| held.token.name));
+            match next.and_then(|next| TokenName::new(&next).ok()) {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        found.sort_by_key(|name| Some(name) == last);
+        for name in &found {
+            self.take_project_from(project, name).await?;
+        }
+        Ok(found)
+    }
+
+    async fn take_project_from(&self, project: &ProjectName, name: &TokenName) -> Result<(), PortError> {
+        for _ in 0..COMMIT_TRIES {
+            let Some(held) = self.token(name).await?.filter(|held| held.token.grant.projects.contains(project)) else {
+                return Ok(());
+            };
+            let mut next = Held { version: held.version + 1, ..held.clone() };
+            next.token.grant.projects.retain(|of| of != project);
+            // Without a project, a token would be for all of them.
+            let (write, left) = match next.token.grant.projects.is_empty() {
+                true => (Write::Delete(token(name), Condition::Version(held.version)), None),
+                false => (Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)),
+            };
+            if self.ports.write(&write).await? == Written::Done {
+                self.remember(name, left);
+                return Ok(());
+            }
+        }
+        Err(contended(format_args!("token {name}")))
     }
 
     /// A token, read now.

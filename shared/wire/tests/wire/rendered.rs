@@ -73,7 +73,8 @@ fn weights() -> impl Any<Value = Vec<Weight>> {
 }
 
 fn custom() -> impl Any<Value = Custom> {
-    let environment = collection::btree_map("[A-Z_][A-Z0-9_]{0,4}", text(), 0..3);
+    // No reserved name begins with these.
+    let environment = collection::btree_map("[X_][A-Z0-9_]{0,4}", text(), 0..3);
     (text(), collection::vec("[a-z -]{1,5}", 0..3), environment).prop_map(|(image, command, environment)| Custom {
         image,
         command,
