@@ -64,7 +64,8 @@ def parser():
     logs.add_argument("--function", choices=sorted(path.parent.name for path in ROOT.glob("functions/*/Cargo.toml")))
     logs.add_argument("--since", type=int, default=3600, metavar="SECONDS")
     secret = verb("secret", "store a secret of a stack", stack=True)
-    secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it; -/<name> for those of git hosts")
+    secret.add_argument("name", help="<namespace>/<name>, as manifests of the namespace call it; with --installation: <name>")
+    secret.add_argument("--installation", action="store_true", help="of the installation itself, as git hosts name it")
     secret.add_argument("text", help="what it holds, such as {\"token\": \"...\"}")
     function = verb("function", "publish versions of a Python function, and print their ARNs", stack=True)
     function.add_argument("name", help="the function; it is made if it does not exist")
@@ -101,7 +102,7 @@ def run_in_venv(options):
     if options.verb == "secret":
         # Before the first deployment, only whoever names the stack knows it.
         name = options.stack or stack.outputs(state)["StackName"]
-        return stack.store_secret(state, f"{name}/{options.name}", options.text)
+        return stack.store_secret(state, f"{name}/{'-/' if options.installation else ''}{options.name}", options.text)
     if options.verb == "function":
         return show(function.publish(state, options.name, options.files, options.alias, dict(options.variable)))
     if options.verb == "package":

@@ -6,6 +6,7 @@ What happens next comes from `keelway pipeline status`: a person who reads it wo
 import json
 import os
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -81,8 +82,8 @@ spec:
     return path
 
 
-def prepare(state, env, programs, keelway, cloud):
-    """Host, repository, secrets and manifests; the host with its process."""
+def host_with_repository(state, env, programs, cloud):
+    """Host, repository and secrets: the host with its process, and its manifest."""
     known = keys(state)
     process, ready = start_host(state, programs, known["token"])
     host = Host(ready["url"], None)
@@ -93,12 +94,9 @@ def prepare(state, env, programs, keelway, cloud):
         "owner": owner, "name": name, "private": True, "files": files,
         "webhook": {"url": f"{env['KEELWAY_API'].rstrip('/')}/v1/webhooks/local", "secret": known["webhook"]}})
     host.directory = made["git"]
-    say(f"a git host with {REPOSITORY}: {host.url} (git clone {host.directory})")
     cloud(state, "secret", f"{NAMESPACE}/git", json.dumps({"token": known["token"]}), "--stack", env["KEELWAY_STACK"])
-    cloud(state, "secret", "-/webhook", known["webhook"], "--stack", env["KEELWAY_STACK"])
-    keelway(env, "apply", "-f", os.path.relpath(manifest(state, ready["api"]), ROOT), "-f",
-            str((EXAMPLE / "pipeline.yaml").relative_to(ROOT)))
-    return process, host
+    cloud(state, "secret", "--installation", "webhook", known["webhook"], "--stack", env["KEELWAY_STACK"])
+    return process, host, manifest(state, ready["api"])
 
 
 def set_version(host, version):
@@ -164,18 +162,41 @@ def describe(state):
     return text
 
 
-def run(state, env, programs, keelway, cloud):
+class Prepared:
+    """A pipeline whose environments all run the first version. Nothing is shown: this happens while the first act plays."""
+
+    def __init__(self, state, env, programs, keelway, cloud):
+        self.state, self.env, self.keelway = state, env, keelway
+        self.process, self.host, registered = host_with_repository(state, env, programs, cloud)
+        self.child = None
+        try:
+            self.words = ("apply", "-f", os.path.relpath(registered, ROOT), "-f", str((EXAMPLE / "pipeline.yaml").relative_to(ROOT)))
+            self.applied = keelway(env, *self.words, capture=True)
+            command = [sys.executable, str(EXAMPLE / "flux.py"), self.host.directory]
+            with open(state.path("flux.log"), "w") as log:
+                self.child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.story = Story(env, self.host, keelway)
+            wait_until(lambda: all(target.get("revision") == FIRST for one in self.story.status()["environments"]
+                                   for target in one["targets"]), time.monotonic() + PATIENCE_SECONDS, self.child, state)
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self):
+        for ended in filter(None, (self.child, self.process)):
+            ended.terminate()
+            ended.wait()
+
+
+def run(prepared):
+    state, env, keelway, host, child, story = (getattr(prepared, name) for name in ("state", "env", "keelway", "host", "child", "story"))
     say("")
     say("A pipeline over three environments, promoted by pull requests")
-    process, host = prepare(state, env, programs, keelway, cloud)
-    command = [sys.executable, str(EXAMPLE / "flux.py"), host.directory]
-    with open(state.path("flux.log"), "w") as log:
-        child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    story = Story(env, host, keelway)
+    say(f"a git host with {REPOSITORY}: {host.url} (git clone {host.directory})")
+    say(f"$ keelway {shlex.join(prepared.words)}")
+    say(prepared.applied.rstrip("\n"))
     deadline = time.monotonic() + PATIENCE_SECONDS
     try:
-        wait_until(lambda: all(target.get("revision") == FIRST for state in story.status()["environments"]
-                               for target in state["targets"]), deadline, child, state)
         set_version(host, story.coming.pop(0))
         wait_until(story.step, deadline, child, state)
         keelway(env, "pipeline", "status", PIPELINE, "-n", NAMESPACE)
@@ -184,9 +205,7 @@ def run(state, env, programs, keelway, cloud):
             comments = "".join(f" — “{comment['body']}”" for comment in pull["comments"])
             say(f"  pull request {pull['number']}: {pull['title']}: {pull['state']}{comments}")
     finally:
-        for ended in (child, process):
-            ended.terminate()
-            ended.wait()
+        prepared.end()
 
 
 def wait_until(found, deadline, flux, state):

@@ -30,7 +30,7 @@ EXAMPLE = ROOT / "examples" / "shop"
 PROJECT = "shop"
 OVER = {"finished", "aborted", "timedOut"}
 # For so long a question stands on the screen before it is answered.
-READING_SECONDS = 2
+READING_SECONDS = 1
 # A delivery of the example takes seconds; this is for a machine that is busy with other things.
 PATIENCE_SECONDS = int(os.environ.get("KEELWAY_RUN_SECONDS", "300"))
 
@@ -208,14 +208,19 @@ def run(state):
     env = up(state)
     keelway(env, "apply", "-f", str(EXAMPLE.relative_to(ROOT)))
     start_executors(state, env)
-    deliveries = play(env)
-    say("")
-    keelway(env, "get", "environments", "--project", PROJECT)
     of_stack = {**env, "KEELWAY_STACK": STACK}
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        prepared = pool.submit(greet.prepare, state, of_stack, keelway, cloud)
-        promote.run(state, of_stack, target(), keelway, cloud)
-        greet.run(prepared.result(), target())
+        second = pool.submit(promote.Prepared, state, of_stack, target(), keelway, cloud)
+        third = pool.submit(greet.prepare, state, of_stack, keelway, cloud)
+        try:
+            deliveries = play(env)
+            say("")
+            keelway(env, "get", "environments", "--project", PROJECT)
+        except BaseException:
+            second.result().end()
+            raise
+        promote.run(second.result())
+        greet.run(third.result(), target())
     some = next(iter(deliveries))[:8]
     say(f"""
 The stack and its executors stay up. Where to look next:

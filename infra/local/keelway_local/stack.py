@@ -1,5 +1,6 @@
 """Deploys infra/template.yaml into an endpoint, as CloudFormation does it on AWS: code in a bucket, a change set."""
 
+import concurrent.futures
 import copy
 import hashlib
 import io
@@ -83,23 +84,27 @@ def _fingerprint(directory, name):
 
 
 def _upload(s3, bucket, directory, names, state, step):
-    """{package: key in the bucket}; what was uploaded before and has not changed since is neither read nor sent."""
+    """{package: key in the bucket}. What has not changed since it was packaged is not packaged again, and what the bucket has is not sent."""
     known = state.read("uploads.json", {})
-    keys = {}
-    for name in names:
-        mark = [bucket, *(_fingerprint(directory, name) or [])]
-        old = known.get(name)
-        if old and old["mark"] == mark and _exists(s3, bucket, old["key"]):
-            keys[name] = old["key"]
-            continue
-        step.detail = f"(uploading {name})"
-        body = _package(directory, name)
-        keys[name] = f"functions/{name}/{hashlib.sha256(body).hexdigest()}.zip"
-        if not _exists(s3, bucket, keys[name]):
-            s3.put_object(Bucket=bucket, Key=keys[name], Body=body)
-        known[name] = {"mark": mark, "key": keys[name]}
-    state.write("uploads.json", known)
-    return keys
+    step.detail = "(packages)"
+
+    def upload(name):
+        mark = _fingerprint(directory, name)
+        kept, old = state.path(f"packages/{name}.zip"), known.get(name)
+        if not (mark and old and old["mark"] == mark and kept.is_file()):
+            body = _package(directory, name)
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_bytes(body)
+            old = {"mark": mark, "key": f"functions/{name}/{hashlib.sha256(body).hexdigest()}.zip"}
+        if not _exists(s3, bucket, old["key"]):
+            s3.put_object(Bucket=bucket, Key=old["key"], Body=kept.read_bytes())
+        return name, old
+
+    # Stripping and compressing are done by others: a few at once, so that not all of it is in memory together.
+    with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+        uploaded = dict(pool.map(upload, dict.fromkeys(names)))
+    state.write("uploads.json", {**known, **uploaded})
+    return {name: one["key"] for name, one in uploaded.items()}
 
 
 def _exists(s3, bucket, key):

@@ -44,7 +44,7 @@ pub(super) fn begin(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decis
 pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
     let present = |promotion: &&Promotion| promotion.phase == Phase::Attempting && promotion.attempt == attempt.attempt;
     if current(x, attempt).filter(present).is_none() {
-        return made_too_late(x, attempt, outcome, facts);
+        return ended_too_late(x, attempt, outcome, facts);
     }
     let now = facts.now;
     let mut step = Step::new(x, facts);
@@ -91,18 +91,25 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
     step.advance()
 }
 
-/// What was made for an attempt that is being taken back is closed as well, as soon as it is known.
-fn made_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
-    let Outcome::Created(made) = outcome else { return Decision::Late };
+/// An attempt that is being taken back has until the end of its lease. If it ends before, nobody is at it any more: what it made, or may have
+/// made, is closed at once.
+fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
     let closing = step.next.environments.get_mut(&attempt.environment).map(|state| &mut state.closing);
     let Some(closing) = closing.and_then(|all| all.iter_mut().find(|closing| attempt.is_of(&closing.promotion))) else {
         return Decision::Late;
     };
+    let made = match outcome {
+        Outcome::Created(made) => Some(made),
+        // Somebody else may be at a later attempt.
+        _ if closing.promotion.attempt == attempt.attempt && closing.promotion.claimed => None,
+        _ => return Decision::Late,
+    };
     if closing.promotion.effect.is_some() {
         return Decision::Late;
     }
-    closing.promotion.effect = Some(made.clone());
+    closing.promotion.effect = made.cloned();
+    closing.promotion.claimed = false;
     closing.due = facts.now;
     step.advance()
 }

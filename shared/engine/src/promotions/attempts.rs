@@ -13,7 +13,7 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::promotions::{Attempt, Closed, Closing, Condition, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -98,14 +98,19 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let present = |promotion: &&Promotion| {
             attempt.is_of(promotion) && promotion.attempt == attempt.attempt && promotion.phase == Phase::Attempting
         };
-        // The evaluation that began it may have found that it is not needed any more.
-        let begun =
-            x.as_ref().and_then(|x| promotion(x, attempt)).filter(|promotion| begun == Handled::Committed && present(promotion));
-        if let Some(task) = begun.and_then(|promotion| task(of, attempt, promotion)) {
-            let outcome = self.outside.carry_out(&task).await?;
-            let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
-            if ended != Handled::Stale {
-                return Ok(ended);
+        if begun == Handled::Committed {
+            let wanted = x.as_ref().and_then(|x| promotion(x, attempt)).filter(present);
+            let outcome = match wanted.map(|promotion| task(of, attempt, promotion)) {
+                Some(Some(task)) => Some(self.outside.carry_out(&task).await?),
+                Some(None) => None,
+                // The evaluation that began it has found that it is not needed any more: nobody waits for the end of its lease.
+                None => Some(Outcome::Nothing(Condition::default())),
+            };
+            if let Some(outcome) = outcome {
+                let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
+                if ended != Handled::Stale {
+                    return Ok(ended);
+                }
             }
         }
         self.tidy(of, attempt, strategy).await

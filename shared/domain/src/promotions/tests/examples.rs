@@ -73,6 +73,26 @@ fn somebody_who_is_still_at_it_has_until_the_end_of_the_lease() {
 }
 
 #[test]
+fn nobody_waits_for_the_lease_of_an_attempt_that_has_ended() {
+    for outcome in [failed(), Outcome::Nothing(Condition::default())] {
+        let mut stand = Stand::new(definition(&["dev", "staging"]));
+        stand.observe("dev", "v2/R");
+        let old = stand.attempt("staging");
+        stand.give(Input::Begin(&old));
+        stand.observe("dev", "v3/R");
+        let earlier = Attempt { attempt: 0, ..old.clone() };
+        stand.give(Input::Ended(&earlier, &outcome));
+        assert_eq!(stand.closings(), Vec::<String>::new(), "another attempt has ended");
+        stand.give(Input::Ended(&old, &outcome));
+        assert_eq!(stand.closings(), ["staging v2"], "it may have made something before it failed");
+        stand.give(Input::Ended(&old, &outcome));
+        assert_eq!(stand.closings(), ["staging v2"], "told twice, ordered once");
+        stand.give(Input::Closed(&old, &Closed::Closed));
+        assert_eq!(stand.attempts(), ["staging v2", "staging v3"]);
+    }
+}
+
+#[test]
 fn what_stops_a_pipeline() {
     for (facts, reason) in [
         (vec![("dev", "v2/N")], "EnvironmentNotReady"),
