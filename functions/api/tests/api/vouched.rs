@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 const CLUSTER: &str = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: eu, namespace: shop}\nspec:\n  server: https://10.0.0.1\n  secretRef: {name: t}\n";
 
+/// Lets the team apply clusters, too: without a policy, nobody but an administrator of everything does.
+const POLICY: &str = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec: {policy: {allows: {servers: ['*']}}}\n";
+
 /// Each kind that names something of the installation's: its text, another one, one that says the same, and where it is read.
 fn kinds() -> [(String, String, String, &'static str); 4] {
     let of = |text: String, was: &str, becomes: &str, path| {
@@ -39,6 +42,7 @@ async fn apply(stand: &mut Stand, text: &str, path: &str) -> (bool, Value, bool)
 async fn a_vouch_is_for_what_an_administrator_of_everything_applied() {
     for (text, other, same, path) in kinds() {
         let mut stand = Stand::new();
+        stand.manifests(POLICY).await;
         stand.token("team", &["administer"], &["shop"]).await;
         let (gone, given) = (json!([true, false]), json!([false, true]));
         for (who, text, expected) in [
@@ -62,6 +66,7 @@ async fn a_vouch_is_for_what_an_administrator_of_everything_applied() {
 #[tokio::test]
 async fn who_vouches() {
     let mut stand = Stand::new();
+    stand.manifests(POLICY).await;
     stand.token("some", &["administer"], &["shop", "other"]).await;
     stand.token("all", &["administer"], &[]).await;
     for (who, vouched) in [("some", false), ("all", true)] {
