@@ -1,5 +1,6 @@
 //! `doctor`: what stands between this shell and a working API.
 
+use super::border;
 use crate::api::{Api, Body};
 use crate::api_error::ApiError;
 use crate::error::CliError;
@@ -17,8 +18,8 @@ const TOLERATED: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_millis(300);
 
-/// Checks the settings, the API, the token, that it can read, whether messages could not be handled, the clock, the rules, the limits, and that
-/// an event arrives; says each.
+/// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and may not,
+/// the clock, the rules, the limits, and that an event arrives; says each.
 ///
 /// # Errors
 /// Exit code of the first check that fails.
@@ -52,6 +53,7 @@ pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliErr
             (n, waiting) => note(&format!("dead letters: {n}, {waiting} wait for a person; see: keelway dead-letters list"))?,
         }
     }
+    border_holds(&api).await?;
     let asked = Instant::now();
     let checks: Checks = match api.get(&["checks"], &[]).await {
         Ok(checks) => checks,
@@ -69,6 +71,19 @@ pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliErr
         max_event_bytes / 1024
     ))?;
     round_trip(&api).await
+}
+
+/// Names what was applied before the border held, or before a consent or a policy ended.
+async fn border_holds(api: &Api) -> Result<(), CliError> {
+    let gaps = match border::gaps(api).await {
+        Err(error) if error.status() == Some(404) => return note("border: this API cannot check it, it is older"),
+        answer => allowed("border", answer)?,
+    };
+    match gaps {
+        None => Ok(()),
+        Some(gaps) if gaps.is_empty() => ok("border: every manifest may name what it names"),
+        Some(gaps) => gaps.iter().try_for_each(|gap| note(&format!("border: {}", border::line(gap)))),
+    }
 }
 
 /// What was asked for. A token that may not see it is no fault: it is said that this was not checked.

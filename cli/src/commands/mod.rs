@@ -2,6 +2,7 @@
 
 mod apply;
 mod approve;
+mod border;
 pub mod deployments;
 mod doctor;
 mod environments;

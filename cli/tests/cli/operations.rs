@@ -100,12 +100,54 @@ fn doctor_tells_what_does_not() {
     assert!(ran.out.contains("note   bus: not checked, this token has no scope trigger"), "{}", ran.out);
 }
 
+#[test]
+fn doctor_names_what_stored_manifests_may_not_name_and_what_helps() {
+    let api = checked("2026-11-22T08:00:00.000Z", &[("sequences", "enabled")], Some("2026-11-22T08:00:01.250Z"));
+    let gap = |kind: &str, name: &str, missing: &str, more: Value| {
+        let mut gap = json!({"kind": kind, "namespace": "team-a", "name": name, "field": "the field", "missing": missing,
+            "detail": "why, and who may grant it", "project": "team-a"});
+        gap.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        gap
+    };
+    let consent = json!({"project": "team-b", "consent": {"to": ["team-a"], "may": ["deploy"], "names": ["api"]}});
+    let gaps = [
+        gap("Shipyard", "team-a", "consent", consent),
+        gap("DeploymentConfig", "web", "vouch", json!({})),
+        gap("DeploymentConfig", "job", "form", json!({})),
+        gap("Pipeline", "carts", "vouch", json!({})),
+        gap("Cluster", "eu", "policy", json!({})),
+    ];
+    api.can("GET /v1/border", json!({"gaps": gaps, "nextPageKey": "0", "pageSize": 100, "totalCount": 5}));
+    let ran = api.run(&["doctor"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let told: Vec<&str> = ran.out.lines().filter_map(|line| line.strip_prefix("note   border: ")).collect();
+    let why = "the field: why, and who may grant it";
+    let apply = "keelway apply -f";
+    let entry = r#"{"to":["team-a"],"may":["deploy"],"names":["api"]}"#;
+    assert_eq!(
+        told,
+        [
+            format!("Shipyard of team-a, {why}; the entry {entry} would do: {apply} <manifest of Project team-b>"),
+            format!(
+                "DeploymentConfig team-a/web, {why}; with a token of theirs: keelway get deploymentconfigs web -n team-a -o yaml | {apply} -"
+            ),
+            format!("DeploymentConfig team-a/job, {why}; then {apply} <manifest of DeploymentConfig team-a/job>"),
+            format!(
+                "Pipeline team-a/carts, {why}; with a token of theirs: keelway get pipelines carts -n team-a -o yaml | {apply} -"
+            ),
+            format!("Cluster team-a/eu, {why}; with a token of theirs: {apply} <manifest of Project team-a>"),
+        ]
+    );
+    api.can("GET /v1/border", json!({"gaps": [], "nextPageKey": "0", "pageSize": 100, "totalCount": 0}));
+    assert!(api.run(&["doctor"]).out.contains("ok     border: every manifest may name what it names"));
+}
+
 /// Most tokens are limited to projects or tasks.
 #[test]
 fn doctor_says_what_a_limited_token_cannot_check() {
     let api = checked("2026-11-22T08:00:00.000Z", &[("sequences", "enabled")], None);
     let refusal = json!({"title": "forbidden", "status": 403, "detail": "this needs read in all projects"});
-    for line in ["GET /v1/dead-letters", "GET /v1/checks"] {
+    for line in ["GET /v1/dead-letters", "GET /v1/border", "GET /v1/checks"] {
         api.world().canned.insert(line.into(), (403, refusal.clone()));
     }
     let ran = api.run(&["doctor"]);
@@ -113,6 +155,7 @@ fn doctor_says_what_a_limited_token_cannot_check() {
     for told in [
         "ok     token: accepted",
         "note   dead letters: not checked, this token does not show it",
+        "note   border: not checked, this token does not show it",
         "note   rules, clock, limits, bus: not checked",
     ] {
         assert!(ran.out.contains(told), "{told}: {}", ran.out);

@@ -124,11 +124,18 @@ impl Caller {
     }
     /// The projects of which something is shown, by name; `None`: all of them.
     pub fn seen(&self) -> Option<Vec<ProjectName>> {
-        let reading = || self.grants.iter().filter(|grant| grant.has(Kind::Read));
-        if reading().any(|grant| grant.projects.is_empty()) {
+        self.projects_with(Kind::Read)
+    }
+    /// The projects that they administer, by name; `None`: all of them.
+    pub fn administered(&self) -> Option<Vec<ProjectName>> {
+        self.projects_with(Kind::Administer)
+    }
+    fn projects_with(&self, kind: Kind) -> Option<Vec<ProjectName>> {
+        let granting = || self.grants.iter().filter(|grant| grant.has(kind));
+        if granting().any(|grant| grant.projects.is_empty()) {
             return None;
         }
-        let all: BTreeSet<&ProjectName> = reading().flat_map(|grant| &grant.projects).collect();
+        let all: BTreeSet<&ProjectName> = granting().flat_map(|grant| &grant.projects).collect();
         Some(all.into_iter().cloned().collect())
     }
     /// Whether the triggers of a task may be answered, in some project.

@@ -242,6 +242,7 @@ pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
         .route("/sequence/{project}/{context}/retry", post(retry::retry::<P>))
         .route("/sequence/{project}/{context}/override", post(overrides::override_windows::<P>))
         .route("/apply", post(apply::apply::<P>))
+        .route("/border", get(apply::stored::look::<P>))
         .route("/project", get(projects::list::<P>).post(administration::create::<P>).put(administration::update::<P>))
         .route("/secret", any(administration::secrets))
         .merge(integrations::routes())

@@ -50,7 +50,7 @@ async fn page<P: Ports, T: Kind>(
 }
 
 /// What is registered in some namespaces, and where the next page begins.
-async fn of_namespaces<P: Ports, T: Kind>(
+pub async fn of_namespaces<P: Ports, T: Kind>(
     api: &Api<P>,
     namespaces: &[ProjectName],
     after: Option<&str>,

@@ -55,6 +55,7 @@ pub const ROUTES: &[Route] = &[
     ("POST", "/v1/sequence/{project}/{context}/retry", TRIGGER, "trigger"),
     ("POST", "/v1/sequence/{project}/{context}/override", Handler(&[Approve]), "override"),
     ("POST", "/v1/apply", Handler(&[Administer]), "apply"),
+    ("GET", "/v1/border", Handler(&[Administer]), ""),
     ("GET", "/v1/project", LIST, ""),
     ("GET", "/v1/project/{project}", READ, ""),
     ("GET", "/v1/project/{project}/shipyard", READ, ""),

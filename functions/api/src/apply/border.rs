@@ -7,7 +7,7 @@ use crate::problem::{Answer, Refused};
 use crate::{Api, deployments};
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
-use keelway_domain::border::{Act, Home, Resource, ResourceKind, Vouched};
+use keelway_domain::border::{Act, Consent, Denied, Home, NoConsent, Resource, ResourceKind, Vouched};
 use keelway_domain::deployments::definition::{Action, Definition, Hook, ImageTag, Tagged};
 use keelway_domain::promotions::definition::{Definition as Pipeline, Strategy};
 use keelway_domain::promotions::registry::Cluster;
@@ -29,6 +29,8 @@ pub struct Outside<'a> {
     pub others: Vec<Elsewhere>,
     /// What belongs to the installation, and the field that names it.
     pub resources: Vec<(String, Resource)>,
+    /// Fields that say what no manifest may say, and why.
+    pub refused: Vec<(String, String)>,
     /// Whether an administrator of the installation applies it.
     pub vouched: bool,
 }
@@ -59,8 +61,7 @@ async fn outside<'a, P: Ports>(api: &Api<P>, document: &'a Planned) -> Answer<Ou
             let namespace = manifest.namespace.as_str();
             let old = api.promotions().registered::<Cluster>(&registry::cluster(namespace, &manifest.name)).await?;
             let vouched = manifest.cluster.in_place_of(old.as_ref().map(|old| &old.value)).vouched;
-            let server = Resource::named(ResourceKind::Servers, manifest.cluster.server.as_str());
-            Outside { namespace, resources: vec![("spec.server".to_owned(), server)], vouched, ..Outside::default() }
+            Outside { vouched, ..of_cluster(namespace, &manifest.cluster) }
         }
         // They name nothing outside of their namespace, or they are for administrators only.
         Planned::Project(_)
@@ -89,12 +90,29 @@ pub fn shipyard<'a>(project: &'a str, shipyard: &Shipyard) -> Outside<'a> {
     Outside { namespace: project, others, ..Outside::default() }
 }
 
-/// Of a config: the tags that its hooks move and its triggers watch, and what Keelway uses to carry it out.
+/// The server that a cluster's token is sent to.
+pub fn of_cluster<'a>(namespace: &'a str, cluster: &Cluster) -> Outside<'a> {
+    let server = Resource::named(ResourceKind::Servers, cluster.server.as_str());
+    Outside { namespace, resources: vec![("spec.server".to_owned(), server)], vouched: cluster.vouched, ..Outside::default() }
+}
+
+/// Of a config that takes the place of the one in force.
 pub async fn config<'a, P: Ports>(
     api: &Api<P>,
     (namespace, name): (&'a str, &str),
     definition: &Definition,
 ) -> Answer<Outside<'a>> {
+    let mut outside = of_config(namespace, definition);
+    // Whoever applies the same again does not take a vouch away.
+    if !outside.vouched && !outside.resources.is_empty() {
+        let old = deployments::in_force(api, namespace, name).await?;
+        outside.vouched = definition.in_place_of(old.as_ref().map(|(old, _)| old)).vouched;
+    }
+    Ok(outside)
+}
+
+/// Of a config: the tags that its hooks move and its triggers watch, and what Keelway uses to carry it out.
+pub fn of_config<'a>(namespace: &'a str, definition: &Definition) -> Outside<'a> {
     let elsewhere = |field: String, need: Need<'static>, act: Act, tag: &ImageTag| {
         let of = (tag.namespace.clone(), tag.name.clone());
         Elsewhere { field, need, act, of }
@@ -109,39 +127,45 @@ pub async fn config<'a, P: Ports>(
     }
     let watched = definition.watched().into_iter();
     others.extend(watched.map(|tag| elsewhere(format!("from {tag} of a trigger"), Need::Read, Act::Observe, tag)));
-    if let Some(starter) = &definition.deployer {
-        starter.check().map_err(|why| Refused::field("spec.deployer", why))?;
-    }
+    let starter = definition.deployer.as_ref().and_then(|starter| starter.check().err());
+    let mut refused: Vec<_> = starter.map(|why| ("spec.deployer".to_owned(), why)).into_iter().collect();
     let mut resources = vec![];
     for (field, resource) in definition.resources() {
-        resources.push((field.clone(), resource.map_err(|why| Refused::field(&field, why))?));
+        match resource {
+            Ok(resource) => resources.push((field, resource)),
+            Err(why) => refused.push((field, why.to_string())),
+        }
     }
-    // Whoever applies the same again does not take a vouch away.
-    let vouched = definition.vouched
-        || !resources.is_empty() && {
-            let old = deployments::in_force(api, namespace, name).await?;
-            definition.in_place_of(old.as_ref().map(|(old, _)| old)).vouched
-        };
-    Ok(Outside { namespace, others, resources, vouched })
+    Outside { namespace, others, resources, refused, vouched: definition.vouched }
+}
+
+/// Of a pipeline that takes the place of the one in force.
+async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, definition: &Pipeline) -> Answer<Outside<'a>> {
+    let mut outside = of_pipeline(&of.namespace, definition);
+    if !outside.vouched && !outside.resources.is_empty() {
+        let old = api.promotions().definition(of).await?;
+        outside.vouched = definition.in_place_of(old.as_ref().map(|old| &old.definition)).vouched;
+    }
+    Ok(outside)
 }
 
 /// Of a pipeline: the configs and clusters that it observes, the sequences that it triggers, and the repositories in which it opens pull
 /// requests with the credentials of the installation.
-async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, definition: &Pipeline) -> Answer<Outside<'a>> {
+pub fn of_pipeline<'a>(namespace: &'a str, definition: &Pipeline) -> Outside<'a> {
     let (mut others, mut resources) = (vec![], vec![]);
     for (n, environment) in definition.environments.iter().enumerate() {
         for (m, target) in environment.targets.iter().enumerate() {
-            let Some((namespace, name)) = target.beyond(&definition.app, &of.namespace) else { continue };
+            let Some((other, name)) = target.beyond(&definition.app, namespace) else { continue };
             let member = if target.cluster.is_some() { "clusterRef.namespace" } else { "namespace" };
             let field = format!("spec.environments[{n}].targets[{m}].{member}");
-            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of: (namespace.to_owned(), name.to_owned()) });
+            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of: (other.to_owned(), name.to_owned()) });
         }
         let own = if environment.promotion.is_some() { format!("environments[{n}].") } else { String::new() };
         let strategy = format!("spec.{own}promotion.strategy");
         // Nothing is promoted into the first environment.
         match definition.promotion(environment).filter(|_| n > 0).map(|promotion| &promotion.strategy) {
             Some(Strategy::Sequence(sequence)) => {
-                let (project, stage) = sequence.place(&of.namespace, &environment.name);
+                let (project, stage) = sequence.place(namespace, &environment.name);
                 let of = (project.to_owned(), stage.to_owned());
                 others.push(Elsewhere {
                     field: format!("{strategy}.sequence.project"),
@@ -158,21 +182,51 @@ async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, defini
             _ => {}
         }
     }
-    let vouched = definition.vouched
-        || !resources.is_empty() && {
-            let old = api.promotions().definition(of).await?;
-            definition.in_place_of(old.as_ref().map(|old| &old.definition)).vouched
-        };
-    Ok(Outside { namespace: &of.namespace, others, resources, vouched })
+    Outside { namespace, others, resources, vouched: definition.vouched, ..Outside::default() }
+}
+
+impl Outside<'_> {
+    /// Refuses what no manifest may say.
+    fn said(&self) -> Answer<()> {
+        self.refused.first().map_or(Ok(()), |(field, why)| Err(Refused::field(field, why)))
+    }
+    /// What really is in another namespace.
+    fn elsewhere(&self) -> impl Iterator<Item = &Elsewhere> {
+        self.others.iter().filter(|other| other.of.0 != self.namespace)
+    }
+}
+
+/// What a definition names, and may not.
+#[derive(Debug)]
+pub struct Gap {
+    /// The field that names it.
+    pub field: String,
+    /// What is missing.
+    pub lack: Lack,
+}
+
+/// What is missing for a name.
+#[derive(Debug)]
+pub enum Lack {
+    /// The consent of another project; this entry would be one.
+    Consent(NoConsent, Consent),
+    /// A place in the project's policy.
+    Policy(Denied),
+    /// There is no policy, and no administrator of the installation has applied the definition.
+    Vouch(Denied),
+    /// No manifest may say it.
+    Form(String),
 }
 
 /// Refuses documents that name what they may not: where the caller lacks a right, where a project has not consented, and what a project may
 /// not use of the installation. It is asked again before each act.
 pub(super) async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Planned]) -> Answer<()> {
-    let mut borders = Borders { api, planned, known: BTreeMap::new() };
+    let mut borders = Borders { planned, ..Borders::of_now(api) };
     for document in planned {
         let (kind, name, _) = document.named();
-        borders.check(caller, &outside(api, document).await?).await.map_err(|mut refused| {
+        let outside = outside(api, document).await?;
+        outside.said()?;
+        borders.check(caller, &outside).await.map_err(|mut refused| {
             refused.problem.detail = format!("{kind} {name}: {}", refused.problem.detail);
             refused
         })?;
@@ -182,17 +236,23 @@ pub(super) async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Pl
 
 /// The same for one document that is not applied with others.
 pub async fn check_one<P: Ports>(api: &Api<P>, caller: &Caller, outside: &Outside<'_>) -> Answer<()> {
-    Borders { api, planned: &[], known: BTreeMap::new() }.check(caller, outside).await
+    outside.said()?;
+    Borders::of_now(api).check(caller, outside).await
 }
 
 /// The borders of the namespaces concerned, each read once, and as they are when the documents are in force.
-struct Borders<'a, P> {
+pub struct Borders<'a, P> {
     api: &'a Api<P>,
     planned: &'a [Planned],
     known: BTreeMap<String, Border>,
 }
 
-impl<P: Ports> Borders<'_, P> {
+impl<'a, P: Ports> Borders<'a, P> {
+    /// As they are stored.
+    pub fn of_now(api: &'a Api<P>) -> Self {
+        Self { api, planned: &[], known: BTreeMap::new() }
+    }
+
     async fn of(&mut self, namespace: &str) -> Answer<&Border> {
         if !self.known.contains_key(namespace) {
             let mut border = Border::of(self.api.deployments().ports(), namespace).await?;
@@ -208,24 +268,61 @@ impl<P: Ports> Borders<'_, P> {
         self.known.get(namespace).ok_or_else(Refused::internal)
     }
 
+    /// What a namespace does not let `from` do.
+    async fn no_consent(
+        &mut self,
+        from: &str,
+        Elsewhere { act, of: (namespace, name), .. }: &Elsewhere,
+    ) -> Answer<Option<NoConsent>> {
+        Ok(self.of(namespace).await?.let_in(from, *act, name).err())
+    }
+
+    /// What its project does not let a definition use.
+    async fn denied(&mut self, outside: &Outside<'_>, resource: &Resource) -> Answer<Option<Denied>> {
+        let home: Home = self.api.deployments().home();
+        Ok(self.of(outside.namespace).await?.permit(resource.clone(), outside.vouched, &home).err())
+    }
+
     async fn check(&mut self, caller: &Caller, outside: &Outside<'_>) -> Answer<()> {
         let at =
             |field: &str, why: &dyn std::fmt::Display| Refused::new(StatusCode::FORBIDDEN, "forbidden", format!("{field}: {why}"));
-        let elsewhere = |other: &&Elsewhere| other.of.0 != outside.namespace;
-        for Elsewhere { field, need, act, of: (namespace, name) } in outside.others.iter().filter(elsewhere) {
+        let own = format!("or name what is in {}", outside.namespace);
+        for other in outside.elsewhere() {
             // Whoever may do nothing there does not learn what it consents to.
-            caller.check(*need, Some(namespace)).map_err(|refused| {
-                let own = format!("or name what is in {}", outside.namespace);
-                at(field, &format!("{}, {own}", refused.problem.detail))
-            })?;
-            let let_in = self.of(namespace).await?.let_in(outside.namespace, *act, name);
-            let_in.map_err(|why| at(field, &format!("{why}, or name what is in {}", outside.namespace)))?;
+            caller
+                .check(other.need, Some(&other.of.0))
+                .map_err(|refused| at(&other.field, &format!("{}, {own}", refused.problem.detail)))?;
+            if let Some(why) = self.no_consent(outside.namespace, other).await? {
+                return Err(at(&other.field, &format!("{why}, {own}")));
+            }
         }
-        let home: Home = self.api.deployments().home();
         for (field, resource) in &outside.resources {
-            let border = self.of(outside.namespace).await?;
-            border.permit(resource.clone(), outside.vouched, &home).map_err(|why| at(field, &why))?;
+            if let Some(why) = self.denied(outside, resource).await? {
+                return Err(at(field, &why));
+            }
         }
         Ok(())
+    }
+
+    /// Everything that a stored definition names and may not. Whoever applied it had the rights that this took; they are not asked for
+    /// again, as they are not before an act.
+    pub async fn gaps(&mut self, outside: &Outside<'_>) -> Answer<Vec<Gap>> {
+        let form = |(field, why): &(String, String)| Gap { field: field.clone(), lack: Lack::Form(why.clone()) };
+        let mut gaps: Vec<Gap> = outside.refused.iter().map(form).collect();
+        for other in outside.elsewhere() {
+            if let Some(why) = self.no_consent(outside.namespace, other).await? {
+                let (to, may, names) = (vec![why.from.clone()], vec![why.act], vec![why.name.clone()]);
+                let lack = Lack::Consent(why, Consent { to, may, names });
+                gaps.push(Gap { field: other.field.clone(), lack });
+            }
+        }
+        for (field, resource) in &outside.resources {
+            if let Some(why) = self.denied(outside, resource).await? {
+                let has_policy = self.of(outside.namespace).await?.policy().is_some();
+                let lack = if has_policy { Lack::Policy(why) } else { Lack::Vouch(why) };
+                gaps.push(Gap { field: field.clone(), lack });
+            }
+        }
+        Ok(gaps)
     }
 }

@@ -4,6 +4,7 @@ pub mod border;
 mod compare;
 mod rights;
 mod store;
+pub mod stored;
 
 use crate::caller::Caller;
 use crate::input::{Params, Text, given};

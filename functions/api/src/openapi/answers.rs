@@ -22,10 +22,11 @@ use keelway_wire::http::webhooks::{
     DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered, WebhookDisabled, WebhookPage, WebhookState,
 };
 use keelway_wire::http::{
-    Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, ConsentState, Decided, Ended, EnvironmentPage,
-    EnvironmentState, EvaluationState, EventPage, EventState, ExecutionPage, ExecutionState, LastSequence, Metadata, NotReached,
-    PatternState, PolicyState, Problem, ProjectPage, ProjectService, ProjectStage, ProjectState, Queue, QueueList, RevisionPage,
-    RevisionState, SequencePage, SequenceState, ServicePage, ShipyardDiff, StagePage, StageState, TaskState, Waits,
+    Accepted, AcceptedEvent, Applied, AppliedDocument, BatchAccepted, Behind, BorderGap, BorderPage, ConsentState, Decided, Ended,
+    EnvironmentPage, EnvironmentState, EvaluationState, EventPage, EventState, ExecutionPage, ExecutionState, LastSequence,
+    Metadata, NotReached, PatternState, PolicyState, Problem, ProjectPage, ProjectService, ProjectStage, ProjectState, Queue,
+    QueueList, RevisionPage, RevisionState, SequencePage, SequenceState, ServicePage, ShipyardDiff, StagePage, StageState,
+    TaskState, Waits,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -74,6 +75,8 @@ always![
     AuditPage,
     BatchAccepted,
     Behind,
+    BorderGap,
+    BorderPage,
     Cause,
     ClaimAnswer,
     CommandAnswer,

@@ -53,6 +53,7 @@ use utoipa::OpenApi;
         crate::sequences::control,
         crate::retry::retry,
         crate::apply::apply,
+        crate::apply::stored::look,
         crate::projects::list,
         crate::projects::one,
         crate::projects::shipyard,

@@ -20,7 +20,7 @@ const STAGES: &str = "
 const SEEDS: u64 = 8;
 
 /// Path with query, the member that has the items, and what identifies one.
-const LISTS: [(&str, &str, &[&str]); 32] = [
+const LISTS: [(&str, &str, &[&str]); 33] = [
     ("/v1/project", "projects", &["/projectName"]),
     ("/v1/project/shop/service", "services", &["/serviceName"]),
     ("/v1/project/shop/stage/dev/service", "services", &["/serviceName"]),
@@ -44,6 +44,7 @@ const LISTS: [(&str, &str, &[&str]); 32] = [
     ("/v1/pipelines?namespace=shop", "pipelines", &["/namespace", "/name"]),
     ("/v1/pipelines/shop/carts/history", "commands", &["/message"]),
     ("/v1/clusters", "items", &["/namespace", "/name"]),
+    ("/v1/border", "gaps", &["/kind", "/namespace", "/name"]),
     ("/v1/schedules/shop", "schedules", &["/name"]),
     ("/v1/webhookSubscriptions", "webhookSubscriptions", &["/namespace", "/name"]),
     ("/v1/deliveries?namespace=shop", "deliveries", &["/id"]),
@@ -134,6 +135,15 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
             let command = ["suspend", "resume"][n as usize % 2];
             sent(stand, "/v1/pipelines/shop/carts/commands", json!({"command": command, "message": name})).await;
         }
+        // What the policy does not list any more.
+        "/v1/border" => {
+            let policy = |policy: &str| {
+                format!("apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: shop}}\nspec: {{policy: {policy}}}\n")
+            };
+            let text = crate::border_stored::CLUSTER.replace("namespace: team-a", "namespace: shop").replace("prod", &name);
+            stand.manifests(&format!("{}---\n{text}", policy("null"))).await;
+            stand.manifests(&policy("{}")).await;
+        }
         "/v1/clusters" => {
             let text = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: NAME, namespace: shop}\nspec:\n  server: https://10.0.0.1\n  \
                         secretRef: {name: t}\n";
@@ -189,6 +199,7 @@ async fn remove(stand: &mut Stand, path: &str, item: &Value) -> bool {
         "/v1/project/shop/resource" | "/v1/project/shop/stage/dev/resource" => format!("{base}/{}", text("resourceURI")),
         "/v1/tokens" | "/v1/githosts" | "/v1/schedules/shop" => format!("{base}/{}", text("name")),
         "/v1/dead-letters" => format!("{base}/{}", text("id")),
+        "/v1/border" => format!("/v1/clusters/{}/{}", text("namespace"), text("name")),
         "/v1/pipelines" | "/v1/clusters" | "/v1/webhookSubscriptions" | "/v1/artifactSources" => {
             format!("{base}/{}/{}", text("namespace"), text("name"))
         }

@@ -65,3 +65,44 @@ impl From<&Pattern> for PatternState {
         Self { name: of.name.clone(), region: of.region.clone(), account: of.account.clone() }
     }
 }
+
+/// Something that a stored manifest names outside of its namespace, and may not: applied today it would be refused, and what it asks for is
+/// not done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct BorderGap {
+    /// The kind of the manifest: `Shipyard`, `DeploymentConfig`, `Pipeline` or `Cluster`.
+    pub kind: String,
+    /// Its namespace; of a shipyard its project.
+    pub namespace: String,
+    /// Its name; of a shipyard its project.
+    pub name: String,
+    /// The field that names it.
+    pub field: String,
+    /// What is missing: the `consent` of another project, a place in the project's `policy`, the `vouch` of an administrator of the
+    /// installation, or `form`: no manifest may say this.
+    pub missing: String,
+    /// Why, and who may grant it.
+    pub detail: String,
+    /// The project whose manifest of kind `Project` grants it.
+    pub project: String,
+    /// The entry of its `spec.consents` that would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<ConsentState>,
+}
+
+/// A page of what stored manifests name and may not: `GET /v1/border`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct BorderPage {
+    /// What is missing, by kind, namespace and name.
+    pub gaps: Vec<BorderGap>,
+    /// Where the next page begins; `"0"` on the last one.
+    pub next_page_key: String,
+    /// How many manifests a page looks at, at most. It may have any number of gaps.
+    pub page_size: u64,
+    /// How many gaps this page has.
+    pub total_count: u64,
+}

@@ -1,0 +1,152 @@
+//! `GET /v1/border`: what is stored, and would be refused if it were applied today. A border that a project draws, or that holds since an
+//! update, concerns what was applied before; this finds it before something waits for it.
+
+use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, shipyard};
+use crate::caller::Caller;
+use crate::input::{Params, given, no_page_key};
+use crate::pipelines::{Wanted, after, limit};
+use crate::problem::{Answer, Refused};
+use crate::{Api, registry};
+use axum::Json;
+use axum::extract::State;
+use keelway_domain::access::Need;
+use keelway_domain::names::ProjectName;
+use keelway_domain::promotions::registry::Cluster;
+use keelway_engine::ports::Ports;
+use keelway_wire::http::{BorderGap, BorderPage};
+
+/// The kinds that name something outside of their namespace, in the order in which they are looked through.
+const KINDS: [&str; 4] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster"];
+
+/// Lists what stored manifests name outside of their namespace and may not, in the projects that the caller administers.
+#[utoipa::path(
+    get,
+    path = "/v1/border",
+    tag = "access",
+    params(Wanted),
+    responses((status = 200, body = BorderPage))
+)]
+pub async fn look<P: Ports + 'static>(
+    State(api): State<Api<P>>,
+    caller: Caller,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<BorderPage>> {
+    let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
+    let among = match namespace.map_err(|error| Refused::field("namespace", error))? {
+        Some(namespace) => {
+            caller.check(Need::Administer, Some(namespace.as_str()))?;
+            Some(vec![namespace])
+        }
+        None => caller.administered(),
+    };
+    let limit = limit(wanted.page_size.as_ref())?;
+    let (mut kind, mut from) = match after(wanted.next_page_key.as_ref())? {
+        Some(key) => begun(key).ok_or_else(|| no_page_key(key))?,
+        None => (0, None),
+    };
+    let mut stored = Stored { api: &api, among: among.as_deref(), borders: Borders::of_now(&api), gaps: vec![] };
+    let mut left = limit;
+    let next_page_key = loop {
+        let Some(name) = KINDS.get(kind) else { break "0".to_owned() };
+        if left == 0 {
+            break (*name).to_owned();
+        }
+        let (seen, next) = stored.page(name, from.as_deref(), left).await?;
+        left = left.saturating_sub(u32::try_from(seen).unwrap_or(left));
+        if let Some(next) = next {
+            break format!("{name}:{next}");
+        }
+        (kind, from) = (kind + 1, None);
+    };
+    let gaps = stored.gaps;
+    Ok(Json(BorderPage { total_count: gaps.len() as u64, gaps, next_page_key, page_size: u64::from(limit) }))
+}
+
+/// The kind at which a page begins, and after which of its documents: `<kind>`, or `<kind>:<namespace>/<name>`.
+fn begun(key: &str) -> Option<(usize, Option<String>)> {
+    let (kind, from) = key.split_once(':').map_or((key, None), |(kind, from)| (kind, Some(from)));
+    let whole = from.is_none_or(|from| !from.split('/').any(str::is_empty));
+    let kind = KINDS.iter().position(|known| *known == kind).filter(|_| whole)?;
+    Some((kind, from.map(str::to_owned)))
+}
+
+/// What is looked through.
+struct Stored<'a, P> {
+    api: &'a Api<P>,
+    among: Option<&'a [ProjectName]>,
+    borders: Borders<'a, P>,
+    gaps: Vec<BorderGap>,
+}
+
+impl<P: Ports> Stored<'_, P> {
+    /// Looks at a page of a kind: how many there were, and where the next page begins.
+    async fn page(&mut self, kind: &'static str, from: Option<&str>, limit: u32) -> Answer<(usize, Option<String>)> {
+        let (api, among) = (self.api, self.among);
+        Ok(match kind {
+            "Shipyard" => {
+                let (names, more) = match among {
+                    None => api.engine().project_names(from, limit).await?,
+                    Some(names) => {
+                        let rest = || names.iter().filter(|name| from.is_none_or(|from| name.as_str() > from));
+                        (rest().take(limit as usize).cloned().collect(), rest().count() > limit as usize)
+                    }
+                };
+                for project in api.engine().projects_named(&names).await? {
+                    let name = project.settings.name.as_str();
+                    self.look(kind, name, &shipyard(name, &project.shipyard)).await?;
+                }
+                (names.len(), names.last().filter(|_| more).map(ToString::to_string))
+            }
+            "DeploymentConfig" => {
+                let (found, next) = api.deployments().all_definitions(among, from, limit).await?;
+                for (of, applied) in &found {
+                    self.look(kind, &of.name, &of_config(&of.namespace, &applied.definition)).await?;
+                }
+                (found.len(), next)
+            }
+            "Pipeline" => {
+                let (found, next) = api.promotions().all_definitions(among, from, limit).await?;
+                for (of, applied) in &found {
+                    self.look(kind, &of.name, &of_pipeline(&of.namespace, &applied.definition)).await?;
+                }
+                (found.len(), next)
+            }
+            _ => {
+                let (found, next) = match among {
+                    None => api.promotions().all_registered::<Cluster>("", from, limit).await?,
+                    Some(names) => registry::of_namespaces::<P, Cluster>(api, names, from, limit).await?,
+                };
+                for (of, entry) in &found {
+                    let (namespace, name) = of.split_once('/').unwrap_or_default();
+                    self.look(kind, name, &of_cluster(namespace, &entry.value)).await?;
+                }
+                (found.len(), next)
+            }
+        })
+    }
+
+    async fn look(&mut self, kind: &str, name: &str, outside: &Outside<'_>) -> Answer<()> {
+        let gaps = self.borders.gaps(outside).await?;
+        self.gaps.extend(gaps.into_iter().map(|gap| shown((kind, outside.namespace, name), gap)));
+        Ok(())
+    }
+}
+
+fn shown((kind, namespace, name): (&str, &str, &str), Gap { field, lack }: Gap) -> BorderGap {
+    let (missing, detail, project, consent) = match lack {
+        Lack::Consent(why, entry) => ("consent", why.to_string(), why.namespace, Some((&entry).into())),
+        Lack::Policy(why) => ("policy", why.to_string(), why.project, None),
+        Lack::Vouch(why) => ("vouch", why.to_string(), why.project, None),
+        Lack::Form(why) => ("form", why, namespace.to_owned(), None),
+    };
+    BorderGap {
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        field,
+        missing: missing.to_owned(),
+        detail,
+        project,
+        consent,
+    }
+}
