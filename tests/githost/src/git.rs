@@ -1,8 +1,10 @@
 //! The one place that runs `git`. Bare repositories with real objects; nothing of the caller's configuration is read.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A failure of the `git` command itself: the host answers 500.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +66,14 @@ pub type Change = (String, Option<(String, String)>);
 #[derive(Debug, Clone, Default)]
 pub struct Git {
     directory: PathBuf,
+    /// What is known of objects, by the command that said so.
+    known: Arc<Mutex<HashMap<String, Vec<u8>>>>,
 }
 
 impl Git {
     /// The repository in this directory, which may not exist yet.
     pub fn at(directory: PathBuf) -> Self {
-        Self { directory }
+        Self { directory, known: Arc::default() }
     }
 
     /// Where it is.
@@ -80,9 +84,11 @@ impl Git {
     /// Creates it.
     pub fn init(&self, branch: &str) -> Result<(), GitError> {
         std::fs::create_dir_all(&self.directory).map_err(|error| failed(&["init"], error.to_string()))?;
-        self.text(&["init", "--quiet", "--bare", &format!("--initial-branch={branch}"), "."])?;
+        self.text(&["init", "--quiet", "--bare", "--template=", &format!("--initial-branch={branch}"), "."])?;
         // An automatic collection could remove the commits of a closed pull request.
-        self.text(&["config", "gc.auto", "0"]).map(|_| ())
+        let config = std::fs::OpenOptions::new().append(true).open(self.directory.join("config"));
+        let written = config.and_then(|mut config| config.write_all(b"[gc]\n\tauto = 0\n"));
+        written.map_err(|error| failed(&["config"], error.to_string()))
     }
 
     /// The commit a branch points at.
@@ -141,8 +147,7 @@ impl Git {
         if !is_sha(sha) {
             return Ok(None);
         }
-        let found = self.run(&["cat-file", "-t", sha], None, &[])?;
-        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+        Ok(self.found(&["cat-file", "-t", sha])?.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
 
     /// Reads a commit, if the id names one.
@@ -150,8 +155,9 @@ impl Git {
         if self.kind(sha)?.as_deref() != Some("commit") {
             return Ok(None);
         }
-        let raw = self.text(&["cat-file", "commit", sha])?;
-        let (head, message) = raw.split_once("\n\n").unwrap_or((raw.as_str(), ""));
+        let raw = self.read(&["cat-file", "commit", sha])?;
+        let raw = String::from_utf8_lossy(&raw);
+        let (head, message) = raw.split_once("\n\n").unwrap_or((&raw, ""));
         let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default();
         let parents = head.lines().filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned).collect();
         Ok(Some(Commit {
@@ -171,7 +177,7 @@ impl Git {
             arguments.extend(["-r", "-t"]);
         }
         arguments.push(revision);
-        let output = self.output(&arguments, None, &[])?;
+        let output = self.read(&arguments)?;
         let entries = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
         Ok(entries.filter_map(|line| entry(&String::from_utf8_lossy(line))).collect())
     }
@@ -183,13 +189,13 @@ impl Git {
             let (mode, kind) = ("040000".to_owned(), "tree".to_owned());
             return Ok(Some(Entry { mode, kind, sha: tree.trim().to_owned(), size: None, path: String::new() }));
         }
-        let output = self.output(&["--literal-pathspecs", "ls-tree", "-z", "-l", revision, "--", path], None, &[])?;
+        let output = self.read(&["--literal-pathspecs", "ls-tree", "-z", "-l", revision, "--", path])?;
         Ok(output.split(|byte| *byte == 0).filter(|line| !line.is_empty()).find_map(|line| entry(&String::from_utf8_lossy(line))))
     }
 
     /// A blob's bytes.
     pub fn blob(&self, sha: &str) -> Result<Vec<u8>, GitError> {
-        self.output(&["cat-file", "blob", sha], None, &[])
+        self.read(&["cat-file", "blob", sha])
     }
 
     /// Stores bytes as they are.
@@ -271,13 +277,12 @@ impl Git {
 
     /// Whether the first commit is the second or one of its ancestors.
     pub fn is_ancestor(&self, ancestor: &str, of: &str) -> Result<bool, GitError> {
-        Ok(self.run(&["merge-base", "--is-ancestor", ancestor, of], None, &[])?.status.success())
+        Ok(self.found(&["merge-base", "--is-ancestor", ancestor, of])?.is_some())
     }
 
     /// The best common ancestor of two commits.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
-        let found = self.run(&["merge-base", one, other], None, &[])?;
-        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+        Ok(self.found(&["merge-base", one, other])?.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
 
     /// Letter (`A`, `M`, `D`, …) and path of what changed between two commits.
@@ -289,7 +294,7 @@ impl Git {
 
     /// What changed between two commits, as a patch.
     pub fn diff(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
-        self.output(&["diff-tree", "-r", "-p", "--no-renames", "--full-index", from, to], None, &[])
+        self.read(&["diff-tree", "-r", "-p", "--no-renames", "--full-index", from, to])
     }
 
     /// A commit's files, packed. `format` is `tar.gz`, `tar` or `zip`.
@@ -298,6 +303,32 @@ impl Git {
         let mut arguments = vec!["archive", &format, &prefix, revision];
         arguments.extend((!path.is_empty()).then_some(path));
         self.output(&arguments, None, &[])
+    }
+
+    /// What a command reads. One that names objects only, by their ids, says the same for ever and is run once. `None`: it failed; an object may come.
+    fn found(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
+        let command = arguments.join("\n");
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(said) = known().get(&command) {
+            return Ok(Some(said.clone()));
+        }
+        let found = self.run(arguments, None, &[])?;
+        if !found.status.success() {
+            return Ok(None);
+        }
+        if names_only_objects(arguments) {
+            known().insert(command, found.stdout.clone());
+        }
+        Ok(Some(found.stdout))
+    }
+
+    /// The same of something that must be there.
+    fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
+        match self.found(arguments)? {
+            Some(found) => Ok(found),
+            // Once more, for its message.
+            None => self.output(arguments, None, &[]),
+        }
     }
 
     /// Runs a git command in the repository with more environment; its output as it is.
@@ -333,6 +364,12 @@ impl Git {
             }
         })
     }
+}
+
+/// Whether every revision that a command names is an object's id. What follows `--` is a path.
+fn names_only_objects(arguments: &[&str]) -> bool {
+    let after = arguments.iter().skip_while(|word| word.starts_with('-')).skip(1).take_while(|word| **word != "--");
+    after.filter(|word| !word.starts_with('-') && !["commit", "blob"].contains(*word)).all(|word| is_sha(word))
 }
 
 /// Whether a text is a full object id.
