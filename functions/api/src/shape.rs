@@ -11,6 +11,7 @@ use keelway_wire::http::promotions::{
     Actor, AppState, EnvironmentState, Healthy, Hold, OpenPullRequest, PastCommand, PastPromotion, PipelineEntry, PipelineState,
     PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
 };
+use std::borrow::Cow;
 
 /// What the condition of a pipeline says that has not been evaluated yet.
 const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
@@ -126,7 +127,7 @@ pub fn waiting(view: &View, name: &str) -> Option<WaitingApproval> {
         revision: promotion.revision.clone(),
         given: promotion.approvals.len() as u64,
         needed: u64::from(rule.map_or(1, |rule| rule.quorum.max(1))),
-        approvers: rule.map(|rule| rule.approvers.clone()).unwrap_or_default(),
+        approvers: rule.map(|rule| rule.people().map(Cow::into_owned).collect()).unwrap_or_default(),
     })
 }
 

@@ -32,6 +32,7 @@ mod observations;
 mod openapi;
 mod operations;
 mod paces;
+mod people;
 mod pipelines;
 mod raw;
 mod reads;

@@ -5,7 +5,7 @@ use super::definition::Definition;
 use super::facts::{At, Command, Decision, Facts, Obeyed, Refused};
 use super::gates::said;
 use super::state::{Condition, MAX_ABANDONED, MAX_OBEYED, Note, Phase, Pipeline, Promotion};
-use crate::access::known;
+use crate::access::{is_same, known};
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
@@ -122,15 +122,11 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
         _ => {}
     }
     let who = known(&note.by);
-    if !rule.approvers.is_empty() && !rule.approvers.iter().any(|approver| approver == who) {
-        return Err(Refused::Conflict(format!(
-            "{:?} does not approve for {}: {} do",
-            who,
-            at.environment,
-            rule.approvers.join(", ")
-        )));
+    if !rule.approvers.is_empty() && !rule.people().any(|approver| approver == who) {
+        let people = rule.people().collect::<Vec<_>>().join(", ");
+        return Err(Refused::Conflict(format!("{who:?} does not approve for {}: {people} do", at.environment)));
     }
-    if promotion.approved || promotion.approvals.iter().any(|given| known(&given.by) == who) {
+    if promotion.approved || promotion.approvals.iter().any(|given| is_same(known(&given.by), who)) {
         return Ok(());
     }
     promotion.approvals.push(note.clone());
