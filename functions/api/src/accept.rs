@@ -109,7 +109,10 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     let mut fresh = vec![];
     for ((place, event), looked) in events.iter().zip(looked) {
         match looked.map_err(Refused::from) {
-            Ok(Preflight::Publish) => fresh.push(event.clone()),
+            Ok(Preflight::Publish { follow_up }) => match starts(caller, event, follow_up) {
+                Ok(()) => fresh.push(event.clone()),
+                Err(why) => refused.push((*place, why)),
+            },
             Ok(Preflight::Known) => tracing::info!(event = event.id, "this event was taken before"),
             Ok(Preflight::Decision(..)) => return Err(Refused::internal()),
             Err(why) if why.problem.status >= 500 => return Err(why),
@@ -186,7 +189,8 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
     said.fits(&event)?;
     let decides = admit(api, caller, &event)?;
     match api.engine().preflight(&event).await? {
-        Preflight::Publish => {
+        Preflight::Publish { follow_up } => {
+            starts(caller, &event, follow_up)?;
             overrides::at_trigger(api, caller, &event, said).await?;
             table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?;
         }
@@ -237,14 +241,27 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
                 caller.check(Need::Trigger, project)?;
             }
         }
-        _ => {
-            caller.check(Need::Trigger, project)?;
+        ty => {
+            match &ty {
+                EventType::Sequence(stage, ..) if caller.may(Need::TriggerIn(stage.as_str()), project) => {}
+                _ => caller.check(Need::Trigger, project)?,
+            }
             caller.acts("trigger");
             let service = event.text("service").unwrap_or_default();
             caller.tells(project.unwrap_or_default(), format!("{} for {service} in context {}", event.ty, event.context));
         }
     }
     Ok(false)
+}
+
+/// Lets pass a trigger of what this client may start, as the shipyard shows it.
+fn starts(caller: &Caller, event: &CloudEvent, follow_up: bool) -> Answer<()> {
+    match EventType::parse(&event.ty) {
+        EventType::Sequence(stage, sequence, _) if follow_up => {
+            caller.starts_follow_up((stage.as_str(), sequence.as_str()), event.text("project"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The decision with the name of its sender. What the event says about that is a note.

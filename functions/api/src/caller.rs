@@ -157,6 +157,18 @@ impl Caller {
     pub fn check(&self, need: Need<'_>, project: Option<&str>) -> Answer<()> {
         if self.may(need, project) { Ok(()) } else { Err(self.lacks(need, project)) }
     }
+    /// Lets pass who may start by hand a sequence that otherwise follows the end of another one.
+    ///
+    /// # Errors
+    /// 403, with the scope that is missing and why it is asked for.
+    pub fn starts_follow_up(&self, (stage, sequence): (&str, &str), project: Option<&str>) -> Answer<()> {
+        self.check(Need::TriggerIn(stage), project).map_err(|mut refused| {
+            refused.problem.detail += &format!(
+                "; sequence {sequence} of stage {stage} begins after the end of another one, and whoever starts it by hand goes around what comes before it"
+            );
+            refused
+        })
+    }
     /// The refusal of what is not allowed.
     pub fn lacks(&self, need: impl std::fmt::Display, project: Option<&str>) -> Refused {
         self.forbidden(need, project.map_or(Place::Everywhere, Place::In))

@@ -9,7 +9,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::access::Need;
+use keelway_domain::access::{Kind, Need};
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::retry;
@@ -39,6 +39,11 @@ pub async fn retry<P: Ports + 'static>(
     Path((project, of)): Path<(String, String)>,
     Maybe(body): Maybe<Command>,
 ) -> Answer<Response> {
+    caller.told().project.clone_from(&project);
+    // In which stage is known when it is found.
+    if !caller.has_in(Kind::Trigger, Some(&project)) {
+        return Err(caller.lacks(Need::Trigger, Some(&project)));
+    }
     let project = api.engine().find_project(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
@@ -58,6 +63,12 @@ pub async fn retry<P: Ports + 'static>(
             );
             return Err(refused);
         }
+    }
+    let stage = retried.old.stage.as_str();
+    if retried.follow_up {
+        caller.starts_follow_up((stage, &retried.old.sequence), Some(project.as_str()))?;
+    } else if !caller.may(Need::TriggerIn(stage), Some(project.as_str())) {
+        caller.check(Need::Trigger, Some(project.as_str()))?;
     }
     api.engine().send_retry(&retried).await?;
     let look = || async { Ok::<_, Refused>(api.engine().has_begun(&retried.to).await?.then_some(())) };

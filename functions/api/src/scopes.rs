@@ -52,7 +52,7 @@ pub const ROUTES: &[Route] = &[
     ("GET", "/v1/sequence/{project}", READ, ""),
     ("GET", "/v1/sequence-execution", LIST, ""),
     ("POST", "/v1/sequence/{project}/{context}/control", TRIGGER, "control"),
-    ("POST", "/v1/sequence/{project}/{context}/retry", TRIGGER, "trigger"),
+    ("POST", "/v1/sequence/{project}/{context}/retry", Handler(&[Trigger]), "trigger"),
     ("POST", "/v1/sequence/{project}/{context}/override", Handler(&[Approve]), "override"),
     ("POST", "/v1/apply", Handler(&[Administer]), "apply"),
     ("GET", "/v1/project", LIST, ""),

@@ -44,6 +44,8 @@ pub struct Elsewhere {
     pub act: Act,
     /// Which namespace, and what in it.
     pub of: (String, String),
+    /// The sequence that it starts there.
+    pub sequence: Option<String>,
 }
 
 /// What a document names outside of its namespace.
@@ -82,7 +84,7 @@ pub fn shipyard<'a>(project: &'a str, shipyard: &Shipyard) -> Outside<'a> {
                 let Some((namespace, name)) = named else { continue };
                 let field = format!("{DEPLOYMENT_CONFIG} of task {} in {}.{}", task.name, stage.name, sequence.name);
                 let of = (namespace.to_owned(), name.to_owned());
-                others.push(Elsewhere { field, need: Need::Trigger, act: Act::Deploy, of });
+                others.push(Elsewhere { field, need: Need::Trigger, act: Act::Deploy, of, sequence: None });
             }
         }
     }
@@ -97,7 +99,7 @@ pub async fn config<'a, P: Ports>(
 ) -> Answer<Outside<'a>> {
     let elsewhere = |field: String, need: Need<'static>, act: Act, tag: &ImageTag| {
         let of = (tag.namespace.clone(), tag.name.clone());
-        Elsewhere { field, need, act, of }
+        Elsewhere { field, need, act, of, sequence: None }
     };
     let hooks = &definition.strategy.hooks;
     let mut others = vec![];
@@ -134,7 +136,8 @@ async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, defini
             let Some((namespace, name)) = target.beyond(&definition.app, &of.namespace) else { continue };
             let member = if target.cluster.is_some() { "clusterRef.namespace" } else { "namespace" };
             let field = format!("spec.environments[{n}].targets[{m}].{member}");
-            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of: (namespace.to_owned(), name.to_owned()) });
+            let of = (namespace.to_owned(), name.to_owned());
+            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of, sequence: None });
         }
         let own = if environment.promotion.is_some() { format!("environments[{n}].") } else { String::new() };
         let strategy = format!("spec.{own}promotion.strategy");
@@ -148,6 +151,7 @@ async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, defini
                     need: Need::Trigger,
                     act: Act::Trigger,
                     of,
+                    sequence: Some(sequence.name.clone()),
                 });
             }
             // What is no repository's URL is told by the attempt, which sends nothing.
@@ -208,13 +212,27 @@ impl<P: Ports> Borders<'_, P> {
         self.known.get(namespace).ok_or_else(Refused::internal)
     }
 
+    /// Whether whoever applies it may do the same there by hand.
+    async fn entitled(&self, caller: &Caller, other: &Elsewhere) -> Answer<()> {
+        let (namespace, name) = &other.of;
+        let Some(sequence) = &other.sequence else { return caller.check(other.need, Some(namespace)) };
+        if !caller.may(Need::TriggerIn(name), Some(namespace)) {
+            caller.check(other.need, Some(namespace))?;
+            if self.api.engine().is_follow_up(namespace, (name, sequence)).await? {
+                return caller.starts_follow_up((name, sequence), Some(namespace));
+            }
+        }
+        Ok(())
+    }
+
     async fn check(&mut self, caller: &Caller, outside: &Outside<'_>) -> Answer<()> {
         let at =
             |field: &str, why: &dyn std::fmt::Display| Refused::new(StatusCode::FORBIDDEN, "forbidden", format!("{field}: {why}"));
         let elsewhere = |other: &&Elsewhere| other.of.0 != outside.namespace;
-        for Elsewhere { field, need, act, of: (namespace, name) } in outside.others.iter().filter(elsewhere) {
+        for other in outside.others.iter().filter(elsewhere) {
+            let Elsewhere { field, act, of: (namespace, name), .. } = other;
             // Whoever may do nothing there does not learn what it consents to.
-            caller.check(*need, Some(namespace)).map_err(|refused| {
+            self.entitled(caller, other).await.map_err(|refused| {
                 let own = format!("or name what is in {}", outside.namespace);
                 at(field, &format!("{}, {own}", refused.problem.detail))
             })?;

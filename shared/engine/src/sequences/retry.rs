@@ -19,7 +19,7 @@ use keelway_domain::event::{Object, Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, StageName, TaskName};
 use keelway_domain::sequences::{Class, End, Execution};
-use keelway_domain::shipyard::{APPROVAL, Sequence};
+use keelway_domain::shipyard::{APPROVAL, Sequence, Shipyard};
 
 /// Executions of a context among which the one to repeat is looked for: as many as operators can allow.
 const EXECUTIONS: usize = 100_000;
@@ -54,6 +54,8 @@ pub struct Retried {
     pub from: u16,
     /// The stage of the approval that it would begin behind: an approval reaches one execution, so somebody who may give it has to ask.
     pub behind: Option<StageName>,
+    /// The sequence otherwise follows the end of another one.
+    pub follow_up: bool,
 }
 
 impl<P: Ports> Sequences<P> {
@@ -114,7 +116,8 @@ impl<P: Ports> Sequences<P> {
             ));
         }
         let behind = self.behind(&all, (&old, &sequence), from).await?;
-        Ok(Retried { old: Box::new(old), to, task, from, behind })
+        let follow_up = follows(&known.shipyard, &old) || sequence.is_follow_up();
+        Ok(Retried { old: Box::new(old), to, task, from, behind, follow_up })
     }
 
     /// The stage of the approval that this task of an execution comes behind: one in its own sequence, or in one of the same stage that passed and that it
@@ -243,6 +246,12 @@ fn pick(all: &[Execution], (project, context): (&ProjectName, &Context), wanted:
         )),
         None => Ok((*newest).clone()),
     }
+}
+
+/// Whether the shipyard in force has its sequence follow the end of another one.
+fn follows(shipyard: &Shipyard, x: &Execution) -> bool {
+    let sequence = shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence));
+    sequence.is_some_and(|sequence| sequence.is_follow_up())
 }
 
 /// Whether an execution ended in another way than well.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantState {
-    /// `read`, `trigger`, `execute:<task>`, `approve:<stage>`, `administer`.
+    /// `read`, `trigger`, `trigger:<stage>`, `execute:<task>`, `approve:<stage>`, `administer`.
     pub scopes: Vec<String>,
     /// In these projects and namespaces only; empty: in all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
