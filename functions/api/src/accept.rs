@@ -92,7 +92,8 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     }
     let (mut events, mut refused, mut told): (Vec<(usize, CloudEvent)>, _, _) = (vec![], vec![], vec![]);
     for (place, event) in sent.into_iter().enumerate() {
-        let admitted = read(api, event, (request, place)).and_then(|event| match admit(api, caller, &event)? {
+        let event = read(api, event, (request, place)).map(|event| authored(event, caller));
+        let admitted = event.and_then(|event| match admit(api, caller, &event)? {
             true => Err(Refused::field("type", "an approval is decided in a request of its own: leave it out of the batch")),
             false => contradicts(&events, &event).map_or(Ok(event), Err),
         });
@@ -187,6 +188,7 @@ fn code(status: u16) -> &'static str {
 /// Checks a client's well-formed event, and whether this client may send it, and passes it on.
 pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent, said: &AtTrigger) -> Answer<Response> {
     said.fits(&event)?;
+    let event = authored(event, caller);
     let decides = admit(api, caller, &event)?;
     match api.engine().preflight(&event).await? {
         Preflight::Publish { follow_up } => {
@@ -212,6 +214,14 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
         }
     }
     Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
+}
+
+/// What triggers something says who triggers it. Answers to tasks start nothing by themselves.
+fn authored(event: CloudEvent, caller: &Caller) -> CloudEvent {
+    match EventType::parse(&event.ty) {
+        EventType::Task(..) => event,
+        _ => CloudEvent { authors: vec![caller.known.clone()], ..event },
+    }
 }
 
 /// Lets pass what this client may send, if it is not too large; `true`: it decides an approval.

@@ -53,8 +53,8 @@ pub async fn retry<P: Ports + 'static>(
         from: given(body.from.as_ref()),
     };
     let retried = api.engine().to_retry(&project, &of, wanted).await?;
-    if let Some(stage) = &retried.behind {
-        let need = Need::Approve(stage.as_str());
+    if let Some(behind) = &retried.behind {
+        let need = Need::Approve(behind.stage.as_str());
         if !caller.may(need, Some(project.as_str())) {
             let mut refused = caller.lacks(need, Some(project.as_str()));
             refused.problem.detail += &format!(
@@ -63,6 +63,13 @@ pub async fn retry<P: Ports + 'static>(
             );
             return Err(refused);
         }
+        if behind.separate {
+            let detail = format!(
+                "task {} comes behind an approval that somebody else has to give (`separate`): begin with the approval (`from`)",
+                retried.task
+            );
+            return Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", detail));
+        }
     }
     let stage = retried.old.stage.as_str();
     if retried.follow_up {
@@ -70,7 +77,7 @@ pub async fn retry<P: Ports + 'static>(
     } else if !caller.may(Need::TriggerIn(stage), Some(project.as_str())) {
         caller.check(Need::Trigger, Some(project.as_str()))?;
     }
-    api.engine().send_retry(&retried).await?;
+    api.engine().send_retry(&retried, &caller.known).await?;
     let look = || async { Ok::<_, Refused>(api.engine().has_begun(&retried.to).await?.then_some(())) };
     let begun = hand_in::outcome(api.settings().patience, look).await?.is_some();
     let (old, task) = (&retried.old, &retried.task);

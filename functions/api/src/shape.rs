@@ -123,10 +123,13 @@ pub fn waiting(view: &View, name: &str) -> Option<WaitingApproval> {
     let (_, environment) = definition.environment(name)?;
     let rule: Option<&Approval> = definition.promotion(environment).map(|settings: &PromotionSpec| &settings.approval);
     let current = view.state.run.as_ref().is_some_and(|run| run.number == promotion.run);
+    let separate = rule.is_some_and(|rule| rule.separate);
     (current && promotion.phase == Phase::Waiting && !promotion.approved).then(|| WaitingApproval {
         revision: promotion.revision.clone(),
         given: promotion.approvals.len() as u64,
         needed: u64::from(rule.map_or(1, |rule| rule.quorum.max(1))),
+        authors: separate.then(|| view.state.run.as_ref().map(|run| run.authors.clone())).flatten().unwrap_or_default(),
+        separate,
         approvers: rule.map(|rule| rule.people().map(Cow::into_owned).collect()).unwrap_or_default(),
     })
 }

@@ -167,6 +167,7 @@ fn trigger(task: &Task, sequence: &Sequence, stage: &Reached) -> CloudEvent {
         ty: ty(stage.name(), sequence),
         time: task.since,
         context,
+        authors: task.authors.clone(),
         triggered_id: None,
         git_commit_id: None,
         data: data.as_object().cloned().unwrap_or_else(Object::new),

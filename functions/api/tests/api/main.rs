@@ -45,6 +45,7 @@ mod resources;
 mod revisions;
 mod rollbacks;
 mod schedules;
+mod separate;
 mod stand;
 mod subscriptions;
 mod texts;

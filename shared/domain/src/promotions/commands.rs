@@ -115,6 +115,7 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &
 fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
     let settings = definition.environment(&at.environment).and_then(|(_, environment)| definition.promotion(environment));
     let rule = settings.map(|settings| settings.approval.clone()).unwrap_or_default();
+    let authors = step.next.run.as_ref().map(|run| run.authors.clone()).unwrap_or_default();
     let promotion = awaited(step, definition, at, note)?;
     match promotion.phase {
         Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
@@ -126,6 +127,11 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
         let people = rule.people().collect::<Vec<_>>().join(", ");
         return Err(Refused::Conflict(format!("{who:?} does not approve for {}: {people} do", at.environment)));
     }
+    if rule.separate
+        && let Some(why) = own(&authors, who, &at.revision)
+    {
+        return Err(Refused::Conflict(why));
+    }
     if promotion.approved || promotion.approvals.iter().any(|given| is_same(known(&given.by), who)) {
         return Ok(());
     }
@@ -134,6 +140,16 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     let detail = promotion.approvals.len().to_string();
     step.tell(&at.environment, "approved", &detail);
     Ok(())
+}
+
+/// Why somebody may not approve a revision that may be their own; `None`: they may.
+fn own(authors: &[String], who: &str, revision: &str) -> Option<String> {
+    const RULE: &str = "the pipeline has somebody else approve than who set the revision (`approval.separate`)";
+    if authors.is_empty() {
+        return Some(format!("{RULE}, and who set {revision} is not known"));
+    }
+    let author = authors.iter().any(|author| is_same(author, who));
+    author.then(|| format!("{RULE}, and {who} set {revision}: have somebody else approve"))
 }
 
 fn after(why: &Condition) -> String {

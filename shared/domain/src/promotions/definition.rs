@@ -127,6 +127,9 @@ pub struct Approval {
     pub quorum: u32,
     /// Only these, as they are written; empty: everybody who may approve. See [`Self::people`].
     pub approvers: Vec<String>,
+    /// Who set the revision may not approve it; nobody may if that is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub separate: bool,
     /// A reminder is published each time so long while an approval waits.
     pub remind: Option<Span>,
     /// Name of the secret with the keys that sign approvals; absent: only tokens of the API approve.
@@ -142,7 +145,7 @@ impl Approval {
 
 impl Default for Approval {
     fn default() -> Self {
-        Self { quorum: 1, approvers: vec![], remind: None, secret: None }
+        Self { quorum: 1, approvers: vec![], separate: false, remind: None, secret: None }
     }
 }
 

@@ -171,6 +171,7 @@ fn event(entry: &Entry) -> CloudEvent {
         source: SOURCE.into(),
         ty: TYPE.into(),
         time: entry.at,
+        authors: vec![],
         triggered_id: None,
         git_commit_id: None,
         data: data.as_object().cloned().unwrap_or_else(Object::new),

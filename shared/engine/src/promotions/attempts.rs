@@ -34,6 +34,8 @@ pub struct Task {
     pub made: Option<Made>,
     /// When the promotion was found to be needed.
     pub since: Timestamp,
+    /// Who set the revision; empty: that is not known.
+    pub authors: Vec<String>,
 }
 
 impl Task {
@@ -102,6 +104,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let begun =
             x.as_ref().and_then(|x| promotion(x, attempt)).filter(|promotion| begun == Handled::Committed && present(promotion));
         if let Some(task) = begun.and_then(|promotion| task(of, attempt, promotion)) {
+            let run = x.as_ref().and_then(|x| x.run.as_ref()).filter(|run| run.number == attempt.run);
+            let task = Task { authors: run.map(|run| run.authors.clone()).unwrap_or_default(), ..task };
             let outcome = self.outside.carry_out(&task).await?;
             let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
             if ended != Handled::Stale {
@@ -127,6 +131,7 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
                 strategy: strategy.clone(),
                 made: None,
                 since: Timestamp::default(),
+                authors: vec![],
             };
             if let Closed::Failed(_) = self.outside.take_back(&task, "this promotion is not awaited any more").await? {
                 let reason = format!("{of}: what an attempt for {} made could not be taken back", attempt.environment);
@@ -257,7 +262,14 @@ pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
 
 fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
     let strategy = promotion.strategy.clone()?;
-    Some(Task { of: of.clone(), attempt: attempt.clone(), strategy, made: promotion.effect.clone(), since: promotion.since })
+    Some(Task {
+        of: of.clone(),
+        attempt: attempt.clone(),
+        strategy,
+        made: promotion.effect.clone(),
+        since: promotion.since,
+        authors: vec![],
+    })
 }
 
 impl<P: Ports, O: Outside> Engine for Attempts<P, O> {

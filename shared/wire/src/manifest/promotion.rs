@@ -164,7 +164,13 @@ fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report
         let message = format!("is {quorum}, but there are {} approvers: no revision could ever be approved", approvers.len());
         report.error(node.get("quorum").unwrap_or(node), format!("{path}.quorum"), message);
     }
-    Approval { quorum, approvers, remind: positive(node, "remind", &path, report), secret }
+    Approval {
+        quorum,
+        approvers,
+        separate: flag(node, "separate", &path, report),
+        remind: positive(node, "remind", &path, report),
+        secret,
+    }
 }
 
 /// Who may approve, as it is written. A plain name is taken for a token's, as it was before there were other forms.

@@ -178,6 +178,18 @@ fn approvers_are_told_apart_by_who_vouches_for_them() {
 }
 
 #[test]
+fn a_pipeline_asks_for_somebody_else() {
+    let with = |says: &str| WEAVE.replace("    manual: true\n", &format!("    manual: true\n    approval: {{separate: {says}}}\n"));
+    assert!(read(&with("true")).definition.promotion.unwrap().approval.separate);
+    assert!(!read(&with("false")).definition.promotion.unwrap().approval.separate);
+    let found = findings(&with("yes please"));
+    assert!(
+        found.iter().any(|finding| finding.path.ends_with("approval.separate") && finding.severity == Severity::Error),
+        "{found:#?}"
+    );
+}
+
+#[test]
 fn no_environments_is_an_error_and_a_lost_approval_a_warning() {
     let start = WEAVE.find("    - name: dev").unwrap();
     let end = WEAVE.find("  promotion:").unwrap();

@@ -212,6 +212,20 @@ fn a_quorum_counts_people() {
 }
 
 #[test]
+fn a_revision_that_nobody_is_known_to_have_set_is_approved_by_nobody() {
+    let mut settings = settings(true);
+    settings.approval.separate = true;
+    let mut definition = definition(&["dev", "staging"]);
+    definition.promotion = Some(settings);
+    let mut stand = Stand::new(definition);
+    stand.observe("dev", "v2/R");
+    let refused = format!("{:?}", stand.command(Command::Approve(at("staging", "v2")), "token:ann"));
+    assert!(refused.contains("who set v2 is not known"), "{refused}");
+    assert_eq!(stand.command(Command::Reject(at("staging", "v2")), "token:ann"), None, "anybody may reject it");
+    assert_eq!(stand.attempts().len(), 0);
+}
+
+#[test]
 fn an_approval_of_an_older_version_and_one_of_the_same_person_are_one() {
     let mut settings = settings(true);
     settings.approval.quorum = 2;
