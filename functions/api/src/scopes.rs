@@ -187,6 +187,11 @@ pub const ROUTES: &[Route] = &[
     ("POST", "/v1/deliveries/{namespace}/{id}/redeliver", TRIGGER, "control"),
 ];
 
+/// The routes that start sequences by hand: what follows the end of another one takes [`FOLLOW_UP`].
+pub const BY_HAND: [&str; 2] = ["/v1/event", "/v1/sequence/{project}/{context}/retry"];
+/// The scope for it.
+pub const FOLLOW_UP: &str = "trigger:<stage>";
+
 /// A scope as tokens have it.
 pub fn name(kind: &Kind) -> &'static str {
     match kind {

@@ -80,6 +80,11 @@ async fn a_follow_up_by_hand_needs_the_scope_of_its_stage() {
     let batch = json!([trigger("dev", "delivery"), trigger("prod", "delivery")]);
     let batch = stand.like("starter").post_text("/v1/event", "application/cloudevents-batch+json", batch.to_string()).await;
     assert_eq!((batch.status, batch.problem().contains("[1]: this needs trigger:prod")), (403, true), "{batch:?}");
+    let document = stand.get("/v1/openapi.json").await.json();
+    assert_eq!(
+        document["paths"]["/v1/event"]["post"]["x-keelway-scopes"],
+        json!(["trigger", "trigger:<stage>", "execute:<task>", "approve:<stage>"])
+    );
     let forged = send(&mut stand, "starter", &json!({
         "type": "sh.keptn.event.dev.delivery.finished", "source": "test", "data": {"project": "shop", "stage": "dev", "service": "cart", "result": "pass"}
     }))

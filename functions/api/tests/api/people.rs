@@ -39,6 +39,10 @@ async fn approve(stand: &mut Stand, token: &str) -> Answer {
     send(stand, &path("staging", "v2"), token, json!({})).await
 }
 
+async fn suspend(stand: &mut Stand, token: &str) -> Answer {
+    send(stand, &format!("{CARTS}/commands"), token, json!({"command": "suspend"})).await
+}
+
 /// Who has approved.
 async fn approvals(stand: &Stand) -> Vec<String> {
     let state = stand.get(CARTS).await.json();
@@ -97,7 +101,7 @@ async fn one_person_with_two_subjects_counts_once_if_the_rule_names_the_claim() 
         assert_eq!(approve(&mut stand, &job(branch, "583231")).await.status, 202);
     }
     assert_eq!(approvals(&stand).await, [format!("{}/583231", host(&provider))]);
-    let nobody = approve(&mut stand, &ops(&provider, &key, json!({"sub": "x"}))).await;
+    let nobody = suspend(&mut stand, &ops(&provider, &key, json!({"sub": "x"}))).await;
     assert_eq!((nobody.status, nobody.problem().contains("no claim actor_id")), (401, true), "{nobody:?}");
     approve(&mut stand, &job("a", "583232")).await;
     assert_eq!(stand.forge.opened(), ["staging v2"]);
@@ -107,8 +111,8 @@ async fn one_person_with_two_subjects_counts_once_if_the_rule_names_the_claim() 
 async fn a_subject_called_administrator_is_not_shown_as_the_administrator() {
     let (mut stand, [provider, _], key) = stand(&manual(""), "").await;
     let token = ops(&provider, &key, json!({"sub": "administrator"}));
-    let suspended = send(&mut stand, &format!("{CARTS}/commands"), &token, json!({"command": "suspend"})).await;
-    assert_eq!(suspended.status, 200, "{suspended:?}");
+    let suspended = suspend(&mut stand, &token).await;
+    assert!([200, 202].contains(&suspended.status), "{suspended:?}");
     let by = format!("{}/administrator", host(&provider));
     assert_eq!(stand.get(CARTS).await.json()["suspended"]["by"], json!(by));
     let audit = |name: String| {
@@ -122,7 +126,7 @@ async fn a_subject_called_administrator_is_not_shown_as_the_administrator() {
 #[tokio::test]
 async fn a_subject_that_is_too_long_is_refused_and_not_cut() {
     let (mut stand, [provider, _], key) = stand(&manual(""), "").await;
-    let refused = approve(&mut stand, &ops(&provider, &key, json!({"sub": "x".repeat(201)}))).await;
+    let refused = suspend(&mut stand, &ops(&provider, &key, json!({"sub": "x".repeat(201)}))).await;
     assert_eq!((refused.status, refused.problem().contains("201 characters")), (401, true), "{refused:?}");
     assert_eq!(approve(&mut stand, &ops(&provider, &key, json!({"sub": "x".repeat(200)}))).await.status, 202);
 }
