@@ -44,7 +44,7 @@ pub enum TokenVerb {
         /// Its name: what others see as the author of what is done with it
         #[arg(value_parser = name::<TokenName>)]
         name: TokenName,
-        /// What it may do: read, trigger, execute:TASK, approve:STAGE or administer; * is any task or stage
+        /// What it may do: read, trigger, trigger:STAGE, execute:TASK, approve:STAGE or administer; * is any task or stage
         #[arg(long = "scope", required = true, value_delimiter = ',', value_parser = Scope::parse, value_name = "SCOPE")]
         scopes: Vec<Scope>,
         /// Only in these projects and namespaces

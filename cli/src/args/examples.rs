@@ -326,6 +326,7 @@ pub const TOKEN: &str = "Examples:
 pub const TOKEN_CREATE: &str = "Examples:
   keelway token create ci --scope read,trigger --project shop --expires 90d
   keelway token create tester --scope execute:test
+  keelway token create operator --scope trigger,trigger:production
   keelway token create ann --scope read,approve:production --note release-manager";
 pub const TOKEN_LIST: &str = "Examples:
   keelway token list

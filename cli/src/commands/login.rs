@@ -123,7 +123,12 @@ pub async fn whoami(api: &Api, output: &Output) -> Result<(), CliError> {
 }
 
 fn name(me: &WhoAmI) -> String {
-    if me.subject.is_empty() { me.token.clone() } else { format!("{} of {}", me.subject, me.token) }
+    match () {
+        () if !me.by.is_empty() => me.by.clone(),
+        // An older API.
+        () if me.subject.is_empty() => me.token.clone(),
+        () => format!("{} of {}", me.subject, me.token),
+    }
 }
 
 fn grants(all: &[GrantState]) -> String {

@@ -135,7 +135,8 @@ fn shown(entries: &[AuditEntry], format: Format) -> Result<(), CliError> {
     };
     let mut table = Table::new(head);
     for entry in entries {
-        let by = if entry.subject.is_empty() { entry.token.clone() } else { entry.subject.clone() };
+        let known = [&entry.by, &entry.subject].into_iter().find(|name| !name.is_empty());
+        let by = known.unwrap_or(&entry.token).clone();
         let what = if entry.what.is_empty() { entry.request.clone() } else { entry.what.clone() };
         table.row(if wide {
             let AuditEntry { at, address, action, project, note, request, status, .. } = entry.clone();

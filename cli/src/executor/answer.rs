@@ -115,6 +115,7 @@ fn event(name: &str, task: &str, trigger: &CloudEvent, kind: Kind, now: Timestam
         ty: EventType::task(task, kind),
         time: now,
         context: trigger.context.clone(),
+        authors: vec![],
         triggered_id: Some(trigger.id.clone()),
         git_commit_id: trigger.git_commit_id.clone(),
         data,

@@ -92,7 +92,8 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     }
     let (mut events, mut refused, mut told): (Vec<(usize, CloudEvent)>, _, _) = (vec![], vec![], vec![]);
     for (place, event) in sent.into_iter().enumerate() {
-        let admitted = read(api, event, (request, place)).and_then(|event| match admit(api, caller, &event)? {
+        let event = read(api, event, (request, place)).map(|event| authored(event, caller));
+        let admitted = event.and_then(|event| match admit(api, caller, &event)? {
             true => Err(Refused::field("type", "an approval is decided in a request of its own: leave it out of the batch")),
             false => contradicts(&events, &event).map_or(Ok(event), Err),
         });
@@ -109,7 +110,10 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     let mut fresh = vec![];
     for ((place, event), looked) in events.iter().zip(looked) {
         match looked.map_err(Refused::from) {
-            Ok(Preflight::Publish) => fresh.push(event.clone()),
+            Ok(Preflight::Publish { follow_up }) => match starts(caller, event, follow_up) {
+                Ok(()) => fresh.push(event.clone()),
+                Err(why) => refused.push((*place, why)),
+            },
             Ok(Preflight::Known) => tracing::info!(event = event.id, "this event was taken before"),
             Ok(Preflight::Decision(..)) => return Err(Refused::internal()),
             Err(why) if why.problem.status >= 500 => return Err(why),
@@ -184,9 +188,11 @@ fn code(status: u16) -> &'static str {
 /// Checks a client's well-formed event, and whether this client may send it, and passes it on.
 pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent, said: &AtTrigger) -> Answer<Response> {
     said.fits(&event)?;
+    let event = authored(event, caller);
     let decides = admit(api, caller, &event)?;
     match api.engine().preflight(&event).await? {
-        Preflight::Publish => {
+        Preflight::Publish { follow_up } => {
+            starts(caller, &event, follow_up)?;
             overrides::at_trigger(api, caller, &event, said).await?;
             table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?;
         }
@@ -208,6 +214,14 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
         }
     }
     Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
+}
+
+/// What triggers something says who triggers it. Answers to tasks start nothing by themselves.
+fn authored(event: CloudEvent, caller: &Caller) -> CloudEvent {
+    match EventType::parse(&event.ty) {
+        EventType::Task(..) => event,
+        _ => CloudEvent { authors: vec![caller.known.clone()], ..event },
+    }
 }
 
 /// Lets pass what this client may send, if it is not too large; `true`: it decides an approval.
@@ -237,14 +251,27 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
                 caller.check(Need::Trigger, project)?;
             }
         }
-        _ => {
-            caller.check(Need::Trigger, project)?;
+        ty => {
+            match &ty {
+                EventType::Sequence(stage, ..) if caller.may(Need::TriggerIn(stage.as_str()), project) => {}
+                _ => caller.check(Need::Trigger, project)?,
+            }
             caller.acts("trigger");
             let service = event.text("service").unwrap_or_default();
             caller.tells(project.unwrap_or_default(), format!("{} for {service} in context {}", event.ty, event.context));
         }
     }
     Ok(false)
+}
+
+/// Lets pass a trigger of what this client may start, as the shipyard shows it.
+fn starts(caller: &Caller, event: &CloudEvent, follow_up: bool) -> Answer<()> {
+    match EventType::parse(&event.ty) {
+        EventType::Sequence(stage, sequence, _) if follow_up => {
+            caller.starts_follow_up((stage.as_str(), sequence.as_str()), event.text("project"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The decision with the name of its sender. What the event says about that is a note.

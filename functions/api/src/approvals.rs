@@ -85,6 +85,11 @@ pub async fn settle<P: Ports + 'static>(
     caller.check(Need::Approve(x.stage.as_str()), Some(to.project.as_str()))?;
     caller
         .tells(to.project.as_str(), format!("{} for {} in stage {}, context {}", wanted.as_str(), x.service, x.stage, to.context));
+    if wanted != TaskResult::Fail
+        && let Some(why) = api.engine().own_approval(&x, &caller.known).await?
+    {
+        return Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", why));
+    }
     api.engine().decide(&x, trigger, &event(&x)).await?;
     let look = || async {
         let now = api.engine().approval(to, trigger).await?;

@@ -32,7 +32,7 @@ impl About {
 
 /// Keeps an entry about a request that succeeded, before its sender learns that. Otherwise it is told to send the request again.
 pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, response: Response) -> Response {
-    let Told { action, key, id, project, others, what, note, nothing } = caller.told().clone();
+    let Told { action, key, by, id, project, others, what, note, nothing } = caller.told().clone();
     let action = if action.is_empty() { about.act } else { action };
     let replayed = response.extensions().get::<Replayed>().is_some();
     if action.is_empty() || nothing || replayed || !response.status().is_success() {
@@ -44,6 +44,7 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
         action: action.to_owned(),
         token: key.unwrap_or_else(|| caller.token.clone()),
         subject: caller.subject.clone(),
+        by: by.unwrap_or_else(|| caller.known.clone()),
         address: caller.address.clone(),
         project,
         request: about.request,
@@ -115,6 +116,19 @@ fn is_key(key: &str) -> bool {
 }
 
 fn shown(entry: Entry) -> AuditEntry {
-    let Entry { at, id, action, token, subject, address, project, request, what, note, status } = entry;
-    AuditEntry { at: at.rfc3339(), id: format!("{id:016x}"), action, token, subject, address, project, request, what, note, status }
+    let Entry { at, id, action, token, subject, by, address, project, request, what, note, status } = entry;
+    AuditEntry {
+        at: at.rfc3339(),
+        id: format!("{id:016x}"),
+        action,
+        token,
+        subject,
+        by,
+        address,
+        project,
+        request,
+        what,
+        note,
+        status,
+    }
 }

@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::access::{Kind, Need};
+use keelway_domain::access::{Kind, Need, of_token};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::Span;
 use keelway_engine::ports::Ports;
@@ -207,7 +207,8 @@ async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answ
         return Ok(Caller::administrator(sha256_hex(text.as_bytes())));
     }
     if let Some(token) = api.access().accept(text).await? {
-        let caller = Caller::new(token.name.as_str(), String::new(), format!("token {}", token.name), vec![token.grant]);
+        let (name, known) = (token.name.as_str(), of_token(token.name.as_str()));
+        let caller = Caller::new(name, known, format!("token {name}"), vec![token.grant]);
         return Ok(caller.with(sha256_hex(text.as_bytes())));
     }
     if let Some(providers) = api.providers().filter(|_| Providers::looks_like(text)) {

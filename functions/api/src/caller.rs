@@ -17,6 +17,8 @@ pub struct Caller {
     pub token: String,
     /// Who, as a provider calls them.
     pub subject: String,
+    /// Who, as others see them: told apart by who vouches for it. Approvers, causes and the audit are about this.
+    pub known: String,
     /// Where from; empty if it is not known.
     pub address: String,
     /// Tells apart those whose requests have keys of their own.
@@ -25,8 +27,8 @@ pub struct Caller {
     pub secret: String,
     /// What they may do.
     pub grants: Arc<[Grant]>,
-    /// The names that they give count: whoever holds a key that signs approvals vouches for them.
-    vouches: bool,
+    /// The key that signed the request: whoever holds it vouches for the names that they give.
+    key: Option<String>,
     told: Arc<Mutex<Told>>,
 }
 
@@ -37,6 +39,8 @@ pub struct Told {
     pub action: &'static str,
     /// The key that signed it.
     pub key: Option<String>,
+    /// For whom its holder vouches.
+    pub by: Option<String>,
     /// What the entry is known by, if the request has a key of its own.
     pub id: Option<u64>,
     /// In which project.
@@ -53,26 +57,30 @@ pub struct Told {
 
 impl Caller {
     /// Somebody who may do this.
-    pub fn new(token: impl Into<String>, subject: String, id: String, grants: Vec<Grant>) -> Self {
-        let token = token.into();
+    pub fn new(token: impl Into<String>, known: String, id: String, grants: Vec<Grant>) -> Self {
         Self {
-            token,
-            subject,
+            token: token.into(),
+            subject: String::new(),
+            known,
             address: String::new(),
             id,
             secret: String::new(),
             grants: grants.into(),
-            vouches: false,
+            key: None,
             told: Arc::default(),
         }
     }
     /// Whoever has a token of the deployment.
     pub fn administrator(id: String) -> Self {
-        Self::new(ADMINISTRATOR, String::new(), id, vec![Grant::everything()])
+        Self::new(ADMINISTRATOR, ADMINISTRATOR.into(), id, vec![Grant::everything()])
     }
     /// Somebody with neither a token nor, so far, a signature.
     pub fn nobody() -> Self {
         Self::new("", String::new(), String::new(), vec![])
+    }
+    /// Whom a provider calls so.
+    pub fn called(self, subject: String) -> Self {
+        Self { subject, ..self }
     }
     /// With a secret that has this hash.
     pub fn with(self, secret: String) -> Self {
@@ -89,17 +97,24 @@ impl Caller {
     }
     /// Whoever signed the request with this key.
     pub fn signed(&self, key: &str) -> Self {
-        let token = format!("key {key}");
-        self.told().key = Some(token.clone());
-        Self { token, vouches: true, ..self.clone() }
+        let (token, known) = (format!("key {key}"), access::of_key(key, ""));
+        let mut told = self.told();
+        told.key = Some(token.clone());
+        told.by = Some(known.clone());
+        drop(told);
+        Self { token, known, key: Some(key.to_owned()), ..self.clone() }
     }
 
-    /// Who acts, as others see it: what is known, and behind it, as a note, the name that the caller gives.
+    /// Who acts, as others see it: what is known, and behind it, as a note, the name that the caller gives. Whoever holds a key vouches for that name, so
+    /// there it is part of what is known.
     pub fn by(&self, said: Option<String>) -> String {
-        let known = if self.subject.is_empty() { &self.token } else { &self.subject };
         let said = said.unwrap_or_default();
-        self.told().note.clone_from(&said);
-        if self.vouches && !said.is_empty() { said } else { access::by(known, &said) }
+        let mut told = self.told();
+        told.note.clone_from(&said);
+        let Some(key) = &self.key else { return access::by(&self.known, &said) };
+        let known = access::of_key(key, &said);
+        told.by = Some(known.clone());
+        known
     }
 
     /// Whether this is allowed in a project.
@@ -148,6 +163,18 @@ impl Caller {
     /// 403, with what is missing.
     pub fn check(&self, need: Need<'_>, project: Option<&str>) -> Answer<()> {
         if self.may(need, project) { Ok(()) } else { Err(self.lacks(need, project)) }
+    }
+    /// Lets pass who may start by hand a sequence that otherwise follows the end of another one.
+    ///
+    /// # Errors
+    /// 403, with the scope that is missing and why it is asked for.
+    pub fn starts_follow_up(&self, (stage, sequence): (&str, &str), project: Option<&str>) -> Answer<()> {
+        self.check(Need::TriggerIn(stage), project).map_err(|mut refused| {
+            refused.problem.detail += &format!(
+                "; sequence {sequence} of stage {stage} begins after the end of another one, and whoever starts it by hand goes around what comes before it"
+            );
+            refused
+        })
     }
     /// The refusal of what is not allowed.
     pub fn lacks(&self, need: impl std::fmt::Display, project: Option<&str>) -> Refused {

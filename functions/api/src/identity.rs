@@ -7,7 +7,6 @@ use axum::http::StatusCode;
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use keelway_domain::access::Identities;
-use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -26,8 +25,6 @@ const ANSWER: usize = 1 << 20;
 const LONGEST: usize = 16 * 1024;
 /// How far clocks may be apart, in seconds.
 const LEEWAY: u64 = 60;
-/// The longest subject that is shown, in characters.
-const SUBJECT: usize = 200;
 
 /// The signatures that count: those whose keys a provider can publish. With a shared secret, anybody who can check a token could make one.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -109,14 +106,9 @@ impl Providers {
         let key = DecodingKey::from_jwk(&key).map_err(|_| refused("is signed with a key that cannot be used"))?;
         let claims =
             decode::<Value>(token, &key, &self.rules(header.alg, issuer)).map_err(|error| refused(&wrong(error.kind())))?.claims;
-        let subject: String =
-            claims["sub"].as_str().unwrap_or_default().chars().filter(|c| !c.is_control()).take(SUBJECT).collect();
-        if subject.is_empty() {
-            return Err(refused("names no subject"));
-        }
-        let id = sha256_hex(format!("{}#{issuer}{subject}", issuer.len()).as_bytes());
+        let person = self.known.person(issuer, &claims).map_err(|why| refused(&why))?;
         let provider = issuer.split_once("://").map_or(issuer.as_str(), |(_, host)| host);
-        Ok(Caller::new(provider, subject, id, self.known.grants(&claims)))
+        Ok(Caller::new(provider, person.known, person.id, self.known.grants(&claims)).called(person.subject))
     }
 
     fn rules(&self, algorithm: Algorithm, issuer: &str) -> Validation {

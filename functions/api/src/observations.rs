@@ -1,11 +1,13 @@
 //! What is reported about targets.
 
 use crate::Api;
+use crate::caller::Caller;
 use crate::input::{Params, given, json, json_body};
 use crate::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use keelway_domain::promotions::observe::Observed;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::observations::Fact;
 use keelway_wire::http::promotions::{ObservationAnswer, ObservedFact};
@@ -34,12 +36,14 @@ pub struct Wanted {
 pub async fn report<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
+    caller: Caller,
     request: Request,
 ) -> Answer<Json<ObservationAnswer>> {
     let body = json(&json_body(request).await?)?;
     let read = observation::read(&body, given(wanted.cluster.as_ref()), api.promotions().now()).map_err(|wrong| refused(&wrong))?;
     let mut facts = vec![];
     for Observation { app, target, version, observed, suspended } in read {
+        let observed = Observed { by: vec![caller.known.clone()], ..observed };
         let fact = Fact { app, target, version, observed };
         let newer = api.promotions().observe(&fact).await?;
         let Fact { app, target, .. } = fact;

@@ -9,7 +9,7 @@ use crate::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::access::Need;
+use keelway_domain::access::{Kind, Need};
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::retry;
@@ -39,6 +39,11 @@ pub async fn retry<P: Ports + 'static>(
     Path((project, of)): Path<(String, String)>,
     Maybe(body): Maybe<Command>,
 ) -> Answer<Response> {
+    caller.told().project.clone_from(&project);
+    // In which stage is known when it is found.
+    if !caller.has_in(Kind::Trigger, Some(&project)) {
+        return Err(caller.lacks(Need::Trigger, Some(&project)));
+    }
     let project = api.engine().find_project(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
@@ -48,8 +53,8 @@ pub async fn retry<P: Ports + 'static>(
         from: given(body.from.as_ref()),
     };
     let retried = api.engine().to_retry(&project, &of, wanted).await?;
-    if let Some(stage) = &retried.behind {
-        let need = Need::Approve(stage.as_str());
+    if let Some(behind) = &retried.behind {
+        let need = Need::Approve(behind.stage.as_str());
         if !caller.may(need, Some(project.as_str())) {
             let mut refused = caller.lacks(need, Some(project.as_str()));
             refused.problem.detail += &format!(
@@ -58,8 +63,21 @@ pub async fn retry<P: Ports + 'static>(
             );
             return Err(refused);
         }
+        if behind.separate {
+            let detail = format!(
+                "task {} comes behind an approval that somebody else has to give (`separate`): begin with the approval (`from`)",
+                retried.task
+            );
+            return Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", detail));
+        }
     }
-    api.engine().send_retry(&retried).await?;
+    let stage = retried.old.stage.as_str();
+    if retried.follow_up {
+        caller.starts_follow_up((stage, &retried.old.sequence), Some(project.as_str()))?;
+    } else if !caller.may(Need::TriggerIn(stage), Some(project.as_str())) {
+        caller.check(Need::Trigger, Some(project.as_str()))?;
+    }
+    api.engine().send_retry(&retried, &caller.known).await?;
     let look = || async { Ok::<_, Refused>(api.engine().has_begun(&retried.to).await?.then_some(())) };
     let begun = hand_in::outcome(api.settings().patience, look).await?.is_some();
     let (old, task) = (&retried.old, &retried.task);

@@ -52,7 +52,7 @@ pub const ROUTES: &[Route] = &[
     ("GET", "/v1/sequence/{project}", READ, ""),
     ("GET", "/v1/sequence-execution", LIST, ""),
     ("POST", "/v1/sequence/{project}/{context}/control", TRIGGER, "control"),
-    ("POST", "/v1/sequence/{project}/{context}/retry", TRIGGER, "trigger"),
+    ("POST", "/v1/sequence/{project}/{context}/retry", Handler(&[Trigger]), "trigger"),
     ("POST", "/v1/sequence/{project}/{context}/override", Handler(&[Approve]), "override"),
     ("POST", "/v1/apply", Handler(&[Administer]), "apply"),
     ("GET", "/v1/border", Handler(&[Administer]), ""),
@@ -187,6 +187,11 @@ pub const ROUTES: &[Route] = &[
     ("GET", "/v1/deliveries/{namespace}/{id}", READ, ""),
     ("POST", "/v1/deliveries/{namespace}/{id}/redeliver", TRIGGER, "control"),
 ];
+
+/// The routes that start sequences by hand: what follows the end of another one takes [`FOLLOW_UP`].
+pub const BY_HAND: [&str; 2] = ["/v1/event", "/v1/sequence/{project}/{context}/retry"];
+/// The scope for it.
+pub const FOLLOW_UP: &str = "trigger:<stage>";
 
 /// A scope as tokens have it.
 pub fn name(kind: &Kind) -> &'static str {

@@ -11,6 +11,7 @@ use keelway_wire::http::promotions::{
     Actor, AppState, EnvironmentState, Healthy, Hold, OpenPullRequest, PastCommand, PastPromotion, PipelineEntry, PipelineState,
     PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
 };
+use std::borrow::Cow;
 
 /// What the condition of a pipeline says that has not been evaluated yet.
 const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
@@ -122,11 +123,14 @@ pub fn waiting(view: &View, name: &str) -> Option<WaitingApproval> {
     let (_, environment) = definition.environment(name)?;
     let rule: Option<&Approval> = definition.promotion(environment).map(|settings: &PromotionSpec| &settings.approval);
     let current = view.state.run.as_ref().is_some_and(|run| run.number == promotion.run);
+    let separate = rule.is_some_and(|rule| rule.separate);
     (current && promotion.phase == Phase::Waiting && !promotion.approved).then(|| WaitingApproval {
         revision: promotion.revision.clone(),
         given: promotion.approvals.len() as u64,
         needed: u64::from(rule.map_or(1, |rule| rule.quorum.max(1))),
-        approvers: rule.map(|rule| rule.approvers.clone()).unwrap_or_default(),
+        authors: separate.then(|| view.state.run.as_ref().map(|run| run.authors.clone())).flatten().unwrap_or_default(),
+        separate,
+        approvers: rule.map(|rule| rule.people().map(Cow::into_owned).collect()).unwrap_or_default(),
     })
 }
 

@@ -32,7 +32,7 @@ const MOST: usize = 50;
 )]
 pub async fn whoami(caller: Caller) -> Json<WhoAmI> {
     let grants = caller.grants.iter().map(granted).collect();
-    Json(WhoAmI { token: caller.token, subject: caller.subject, grants })
+    Json(WhoAmI { token: caller.token, subject: caller.subject, by: caller.known, grants })
 }
 
 /// Lists the tokens by name, without their secrets.

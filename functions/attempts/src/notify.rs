@@ -68,6 +68,7 @@ fn event(task: &Task) -> CloudEvent {
         ty: NEEDED.into(),
         time: task.since,
         context: Context::of(&context_of("pipeline", &pipeline).to_string()),
+        authors: vec![],
         triggered_id: None,
         git_commit_id: None,
         data: data.as_object().cloned().unwrap_or_else(Object::new),

@@ -43,7 +43,7 @@ pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
         Err(no) => return Ok(Outcome::Failed { why: Condition::new("NoConsent", no.to_string()), retry: Retry::Never }),
     };
     match engine.preflight(&event).await {
-        Ok(Preflight::Publish) => table::publish(engine.ports(), std::slice::from_ref(&event)).await?,
+        Ok(Preflight::Publish { .. }) => table::publish(engine.ports(), std::slice::from_ref(&event)).await?,
         Ok(Preflight::Known | Preflight::Decision(..)) => return Ok(made),
         Err(Refusal::Port(error)) => return Err(error),
         Err(refusal) => return Ok(refused(refusal.to_string())),
@@ -167,6 +167,7 @@ fn trigger(task: &Task, sequence: &Sequence, stage: &Reached) -> CloudEvent {
         ty: ty(stage.name(), sequence),
         time: task.since,
         context,
+        authors: task.authors.clone(),
         triggered_id: None,
         git_commit_id: None,
         data: data.as_object().cloned().unwrap_or_else(Object::new),

@@ -104,7 +104,7 @@ async fn tag<P: Ports>(engine: &Deployments<P>, work: &Work, tags: &[Tagged]) ->
             Ok(reached) => reached,
             Err(why) => return Ok(Some(why.to_string())),
         };
-        let push = Push { tag: to.tag.clone(), image: image.clone(), at };
+        let push = Push { tag: to.tag.clone(), image: image.clone(), at, by: String::new() };
         if !engine.pushed(reached.namespace(), reached.name(), &push).await? {
             return Ok(Some(format!("there is no ArtifactSource {}/{}: create it", to.namespace, to.name)));
         }

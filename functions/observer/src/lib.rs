@@ -99,7 +99,7 @@ impl<P: Secrets + Clock + Clone> Clusters for Kubernetes<P> {
 }
 
 fn unreadable(why: &str, at: Timestamp) -> Observed {
-    Observed { revision: None, ready: false, error: Some(why.to_owned()), at }
+    Observed { revision: None, ready: false, error: Some(why.to_owned()), at, by: vec![] }
 }
 
 /// One reading of a cluster.

@@ -24,6 +24,8 @@ pub const DEFAULT_SOURCE: &str = "https://github.com/keptn/keptn/api";
 /// The member of a sequence's data that says which promotion it carries out: `{namespace, pipeline, environment, revision, run}`. Its
 /// `.finished` repeats it.
 pub const PROMOTION: &str = "promotion";
+/// The attribute that says who triggers by an event, one in a line. No client can set it; who may put events on the bus can.
+pub const AUTHORS: &str = "keelwayauthors";
 /// The version of the Keptn specification the events follow.
 pub const SPEC_VERSION: &str = "0.2.4";
 
@@ -40,6 +42,8 @@ pub struct CloudEvent {
     pub time: Timestamp,
     /// `shkeptncontext`.
     pub context: Context,
+    /// [`AUTHORS`]: who triggers by it, as the API knows them; empty: that is not known.
+    pub authors: Vec<String>,
     /// `triggeredid`: the id of the `.triggered` event this one answers.
     pub triggered_id: Option<String>,
     /// `gitcommitid`: which configuration the executors should use.
@@ -62,6 +66,9 @@ impl CloudEvent {
             "shkeptncontext": self.context.as_str(),
             "data": self.data,
         });
+        if !self.authors.is_empty() {
+            json[AUTHORS] = json!(self.authors.join("\n"));
+        }
         if let Some(id) = &self.triggered_id {
             json["triggeredid"] = json!(id);
         }
@@ -69,6 +76,12 @@ impl CloudEvent {
             json["gitcommitid"] = json!(id);
         }
         json
+    }
+
+    /// Reads what [`AUTHORS`] says.
+    pub fn authors_of(json: &Value) -> Vec<String> {
+        let text = json.get(AUTHORS).and_then(Value::as_str).unwrap_or_default();
+        text.lines().filter(|author| !author.is_empty()).map(str::to_owned).collect()
     }
 
     /// The bytes that go on the bus: equal events have equal bytes.

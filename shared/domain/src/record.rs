@@ -166,6 +166,7 @@ impl<S> Record<S> {
             ty: draft.ty.clone(),
             time: draft.time,
             context: draft.context.as_ref().map_or_else(|| context.clone(), |own| Context::of(own)),
+            authors: vec![],
             triggered_id: match &draft.answers {
                 Answers::Nothing => None,
                 Answers::Own => Some(id.uuid().to_string()),

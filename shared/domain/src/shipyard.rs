@@ -3,7 +3,7 @@
 //! Values of these types come from the manifest parser, which refuses what breaks a rule; the serde form is how an applied
 //! revision is stored, not the manifest's.
 
-use crate::event::{Object, TaskResult};
+use crate::event::{Object, PREFIX, TaskResult};
 use crate::names::{SequenceName, StageName, TaskName};
 use crate::time::Span;
 use crate::windows::Window;
@@ -129,6 +129,20 @@ impl Sequence {
         let evaluates = || !self.tasks.is_empty() && names().all(|name| name == EVALUATION);
         self.ignore_windows.unwrap_or_else(|| repairs() || evaluates())
     }
+
+    /// Whether it begins after the end of another sequence or of a task, which may be a gate: whoever starts it by hand goes around that. One that the
+    /// shipyard calls a repair is for emergencies. Events of tools start nothing that their sender could not start by hand.
+    pub fn is_follow_up(&self) -> bool {
+        !REPAIRS.contains(&self.name.as_str()) && self.triggered_on.iter().any(Trigger::is_an_end)
+    }
+}
+
+impl Trigger {
+    /// Whether it is the end of a sequence or task of the shipyard, and no event of a tool.
+    fn is_an_end(&self) -> bool {
+        let parts: Vec<&str> = self.event.strip_prefix(PREFIX).unwrap_or(&self.event).split('.').collect();
+        matches!(parts[..], [_, _, "finished"])
+    }
 }
 
 impl Shipyard {
@@ -162,5 +176,31 @@ impl Stage {
             timeout: None,
         };
         Some(Sequence { name: SequenceName::new(EVALUATION).ok()?, tasks: vec![task], ..Sequence::none() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_after_an_end_is_a_follow_up_unless_it_is_called_a_repair() {
+        let sequence = |name: &str, events: &[&str]| Sequence {
+            name: SequenceName::new(name).unwrap(),
+            triggered_on: events.iter().map(|event| Trigger { event: (*event).to_owned(), selector: None }).collect(),
+            ..Sequence::none()
+        };
+        for (name, events, is) in [
+            ("delivery", &[][..], false),
+            ("delivery", &["dev.delivery.finished"][..], true),
+            ("delivery", &["dev.approval.finished"][..], true),
+            ("delivery", &["sh.keptn.event.dev.delivery.finished"][..], true),
+            ("delivery", &["dev.problem.open"][..], false),
+            ("delivery", &["problem.open", "dev.delivery.finished"][..], true),
+            ("rollback", &["dev.delivery.finished"][..], false),
+            ("rollback-all", &["dev.delivery.finished"][..], true),
+        ] {
+            assert_eq!(sequence(name, events).is_follow_up(), is, "{name} on {events:?}");
+        }
     }
 }

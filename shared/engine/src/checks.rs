@@ -52,6 +52,7 @@ pub async fn send(ports: &(impl Bus + Clock), id: Uuid) -> Result<(), PortError>
         ty: CHECK.into(),
         time: ports.now(),
         context: Context::of(&id.to_string()),
+        authors: vec![],
         triggered_id: None,
         git_commit_id: None,
         data: Object::new(),

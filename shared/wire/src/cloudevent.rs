@@ -72,7 +72,9 @@ pub fn parse(json: &Value, origin: Origin, now: Timestamp) -> Result<CloudEvent,
     let time = time.filter(|time| *time >= YEAR_2000).unwrap_or(now);
     let data = data(attributes, &ty)?;
     envelope(attributes)?;
-    Ok(CloudEvent { id, source, ty, time, context, triggered_id, git_commit_id, data })
+    // A client does not say who it is: the API does.
+    let authors = if origin == Origin::Bus { CloudEvent::authors_of(json) } else { vec![] };
+    Ok(CloudEvent { id, source, ty, time, context, authors, triggered_id, git_commit_id, data })
 }
 
 /// Puts an id into an event that has none, as a client may leave it out.

@@ -72,6 +72,7 @@ impl Triggered {
             ty: EventType::task(&self.task, kind),
             time: self.at,
             context: context(&text(&self.event["shkeptncontext"])),
+            authors: vec![],
             triggered_id: Some(text(&self.event["id"])),
             git_commit_id: None,
             data: object(json!({
@@ -133,6 +134,7 @@ impl Stand {
             ty,
             time: self.world.now(),
             context: context(on),
+            authors: vec![],
             triggered_id: answers.map(str::to_owned),
             git_commit_id: None,
             data: object(json!({"project": "p", "stage": stage, "service": "svc", "result": "pass", "status": "succeeded"})),

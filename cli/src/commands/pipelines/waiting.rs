@@ -72,7 +72,7 @@ pub fn table(all: &[Waiting]) -> Table {
     let mut table = Table::new(&["PIPELINE", "REVISION", "ENVIRONMENT", "WAITS", "APPROVALS", "APPROVERS"]);
     for one in all {
         let approvals = format!("{} of {}", one.approval.given, one.approval.needed);
-        let approvers = one.approval.approvers.join(",");
+        let approvers = approvers(&one.approval);
         let revision = revision(&one.approval.revision);
         table.row(vec![one.of.to_string(), revision, one.environment.clone(), one.age.clone(), approvals, approvers]);
     }
@@ -83,4 +83,15 @@ pub fn table(all: &[Waiting]) -> Table {
 pub fn hints(all: &[Waiting]) -> Vec<String> {
     let hints: Vec<Hint> = all.iter().map(|one| one.hint.clone()).take(5).collect();
     board::hints(&hints, &look())
+}
+
+/// Who may approve, and who may not because it is their own.
+fn approvers(approval: &WaitingApproval) -> String {
+    let listed = approval.approvers.join(",");
+    match approval.authors.join(",") {
+        _ if !approval.separate => listed,
+        none if none.is_empty() => "nobody: its author is not known".into(),
+        authors if listed.is_empty() => format!("not {authors}"),
+        authors => format!("{listed}, not {authors}"),
+    }
 }

@@ -46,6 +46,8 @@ pub struct Elsewhere {
     pub act: Act,
     /// Which namespace, and what in it.
     pub of: (String, String),
+    /// The sequence that it starts there.
+    pub sequence: Option<String>,
 }
 
 /// What a document names outside of its namespace.
@@ -83,7 +85,7 @@ pub fn shipyard<'a>(project: &'a str, shipyard: &Shipyard) -> Outside<'a> {
                 let Some((namespace, name)) = named else { continue };
                 let field = format!("{DEPLOYMENT_CONFIG} of task {} in {}.{}", task.name, stage.name, sequence.name);
                 let of = (namespace.to_owned(), name.to_owned());
-                others.push(Elsewhere { field, need: Need::Trigger, act: Act::Deploy, of });
+                others.push(Elsewhere { field, need: Need::Trigger, act: Act::Deploy, of, sequence: None });
             }
         }
     }
@@ -115,7 +117,7 @@ pub async fn config<'a, P: Ports>(
 pub fn of_config<'a>(namespace: &'a str, definition: &Definition) -> Outside<'a> {
     let elsewhere = |field: String, need: Need<'static>, act: Act, tag: &ImageTag| {
         let of = (tag.namespace.clone(), tag.name.clone());
-        Elsewhere { field, need, act, of }
+        Elsewhere { field, need, act, of, sequence: None }
     };
     let hooks = &definition.strategy.hooks;
     let mut others = vec![];
@@ -158,7 +160,8 @@ pub fn of_pipeline<'a>(namespace: &'a str, definition: &Pipeline) -> Outside<'a>
             let Some((other, name)) = target.beyond(&definition.app, namespace) else { continue };
             let member = if target.cluster.is_some() { "clusterRef.namespace" } else { "namespace" };
             let field = format!("spec.environments[{n}].targets[{m}].{member}");
-            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of: (other.to_owned(), name.to_owned()) });
+            let of = (other.to_owned(), name.to_owned());
+            others.push(Elsewhere { field, need: Need::Read, act: Act::Observe, of, sequence: None });
         }
         let own = if environment.promotion.is_some() { format!("environments[{n}].") } else { String::new() };
         let strategy = format!("spec.{own}promotion.strategy");
@@ -172,6 +175,7 @@ pub fn of_pipeline<'a>(namespace: &'a str, definition: &Pipeline) -> Outside<'a>
                     need: Need::Trigger,
                     act: Act::Trigger,
                     of,
+                    sequence: Some(sequence.name.clone()),
                 });
             }
             // What is no repository's URL is told by the attempt, which sends nothing.
@@ -283,14 +287,27 @@ impl<'a, P: Ports> Borders<'a, P> {
         Ok(self.of(outside.namespace).await?.permit(resource.clone(), outside.vouched, &home).err())
     }
 
+    /// Whether whoever applies it may do the same there by hand.
+    async fn entitled(&self, caller: &Caller, other: &Elsewhere) -> Answer<()> {
+        let (namespace, name) = &other.of;
+        let Some(sequence) = &other.sequence else { return caller.check(other.need, Some(namespace)) };
+        if !caller.may(Need::TriggerIn(name), Some(namespace)) {
+            caller.check(other.need, Some(namespace))?;
+            if self.api.engine().is_follow_up(namespace, (name, sequence)).await? {
+                return caller.starts_follow_up((name, sequence), Some(namespace));
+            }
+        }
+        Ok(())
+    }
+
     async fn check(&mut self, caller: &Caller, outside: &Outside<'_>) -> Answer<()> {
         let at =
             |field: &str, why: &dyn std::fmt::Display| Refused::new(StatusCode::FORBIDDEN, "forbidden", format!("{field}: {why}"));
         let own = format!("or name what is in {}", outside.namespace);
         for other in outside.elsewhere() {
             // Whoever may do nothing there does not learn what it consents to.
-            caller
-                .check(other.need, Some(&other.of.0))
+            self.entitled(caller, other)
+                .await
                 .map_err(|refused| at(&other.field, &format!("{}, {own}", refused.problem.detail)))?;
             if let Some(why) = self.no_consent(outside.namespace, other).await? {
                 return Err(at(&other.field, &format!("{why}, {own}")));

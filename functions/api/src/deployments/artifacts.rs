@@ -60,6 +60,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
         // Before the signature is checked, nothing is told.
         _ => path.map_err(|_| signed::refusal())?.0,
     };
+    let mut by = caller.known.clone();
     let body = if authority == Some(Authority::Token) {
         source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
         body?
@@ -68,7 +69,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
         let source = source(&api, &namespace, &name).await?;
         let Some(ArtifactSource { from: Origin::Webhook { secret }, .. }) = source else { return Err(signed::refusal()) };
         let body = body.map_err(|_| signed::refusal())?;
-        caller.signed(&secret);
+        by = caller.signed(&secret).known;
         signed::verify(&api, signature, &secrets::name(&namespace, &secret), (&parts, &body)).await?;
         body
     };
@@ -84,7 +85,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
         ArtifactAction::Delete => api.deployments().deleted(&namespace, &name, &asked.digest, at).await?,
         ArtifactAction::Push => {
             let image = format!("{}@{}", asked.image, asked.digest);
-            api.deployments().pushed(&namespace, &name, &Push { tag: asked.tag, image, at }).await?;
+            api.deployments().pushed(&namespace, &name, &Push { tag: asked.tag, image, at, by }).await?;
         }
     }
     Ok(StatusCode::ACCEPTED)

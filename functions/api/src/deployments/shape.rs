@@ -175,11 +175,12 @@ fn cause(why: &Why) -> Cause {
     match why {
         Why::ConfigChange { by } => Cause { ty: "ConfigChange".into(), by: by.clone(), ..Cause::default() },
         Why::Manual { by } => Cause { ty: "Manual".into(), by: by.clone(), ..Cause::default() },
-        Why::ImageChange { from, image, at } => Cause {
+        Why::ImageChange { from, image, at, by } => Cause {
             ty: "ImageChange".into(),
             from: Some(from.to_string()),
             image: Some(image.clone()),
             at: Some(at.rfc3339()),
+            by: by.clone(),
             ..Cause::default()
         },
         Why::Rollback { release, by, notes } => {

@@ -4,6 +4,7 @@
 use super::{answers, words};
 use crate::scopes::{self, Needs};
 use axum::http::Method;
+use keelway_domain::access::Kind;
 use serde_json::{Map, Value, json};
 
 /// Paths with the same handlers as others: those that begin with the first text are also there with the second one.
@@ -135,7 +136,9 @@ fn let_in(route: &str, needs: Needs) -> (Value, Vec<&'static str>) {
         Needs::Scope(kinds) | Needs::Handler(kinds) => kinds,
         Needs::Itself | Needs::Token => &[],
     };
-    let scopes = kinds.iter().map(scopes::name).collect();
+    let starts = |kind: &Kind| *kind == Kind::Trigger && scopes::BY_HAND.contains(&route);
+    let named = |kind: &Kind| [Some(scopes::name(kind)), starts(kind).then_some(scopes::FOLLOW_UP)];
+    let scopes = kinds.iter().flat_map(named).flatten().collect();
     let token = json!([{"token": []}, {"bearer": []}]);
     let or_signed = json!([{"token": []}, {"bearer": []}, {"signature": []}]);
     let schemes = match route {

@@ -190,7 +190,7 @@ async fn approvals_are_for_the_stages_that_were_granted() {
     stand.work().await;
     let events = stand.get(&format!("/v1/event?project=shop&keptnContext={context}&pageSize=100")).await.json();
     let finished = events["events"].as_array().unwrap().iter().find(|event| event["type"] == "sh.keptn.event.approval.finished");
-    assert_eq!(finished.unwrap()["data"]["approval"]["by"], "judge (ann)", "{events}");
+    assert_eq!(finished.unwrap()["data"]["approval"]["by"], "token:judge (ann)", "{events}");
 }
 
 #[tokio::test]

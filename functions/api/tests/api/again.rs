@@ -84,7 +84,8 @@ async fn a_retry_behind_an_approval_needs_the_right_to_give_it() {
     stand.apply("shop", GUARDED).await;
     stand.token("starter", &["trigger", "read"], &["shop"]).await;
     stand.token("other", &["trigger", "approve:dev"], &["shop"]).await;
-    stand.token("judge", &["trigger", "approve:prod"], &["shop"]).await;
+    stand.token("judge", &["trigger", "trigger:prod", "approve:prod"], &["shop"]).await;
+    stand.token("gatekeeper", &["trigger", "approve:prod"], &["shop"]).await;
     for (sequence, from) in [("delivery", Some("deployment")), ("gate", None)] {
         let context = stand.like("").trigger("shop", "prod", sequence, "cart").await;
         let open = stand.get("/v1/event/triggered/approval").await.json();
@@ -109,6 +110,12 @@ async fn a_retry_behind_an_approval_needs_the_right_to_give_it() {
                 let refused = stand.like(who).post(&path, &json!({"execution": of("release")})).await;
                 assert_eq!((refused.status, refused.problem().contains("approve:prod")), (403, true), "{refused:?}");
             }
+            let by_hand = stand.like("gatekeeper").post(&path, &json!({"execution": of("release")})).await;
+            assert_eq!(
+                (by_hand.status, by_hand.problem().contains("this needs trigger:prod in project")),
+                (403, true),
+                "{by_hand:?}"
+            );
             assert_eq!(stand.like("judge").post(&path, &json!({"execution": of("release")})).await.status, 202);
             continue;
         }

@@ -96,7 +96,7 @@ async fn a_signed_approval_counts_once_and_again_with_a_fresh_nonce_gets_the_sam
     }
     assert_eq!(stand.forge.opened(), ["staging v2"]);
     let state = stand.get(CARTS).await.json();
-    assert_eq!(state["environments"][1]["promotion"]["approvals"][0]["by"], "ann");
+    assert_eq!(state["environments"][1]["promotion"]["approvals"][0]["by"], "key:new/ann");
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn keys_overlap_while_they_are_replaced_and_end() {
     stand.work().await;
     let approvals = stand.get(CARTS).await.json()["environments"][1]["promotion"]["approvals"].clone();
     let by: Vec<&str> = approvals.as_array().unwrap().iter().map(|one| one["by"].as_str().unwrap()).collect();
-    assert_eq!(by, ["p1", "p2", "p5", "p6", "key new"]);
+    assert_eq!(by, ["key:new/p1", "key:old/p2", "key:new/p5", "key:new/p6", "key:new"]);
 }
 
 #[tokio::test]

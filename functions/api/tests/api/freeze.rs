@@ -63,7 +63,7 @@ async fn whoever_may_approve_in_the_stage_overrides_it_with_a_reason() {
     stand.like("").work().await;
     let shown = stand.state(&context).await;
     assert_eq!(shown["phase"], "started");
-    assert_eq!(shown["executions"][0]["override"], json!({"by": "ann (Ann)", "reason": "fixes INC-7"}));
+    assert_eq!(shown["executions"][0]["override"], json!({"by": "token:ann (Ann)", "reason": "fixes INC-7"}));
     assert_eq!(stand.open("deploy").await["shkeptncontext"], json!(context));
 
     let audit = stand.get("/v1/audit?action=override").await.json();
@@ -117,7 +117,7 @@ async fn a_trigger_may_say_why_it_does_not_wait_for_a_window() {
     stand.like("").work().await;
     let shown = stand.state("context-1").await;
     assert_eq!((&shown["phase"], &shown["labels"]), (&json!("started"), &json!({"by": "ci"})), "{shown}");
-    assert_eq!(shown["executions"][0]["override"], json!({"by": "ann (Ann)", "reason": "fixes INC-7"}));
+    assert_eq!(shown["executions"][0]["override"], json!({"by": "token:ann (Ann)", "reason": "fixes INC-7"}));
     assert_eq!(stand.state(&waiting).await["phase"], "waiting", "another context is held back still");
     assert_eq!(stand.post(path, &trigger("1", delivery)).await.status, 200, "and when it was taken");
 

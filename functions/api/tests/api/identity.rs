@@ -28,13 +28,13 @@ struct Published {
 }
 
 /// A provider on this machine.
-struct Provider {
-    url: String,
+pub struct Provider {
+    pub url: String,
     published: Arc<Mutex<Published>>,
 }
 
 impl Provider {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let published: Arc<Mutex<Published>> = Arc::default();
@@ -54,7 +54,7 @@ impl Provider {
         Self { url, published }
     }
 
-    fn publish(&self, keys: &[&Signer]) {
+    pub fn publish(&self, keys: &[&Signer]) {
         self.published.lock().unwrap().keys = keys.iter().map(|key| key.public()).collect();
     }
     fn reads(&self) -> usize {
@@ -65,7 +65,7 @@ impl Provider {
     }
 
     /// What the provider says of a job of this repository, merged with `more`; a member that is null is taken out.
-    fn claims(&self, more: Value) -> Value {
+    pub fn claims(&self, more: Value) -> Value {
         let now = now();
         let mut claims = json!({
             "iss": self.url, "aud": "keelway", "sub": "repo:acme/shop:ref:refs/heads/main", "iat": now, "nbf": now, "exp": now + 300,
@@ -86,14 +86,14 @@ fn now() -> u64 {
 }
 
 /// A key that was made for this test.
-struct Signer {
+pub struct Signer {
     kid: &'static str,
     algorithm: Algorithm,
     key: EncodingKey,
 }
 
 impl Signer {
-    fn ec(kid: &'static str) -> Self {
+    pub fn ec(kid: &'static str) -> Self {
         let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
         Self { kid, algorithm: Algorithm::ES256, key: EncodingKey::from_ec_der(key.as_ref()) }
     }
@@ -109,7 +109,7 @@ impl Signer {
         key["use"] = json!("sig");
         key
     }
-    fn sign(&self, claims: &Value) -> String {
+    pub fn sign(&self, claims: &Value) -> String {
         self.sign_as(Some(self.kid), claims)
     }
     fn sign_as(&self, kid: Option<&str>, claims: &Value) -> String {
@@ -145,7 +145,9 @@ async fn claims_become_scopes() {
         assert_eq!(me.status, 200, "{me:?}");
         let host = provider.url.strip_prefix("http://").unwrap();
         let grants = json!([{"scopes": ["read", "trigger"], "projects": ["shop"]}]);
-        assert_eq!(me.json(), json!({"token": host, "subject": "repo:acme/shop:ref:refs/heads/main", "grants": grants}));
+        let subject = "repo:acme/shop:ref:refs/heads/main";
+        let by = format!("{host}/{subject}");
+        assert_eq!(me.json(), json!({"token": host, "subject": subject, "by": by, "grants": grants}));
         for (path, status) in [("/v1/project/shop", 200), ("/v1/project/other", 403), ("/v1/tokens", 403)] {
             assert_eq!(with(&stand, path, &job).await.status, status, "{path}");
         }

@@ -86,7 +86,7 @@ impl Stand {
     /// The target of an environment runs a revision and is healthy.
     pub async fn runs(&mut self, definition: &Definition, environment: &str, revision: &str) {
         self.version += 1;
-        let observed = Observed { revision: Some(revision.into()), ready: true, error: None, at: self.world.now() };
+        let observed = Observed { revision: Some(revision.into()), ready: true, error: None, at: self.world.now(), by: vec![] };
         let target = Target { cluster: None, namespace: environment.into() };
         let fact = Fact { app: definition.app.clone(), target, version: self.version, observed };
         self.pipelines.observe(&fact).await.unwrap();

@@ -38,14 +38,16 @@ impl std::fmt::Display for Names {
     }
 }
 
-/// What somebody may do. As text: `read`, `trigger`, `execute:<task>`, `approve:<stage>`, `administer`; `*` for any task or stage.
+/// What somebody may do. As text: `read`, `trigger`, `trigger:<stage>`, `execute:<task>`, `approve:<stage>`, `administer`; `*` for any task or stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
     /// See everything.
     Read,
-    /// Start and steer work: sequences, promotions, deployments.
+    /// Start and steer work: sequences that nothing else starts, promotions, deployments.
     Trigger,
+    /// Start every sequence of a stage, also what otherwise follows the end of another one.
+    TriggerIn(Names),
     /// Answer the triggers of a task, and see those; `deployment` also claims versions of deployment configs.
     Execute(Names),
     /// Decide what waits for approval in a stage, or in an environment of a pipeline.
@@ -56,7 +58,9 @@ pub enum Scope {
 
 /// Why a scope was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{given:?} is no scope: write read, trigger, execute:<task>, approve:<stage> or administer, with * for any task or stage")]
+#[error(
+    "{given:?} is no scope: write read, trigger, trigger:<stage>, execute:<task>, approve:<stage> or administer, with * for any task or stage"
+)]
 pub struct ScopeError {
     given: String,
 }
@@ -74,6 +78,7 @@ impl Scope {
                 "administer" => Some(Self::Administer),
                 _ => None,
             },
+            Some(("trigger", stage)) => Names::parse(stage).map(Self::TriggerIn),
             Some(("execute", task)) => Names::parse(task).map(Self::Execute),
             Some(("approve", stage)) => Names::parse(stage).map(Self::Approve),
             Some(_) => None,
@@ -85,6 +90,7 @@ impl Scope {
     fn allows(&self, need: Need<'_>) -> bool {
         match (self, need) {
             (Self::Administer, _) | (Self::Read, Need::Read) | (Self::Trigger, Need::Trigger) => true,
+            (Self::TriggerIn(stages), Need::TriggerIn(stage)) => stages.include(stage),
             (Self::Execute(tasks), Need::Execute(task)) => tasks.include(task),
             (Self::Approve(stages), Need::Approve(stage)) => stages.include(stage),
             _ => false,
@@ -94,7 +100,7 @@ impl Scope {
     fn kind(&self) -> Kind {
         match self {
             Self::Read => Kind::Read,
-            Self::Trigger => Kind::Trigger,
+            Self::Trigger | Self::TriggerIn(_) => Kind::Trigger,
             Self::Execute(_) => Kind::Execute,
             Self::Approve(_) => Kind::Approve,
             Self::Administer => Kind::Administer,
@@ -107,6 +113,7 @@ impl std::fmt::Display for Scope {
         match self {
             Self::Read => f.write_str("read"),
             Self::Trigger => f.write_str("trigger"),
+            Self::TriggerIn(stages) => write!(f, "trigger:{stages}"),
             Self::Execute(tasks) => write!(f, "execute:{tasks}"),
             Self::Approve(stages) => write!(f, "approve:{stages}"),
             Self::Administer => f.write_str("administer"),
@@ -132,7 +139,7 @@ impl From<Scope> for String {
 pub enum Kind {
     /// [`Scope::Read`]
     Read,
-    /// [`Scope::Trigger`]
+    /// [`Scope::Trigger`], [`Scope::TriggerIn`]
     Trigger,
     /// [`Scope::Execute`]
     Execute,
@@ -149,6 +156,8 @@ pub enum Need<'a> {
     Read,
     /// To start or steer something.
     Trigger,
+    /// To start in this stage what otherwise follows the end of another sequence.
+    TriggerIn(&'a str),
     /// To answer this task.
     Execute(&'a str),
     /// To decide in this stage or environment.
@@ -162,6 +171,7 @@ impl std::fmt::Display for Need<'_> {
         match self {
             Self::Read => f.write_str("read"),
             Self::Trigger => f.write_str("trigger"),
+            Self::TriggerIn(stage) => write!(f, "trigger:{stage}"),
             Self::Execute(task) => write!(f, "execute:{task}"),
             Self::Approve(stage) => write!(f, "approve:{stage}"),
             Self::Administer => f.write_str("administer"),
@@ -257,20 +267,31 @@ mod tests {
 
     #[test]
     fn scopes_as_text() {
-        for text in ["read", "trigger", "execute:get-action", "execute:*", "approve:prod-eu", "administer"] {
+        for text in
+            ["read", "trigger", "trigger:prod", "trigger:*", "execute:get-action", "execute:*", "approve:prod-eu", "administer"]
+        {
             assert_eq!(Scope::parse(text).unwrap().to_string(), text);
         }
-        for bad in
-            ["", "Read", "execute", "execute:", "approve:a b", "read:x", "approve:**", &format!("execute:{}", "x".repeat(64))]
-        {
+        for bad in [
+            "",
+            "Read",
+            "execute",
+            "execute:",
+            "trigger:",
+            "approve:a b",
+            "read:x",
+            "approve:**",
+            &format!("execute:{}", "x".repeat(64)),
+        ] {
             assert!(Scope::parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_scope_is_enough_for_itself_and_administer_for_everything() {
-        let needs = [Need::Read, Need::Trigger, Need::Execute("test"), Need::Approve("prod"), Need::Administer];
-        let scopes = ["read", "trigger", "execute:test", "approve:prod", "administer"];
+        let needs =
+            [Need::Read, Need::Trigger, Need::TriggerIn("prod"), Need::Execute("test"), Need::Approve("prod"), Need::Administer];
+        let scopes = ["read", "trigger", "trigger:prod", "execute:test", "approve:prod", "administer"];
         for (at, scope) in scopes.iter().enumerate() {
             let allowed = needs.map(|need| grant(&[*scope], &[]).allows(need, None));
             let expected = std::array::from_fn(|n| n == at || *scope == "administer");
@@ -278,6 +299,8 @@ mod tests {
         }
         assert!(!grant(&["execute:test", "approve:dev"], &[]).allows(Need::Execute("deployment"), None));
         assert!(!grant(&["execute:test", "approve:dev"], &[]).allows(Need::Approve("prod"), None));
+        assert!(!grant(&["trigger:dev"], &[]).allows(Need::TriggerIn("prod"), None));
+        assert!(grant(&["trigger:*"], &[]).allows(Need::TriggerIn("prod"), None));
         assert!(grant(&["execute:*"], &[]).allows(Need::Execute("deployment"), None));
     }
 

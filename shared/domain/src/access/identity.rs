@@ -1,15 +1,36 @@
 //! What the claims of an identity provider's token grant.
 
+use super::who::{is_reserved, of_person, provider};
 use super::{Grant, Scope};
+use crate::ids::sha256_hex;
 use crate::names::ProjectName;
 use serde_json::Value;
 
 /// Some claims, and what they grant together. As text: `repository=acme/shop,ref=refs/heads/main=>read,trigger@shop,carts`; without `@`, in
-/// all projects. A value may end in `*`, which stands for any rest.
+/// all projects. A value may end in `*`, which stands for any rest. `by:<claim>` among the claims names the one that says who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     claims: Vec<(String, String)>,
+    by: Option<String>,
     grant: Grant,
+}
+
+/// The claim that says who it is, unless the rules name another one.
+const SUBJECT: &str = "sub";
+/// What names the claim in a rule.
+const BY: &str = "by:";
+/// The longest name of a person, in characters. A longer one is refused: cut, it would be that of others, too.
+const LONGEST: usize = 200;
+
+/// Who somebody is, as a provider vouches for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// As the provider calls them.
+    pub subject: String,
+    /// As others here see them: nobody else is called so.
+    pub known: String,
+    /// Tells their requests apart; made of everything.
+    pub id: String,
 }
 
 /// Whose tokens are taken, for whom they have to be, and what their claims grant.
@@ -52,7 +73,58 @@ impl Identities {
                     .into(),
             );
         }
-        Ok(Some(Self { issuers, audience, rules }))
+        let known = Self { issuers, audience, rules };
+        known.tell_people_apart()?;
+        Ok(Some(known))
+    }
+
+    /// Whether each person of each provider has one identity, and nobody else has it.
+    fn tell_people_apart(&self) -> Result<(), String> {
+        for (at, issuer) in self.issuers.iter().enumerate() {
+            if is_reserved(issuer) {
+                return Err(format!("the issuer {issuer:?} begins like the name of a token or a key: it needs another host"));
+            }
+            let (own, others) = (provider(issuer), self.issuers.iter().enumerate().filter(|(other, _)| *other != at));
+            let inside = |other: &str| other == own || other.strip_prefix(own).is_some_and(|rest| rest.starts_with('/'));
+            if let Some((_, other)) = others.into_iter().find(|(_, other)| inside(provider(other))) {
+                return Err(format!(
+                    "the issuer {other:?} begins with {issuer:?}: a subject of one could be called as one of the other is; leave one out"
+                ));
+            }
+            let mut named = self.rules.iter().filter(|rule| rule.is_about(issuer)).map(|rule| rule.by.as_deref());
+            let first = named.next();
+            if named.any(|by| Some(by) != first) {
+                return Err(format!(
+                    "the rules of issuer {issuer:?} do not say by the same claim who it is, so one person could count as two: write the same \
+                     by:<claim> in all of them, or in none"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who it is that an issuer makes these claims about.
+    ///
+    /// # Errors
+    /// What is wrong with the token, for its bearer.
+    pub fn person(&self, issuer: &str, claims: &Value) -> Result<Person, String> {
+        let named = self.rules.iter().find(|rule| rule.is_about(issuer)).and_then(|rule| rule.by.as_deref());
+        let claim = named.unwrap_or(SUBJECT);
+        let subject = match &claims[claim] {
+            Value::String(text) => text.clone(),
+            Value::Number(number) if number.is_u64() => number.to_string(),
+            _ => String::new(),
+        };
+        match subject.chars().count() {
+            0 if claim == SUBJECT => return Err("names no subject".into()),
+            0 => return Err(format!("has no claim {claim}, which says here who it is")),
+            1..=LONGEST if !subject.chars().any(char::is_control) => {}
+            1..=LONGEST => return Err(format!("has control characters in its claim {claim}")),
+            n => return Err(format!("has {n} characters in its claim {claim}: at most {LONGEST} are taken")),
+        }
+        let of = if claim == SUBJECT { String::new() } else { format!("{}#{claim}", claim.len()) };
+        let id = sha256_hex(format!("{}#{issuer}{of}{subject}", issuer.len()).as_bytes());
+        Ok(Person { known: of_person(issuer, &subject), subject, id })
     }
 
     /// Everything that these claims grant.
@@ -72,7 +144,13 @@ impl Rule {
             format!("the rule {text:?} {why}: write it like repository=acme/shop,ref=refs/heads/main=>read,trigger@shop")
         };
         let (claims, grant) = text.split_once("=>").ok_or_else(|| wrong("has no =>"))?;
-        let claims = listed(claims, ',').map(|claim| claim.split_once('='));
+        let (by, claims): (Vec<&str>, Vec<&str>) =
+            listed(claims, ',').partition(|claim| claim.starts_with(BY) && !claim.contains('='));
+        let by: Vec<&str> = by.iter().map(|claim| &claim[BY.len()..]).collect();
+        if by.len() > 1 || by.iter().any(|claim| claim.is_empty() || claim.contains(char::is_whitespace)) {
+            return Err(wrong("does not name one claim behind by:"));
+        }
+        let claims = claims.into_iter().map(|claim| claim.split_once('='));
         let claims = claims.map(|claim| {
             claim.filter(|(name, value)| !name.is_empty() && !value.is_empty() && !value.contains(char::is_whitespace))
         });
@@ -87,7 +165,12 @@ impl Rule {
         if scopes.is_empty() || (limited && projects.is_empty()) {
             return Err(wrong("grants nothing"));
         }
-        Ok(Self { claims, grant: Grant { scopes, projects } })
+        Ok(Self { claims, by: by.first().map(|claim| (*claim).to_owned()), grant: Grant { scopes, projects } })
+    }
+
+    /// Whether tokens of an issuer can match it.
+    fn is_about(&self, issuer: &str) -> bool {
+        self.claims.iter().filter(|(name, _)| name == "iss").all(|(_, wanted)| is(&Value::from(issuer), wanted))
     }
 
     fn matches(&self, claims: &Value) -> bool {
@@ -145,6 +228,52 @@ mod tests {
             assert_eq!(told(none.clone()), "", "{none}");
         }
         assert!(!known.grants(&json!({"repository": "acme/shop"}))[0].allows(Need::Read, None));
+    }
+
+    #[test]
+    fn a_person_with_two_subjects_is_one_if_the_rules_name_the_claim() {
+        let known = |rules: &str| Identities::parse(GITHUB, "keelway", rules).unwrap().unwrap();
+        let job =
+            |branch: &str| json!({"sub": format!("repo:acme/shop:ref:{branch}"), "actor_id": "583231", "repository": "acme/shop"});
+        let person = |rules: &str, branch: &str| known(rules).person(GITHUB, &job(branch)).unwrap();
+        let (plain, named) = ("repository=acme/shop=>approve:*", "repository=acme/shop,by:actor_id=>approve:*");
+        assert_ne!(person(plain, "a").known, person(plain, "b").known);
+        assert_eq!(person(named, "a"), person(named, "b"));
+        assert_eq!(person(named, "a").known, "token.actions.githubusercontent.com/583231");
+        assert_ne!(person(named, "a").id, known(plain).person(GITHUB, &json!({"sub": "583231"})).unwrap().id);
+        assert_eq!(known(named).person(GITHUB, &json!({"actor_id": 583_231})).unwrap().known, person(named, "a").known);
+        assert_eq!(known(named).grants(&job("a"))[0].to_string(), "approve:*");
+        let why = known(named).person(GITHUB, &json!({"sub": "x"})).unwrap_err();
+        assert!(why.contains("actor_id"), "{why}");
+        for (issuers, rules, words) in [
+            (GITHUB, "a=b,by:actor_id=>read;c=d=>trigger", "the same by:<claim>"),
+            (GITHUB, "a=b,by:actor_id=>read;c=d,by:email=>trigger", "the same by:<claim>"),
+            (GITHUB, "a=b,by:=>read", "one claim behind by:"),
+            (GITHUB, "a=b,by:x,by:y=>read", "one claim behind by:"),
+            (GITHUB, "by:x=>read", "does not begin with claim=value"),
+            ("https://a.test,https://a.test/b", "iss=https://a.test=>read", "begins with"),
+            ("https://a.test,https://a.test/", "iss=https://a.test=>read", "begins with"),
+            ("https://key:1", "a=b=>read", "another host"),
+        ] {
+            let why = Identities::parse(issuers, "keelway", rules).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+        let two = "iss=https://a.test,by:email=>read;iss=https://b.test=>read";
+        let two = Identities::parse("https://a.test,https://b.test", "keelway", two).unwrap().unwrap();
+        let claims = json!({"sub": "ann", "email": "ann"});
+        assert_eq!(two.person("https://a.test", &claims).unwrap().known, "a.test/ann");
+        assert_eq!(two.person("https://b.test", &claims).unwrap().known, "b.test/ann");
+    }
+
+    #[test]
+    fn a_subject_is_taken_whole_or_not_at_all() {
+        let known = Identities::parse(GITHUB, "keelway", "a=b=>read").unwrap().unwrap();
+        let person = |subject: String| known.person(GITHUB, &json!({"sub": subject}));
+        assert_eq!(person("x".repeat(200)).unwrap().subject.len(), 200);
+        for (subject, words) in [("x".repeat(201), "201 characters"), ("a\u{0}nn".into(), "control"), (String::new(), "no subject")]
+        {
+            assert!(person(subject).unwrap_err().contains(words), "{words}");
+        }
     }
 
     #[test]

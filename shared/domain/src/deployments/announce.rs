@@ -1,7 +1,7 @@
 //! The events that tell the life of a config: `dev.keelway.deployment.*` and its siblings, and the answers to tasks of sequences. Their ids
 //! follow from what they tell.
 
-use super::deployment::{Deployment, Status, Task};
+use super::deployment::{Deployment, Status, Task, Why};
 use super::state::Config;
 use super::template::revision;
 use crate::event::Object;
@@ -110,7 +110,12 @@ pub(super) fn observed(x: &Config, d: &Deployment, now: Timestamp) -> Draft {
     // Rises with versions, attempts, and the end of an attempt.
     let version = d.n.saturating_mul(1_000_000) + u64::from(d.attempt) * 10 + u64::from(d.status.is_final());
     let runs = json!({"revision": d.content.revision, "ready": d.status == Status::Complete, "version": version});
-    fact(x, &format!("{}/{}/{}", d.n, d.attempt, d.status), runs, now)
+    let mut told = fact(x, &format!("{}/{}/{}", d.n, d.attempt, d.status), runs, now);
+    let authors: Vec<&str> = d.causes.iter().filter_map(Why::author).collect();
+    if !authors.is_empty() {
+        told.data.insert("by".into(), json!(authors));
+    }
+    told
 }
 
 /// What a config is to pipelines before its first version, if no trigger cuts one.

@@ -3,6 +3,7 @@
 use super::definition::ImageTag;
 use super::part::Part;
 use super::template::Images;
+use crate::access::known;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -197,6 +198,9 @@ pub enum Why {
         image: String,
         /// When it was pushed.
         at: Timestamp,
+        /// Who pushed it; empty: that is not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
     /// Somebody asked for it.
     #[serde(rename = "Manual")]
@@ -227,6 +231,17 @@ pub enum Why {
         /// Why.
         reason: String,
     },
+}
+
+impl Why {
+    /// Who is behind it, without what they say about themselves; `None`: that is not known, or nobody is.
+    pub fn author(&self) -> Option<&str> {
+        let by = match self {
+            Self::ConfigChange { by } | Self::ImageChange { by, .. } | Self::Manual { by } | Self::Rollback { by, .. } => known(by),
+            Self::AutoRollback { .. } => "",
+        };
+        (!by.is_empty()).then_some(by)
+    }
 }
 
 /// Who carries an attempt out.

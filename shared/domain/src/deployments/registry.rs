@@ -94,6 +94,17 @@ pub struct Head {
     /// When it was pushed. A push that is older changes nothing.
     #[serde(rename = "t")]
     pub at: Timestamp,
+    /// Who pushed it, as the API knows them; empty: that is not known.
+    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+}
+
+impl Head {
+    /// As it is kept in the place of an earlier one: who tells of the same image again has not pushed it.
+    pub fn after(&self, earlier: Option<&Self>) -> Self {
+        let same = earlier.filter(|earlier| earlier.image == self.image);
+        Self { by: same.map_or_else(|| self.by.clone(), |earlier| earlier.by.clone()), ..self.clone() }
+    }
 }
 
 /// What is known about the tags that a config watches.

@@ -137,8 +137,9 @@ fn first(definition: &Definition, resolved: &Resolved, by: &str, heads: &Heads) 
 
 fn image_cause(change: &ImageChange, resolved: &Resolved, heads: &Heads) -> Option<Why> {
     let image = change.containers.iter().find_map(|name| resolved.content.images.get(name))?.clone();
-    let at = heads.get(&change.from).filter(|head| head.image == image).map(|head| head.at).unwrap_or_default();
-    Some(Why::ImageChange { from: change.from.clone(), image, at })
+    let head = heads.get(&change.from).filter(|head| head.image == image);
+    let (at, by) = head.map(|head| (head.at, head.by.clone())).unwrap_or_default();
+    Some(Why::ImageChange { from: change.from.clone(), image, at, by })
 }
 
 /// The causes in a few words, as the history shows them.

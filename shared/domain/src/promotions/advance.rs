@@ -121,7 +121,8 @@ impl<'a> Step<'a> {
             }
         }
         let number = self.next.run.as_ref().map_or(self.next.past_runs, |run| run.number) + 1;
-        self.next.run = Some(Run { number, revision: revision.to_owned(), since: self.facts.now });
+        let authors = observe::authors(environment, self.facts.observations);
+        self.next.run = Some(Run { number, revision: revision.to_owned(), since: self.facts.now, authors });
         for environment in definition.environments.iter().skip(1) {
             let why = Condition::new("Superseded", format!("superseded by {revision}"));
             self.give_up(&environment.name, why);

@@ -5,7 +5,7 @@ use super::definition::Definition;
 use super::facts::{At, Command, Decision, Facts, Obeyed, Refused};
 use super::gates::said;
 use super::state::{Condition, MAX_ABANDONED, MAX_OBEYED, Note, Phase, Pipeline, Promotion};
-use crate::access::known;
+use crate::access::{is_same, known};
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
@@ -115,6 +115,7 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &
 fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
     let settings = definition.environment(&at.environment).and_then(|(_, environment)| definition.promotion(environment));
     let rule = settings.map(|settings| settings.approval.clone()).unwrap_or_default();
+    let authors = step.next.run.as_ref().map(|run| run.authors.clone()).unwrap_or_default();
     let promotion = awaited(step, definition, at, note)?;
     match promotion.phase {
         Phase::Rejected => return Err(Refused::Conflict(format!("{} was rejected{}", at.revision, after(&promotion.why)))),
@@ -122,15 +123,16 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
         _ => {}
     }
     let who = known(&note.by);
-    if !rule.approvers.is_empty() && !rule.approvers.iter().any(|approver| approver == who) {
-        return Err(Refused::Conflict(format!(
-            "{:?} does not approve for {}: {} do",
-            who,
-            at.environment,
-            rule.approvers.join(", ")
-        )));
+    if !rule.approvers.is_empty() && !rule.people().any(|approver| approver == who) {
+        let people = rule.people().collect::<Vec<_>>().join(", ");
+        return Err(Refused::Conflict(format!("{who:?} does not approve for {}: {people} do", at.environment)));
     }
-    if promotion.approved || promotion.approvals.iter().any(|given| known(&given.by) == who) {
+    if rule.separate
+        && let Some(why) = own(&authors, who, &at.revision)
+    {
+        return Err(Refused::Conflict(why));
+    }
+    if promotion.approved || promotion.approvals.iter().any(|given| is_same(known(&given.by), who)) {
         return Ok(());
     }
     promotion.approvals.push(note.clone());
@@ -138,6 +140,16 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     let detail = promotion.approvals.len().to_string();
     step.tell(&at.environment, "approved", &detail);
     Ok(())
+}
+
+/// Why somebody may not approve a revision that may be their own; `None`: they may.
+fn own(authors: &[String], who: &str, revision: &str) -> Option<String> {
+    const RULE: &str = "the pipeline has somebody else approve than who set the revision (`approval.separate`)";
+    if authors.is_empty() {
+        return Some(format!("{RULE}, and who set {revision} is not known"));
+    }
+    let author = authors.iter().any(|author| is_same(author, who));
+    author.then(|| format!("{RULE}, and {who} set {revision}: have somebody else approve"))
 }
 
 fn after(why: &Condition) -> String {

@@ -1,8 +1,10 @@
 //! What a pipeline is to do: the manifest as valid types. Applied definitions are kept as they are here.
 
+use crate::access::approver;
 use crate::time::Span;
 use crate::windows::Window;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A pipeline: a revision that is healthy in the first environment is carried through the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,17 +125,27 @@ impl PromotionSpec {
 pub struct Approval {
     /// So many different people.
     pub quorum: u32,
-    /// Only these; empty: everybody who may approve.
+    /// Only these, as they are written; empty: everybody who may approve. See [`Self::people`].
     pub approvers: Vec<String>,
+    /// Who set the revision may not approve it; nobody may if that is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub separate: bool,
     /// A reminder is published each time so long while an approval waits.
     pub remind: Option<Span>,
     /// Name of the secret with the keys that sign approvals; absent: only tokens of the API approve.
     pub secret: Option<String>,
 }
 
+impl Approval {
+    /// Whom the approvers stand for. One who stands for nobody is shown as it is written, and is nobody.
+    pub fn people(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.approvers.iter().map(|written| approver(written).unwrap_or(Cow::Borrowed(written.as_str())))
+    }
+}
+
 impl Default for Approval {
     fn default() -> Self {
-        Self { quorum: 1, approvers: vec![], remind: None, secret: None }
+        Self { quorum: 1, approvers: vec![], separate: false, remind: None, secret: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::definition::{Compare, EnvironmentSpec, Target};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The newest fact about a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,23 @@ pub struct Observed {
     /// When it was observed.
     #[serde(rename = "t")]
     pub at: Timestamp,
+    /// Who set the revision, as far as that is known: whoever told of it first, or had it deployed.
+    #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<String>,
+}
+
+impl Observed {
+    /// As it is kept in the place of an earlier one: who tells the same again has not set it.
+    pub fn after(self, earlier: Option<&Self>) -> Self {
+        let same = earlier.filter(|earlier| earlier.revision.is_some() && earlier.revision == self.revision);
+        Self { by: same.map_or(self.by, |earlier| earlier.by.clone()), ..self }
+    }
+}
+
+/// Who set the revision that the targets of an environment run, as far as that is known.
+pub fn authors(environment: &EnvironmentSpec, observations: &Observations) -> Vec<String> {
+    let all = environment.targets.iter().filter_map(|target| observations.get(target)).flat_map(|observed| &observed.by);
+    all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
 /// All facts about a pipeline's targets.

@@ -151,7 +151,7 @@ impl Reader {
             app: app?,
             target: target?,
             version,
-            observed: Observed { revision, ready, error, at },
+            observed: Observed { revision, ready, error, at, by: vec![] },
             suspended: false,
         })
     }
@@ -166,7 +166,7 @@ impl Reader {
             self.wrong("status.lastAppliedRevision", format!("has more than {LONGEST_REVISION} bytes"));
         }
         let version = metadata.get("resourceVersion").and_then(Value::as_str).and_then(|version| version.parse().ok());
-        let observed = Observed { revision, ready: is_ready(metadata, status), error: None, at: self.now };
+        let observed = Observed { revision, ready: is_ready(metadata, status), error: None, at: self.now, by: vec![] };
         let suspended = entry.get("spec").and_then(|spec| spec.get("suspend")).and_then(Value::as_bool) == Some(true);
         let version = version.filter(|version: &i64| *version >= 0).unwrap_or(self.now.0);
         Some(Observation { app: app?, target: target?, version, observed, suspended })

@@ -90,6 +90,9 @@ pub struct Run {
     /// When it began.
     #[serde(rename = "t")]
     pub since: Timestamp,
+    /// Who set the revision; empty: that is not known.
+    #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
 }
 
 /// Who did something, when, and why.

@@ -4,6 +4,7 @@ use super::advance::Step;
 use super::deadline::arm;
 use super::show;
 use super::state::{EventRef, Lane};
+use crate::access::is_same;
 use crate::event::{APPROVAL_SOURCE, CloudEvent, Kind, Object, Status, TaskResult};
 use crate::ids::event_id;
 use crate::record::{Answers, Draft};
@@ -38,6 +39,28 @@ pub(super) fn strategy(base: &Object, earned: bool, properties: &Object) -> Stra
     let own = fields.iter().find_map(|field| text(properties, field));
     let chosen = own.or_else(|| fields.iter().find_map(|field| nested(APPROVAL, field)));
     if chosen.as_deref() == Some("manual") { Strategy::Manual(result) } else { Strategy::Automatic(result) }
+}
+
+/// The property of an approval that nobody gives to what is their own.
+pub const SEPARATE: &str = "separate";
+
+/// Whether somebody else than its authors has to give an approval.
+pub fn is_separate(task: &Task) -> bool {
+    task.properties.get(SEPARATE) == Some(&Value::Bool(true))
+}
+
+/// Why somebody may not approve what waits for it, as this approval is asked for; `None`: they may. What nobody is known to have triggered could be
+/// their own.
+pub fn own(task: &Task, authors: &[String], who: &str) -> Option<String> {
+    const RULE: &str = "the shipyard has somebody else approve than who triggers (`separate`)";
+    if !is_separate(task) {
+        return None;
+    }
+    if authors.is_empty() {
+        return Some(format!("{RULE}, and who triggered this is not known: have it triggered through the API, not over the bus"));
+    }
+    let author = who.is_empty() || authors.iter().any(|author| is_same(author, who));
+    author.then(|| format!("{RULE}, and {who} triggered this, or repeated it: have somebody else approve"))
 }
 
 /// Whether an `approval.finished` is a decision: `result` is `pass` or `fail`, and `status` is `succeeded` or absent.
@@ -120,6 +143,34 @@ impl Step<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_approves_what_is_their_own_where_that_is_asked_for() {
+        let asks = |properties: Value| {
+            let properties = properties.as_object().unwrap().clone();
+            Task {
+                name: crate::names::TaskName::new(APPROVAL).unwrap(),
+                triggered_after: None,
+                properties,
+                start_deadline: None,
+                timeout: None,
+            }
+        };
+        let (separate, other) = (asks(json!({"pass": "manual", "separate": true})), asks(json!({"pass": "manual"})));
+        let authors = ["token:ann".to_owned(), "a.test/bob".to_owned()];
+        for (authors, who, told) in [
+            (&authors[..], "token:ann", Some("token:ann triggered this")),
+            (&authors[..], "a.test/bob", Some("triggered this, or repeated it")),
+            (&authors[..], "token:bob", None),
+            (&authors[..], "a.test/ann", None),
+            (&[][..], "token:bob", Some("is not known")),
+        ] {
+            let why = own(&separate, authors, who);
+            assert_eq!(why.is_some(), told.is_some(), "{who}: {why:?}");
+            assert!(told.is_none_or(|told| why.as_deref().is_some_and(|why| why.contains(told))), "{why:?}");
+            assert_eq!(own(&other, authors, who), None);
+        }
+    }
 
     #[test]
     fn the_matrix() {

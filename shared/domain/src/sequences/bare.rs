@@ -62,6 +62,7 @@ impl Bare {
             ty: EventType::task(task, Kind::Started),
             time: self.time,
             context: x.context.clone(),
+            authors: vec![],
             triggered_id: Some(trigger.uuid().to_string()),
             git_commit_id: None,
             data,

@@ -32,6 +32,8 @@ pub struct Birth {
     pub revision: String,
     /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
+    /// Who triggered it; empty: that is not known.
+    pub authors: Vec<String>,
     /// Its `.triggered` event's id.
     pub trigger_id: String,
     /// When its root was accepted.
@@ -162,6 +164,7 @@ fn fresh(birth: &Birth) -> Execution {
         sequence: birth.sequence.clone(),
         revision: birth.revision.clone(),
         git_commit_id: birth.git_commit_id.clone(),
+        authors: birth.authors.clone(),
         trigger_id: birth.trigger_id.clone(),
         accepted: birth.accepted,
         caused: birth.caused,

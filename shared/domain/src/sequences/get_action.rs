@@ -81,6 +81,7 @@ impl Step<'_> {
             ty: draft.ty.clone(),
             time: draft.time,
             context: self.next.context.clone(),
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: draft.data.clone(),

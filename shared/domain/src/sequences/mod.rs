@@ -24,7 +24,7 @@ mod state;
 mod tests;
 mod window;
 
-pub use approval::check_decision;
+pub use approval::{SEPARATE, check_decision, is_separate, own};
 pub use bare::{Bare, First};
 pub use birth::{Birth, Done, born, first_payload, never_started};
 pub use deadline::deadline;

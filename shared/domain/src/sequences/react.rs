@@ -2,11 +2,12 @@
 
 use super::Bare;
 use super::advance::{Step, scope};
-use super::approval::check_decision;
+use super::approval::{check_decision, own};
 use super::deadline::hasten;
 use super::facts::{Decision, Facts, Transition, task};
 use super::show;
 use super::state::{EventRef, Execution, Lane, MAX_EXECUTORS, Reaction, ReactionKind, content, of_started};
+use crate::access::known;
 use crate::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use crate::ids::RecordId;
 use crate::payload::merge;
@@ -95,6 +96,11 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     if let Some((field, message)) = wrong {
         return Decision::Invalid(format!("{field}: {message}"));
     }
+    let by = event.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str).unwrap_or_default();
+    let approves = TaskResult::of(event.text("result")) != TaskResult::Fail;
+    if let Some(why) = task(x, facts).and_then(|task| own(task, &x.authors, known(by))).filter(|_| approves) {
+        return Decision::Invalid(why);
+    }
     let mut step = Step::new(x, facts);
     step.record.absorbed.push(content(event));
     decided(step, trigger, event, at)
@@ -116,6 +122,7 @@ pub(super) fn nobody_decided(step: Step<'_>, task: &Task) -> Decision {
         ty: EventType::task(task.name.as_str(), Kind::Finished),
         time: facts.now,
         context: x.context.clone(),
+        authors: vec![],
         triggered_id: Some(trigger.uuid().to_string()),
         git_commit_id: x.git_commit_id.clone(),
         data,

@@ -33,6 +33,8 @@ pub struct Execution {
     pub revision: String,
     /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
+    /// Who triggered the outside event at its root, or repeated what it follows; empty: that is not known.
+    pub authors: Vec<String>,
     /// The `.triggered` event that started it: its `.started` and `.finished` answer this id.
     pub trigger_id: String,
     /// When the outside event at its root was accepted; the queue is ordered by this time.

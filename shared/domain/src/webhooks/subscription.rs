@@ -197,6 +197,7 @@ mod tests {
             ty: ty.into(),
             time: Timestamp(0),
             context: Context::of("c"),
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: data.as_object().cloned().unwrap_or_default(),

@@ -42,6 +42,9 @@ pub struct Entry {
     /// Who, as the identity provider calls them; empty for tokens of Keelway's own.
     #[serde(rename = "s", default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
+    /// Who, told apart by who vouches for it; entries of older versions lack it.
+    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
     /// The source address of the request; empty if it is not known.
     #[serde(rename = "f", default, skip_serializing_if = "String::is_empty")]
     pub address: String,
@@ -65,7 +68,7 @@ pub struct Entry {
 /// Which entries to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this token.
+    /// Of this token, subject or identity.
     pub token: Option<String>,
     /// Of this action.
     pub action: Option<String>,
@@ -81,8 +84,8 @@ impl Filter {
     fn matches(&self, entry: &Entry) -> bool {
         let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         let in_time = self.from.is_none_or(|from| entry.at >= from) && self.before.is_none_or(|before| entry.at < before);
-        // The subject of an identity provider's token is looked for like a token's name.
-        let named = is(&self.token, &entry.token) || is(&self.token, &entry.subject);
+        // The subject of an identity provider's token is looked for like a token's name; an identity is that of one of them only.
+        let named = [&entry.token, &entry.subject, &entry.by].into_iter().any(|name| is(&self.token, name));
         in_time && named && is(&self.action, &entry.action) && is(&self.project, &entry.project)
     }
 }
@@ -159,7 +162,7 @@ fn time_of(sort: &str) -> Option<Timestamp> {
 fn event(entry: &Entry) -> CloudEvent {
     let id = context_of(SOURCE, &entry.id.to_string()).to_string();
     let data = value!({
-        "action": entry.action, "token": entry.token, "subject": entry.subject, "address": entry.address, "project": entry.project,
+        "action": entry.action, "token": entry.token, "subject": entry.subject, "by": entry.by, "address": entry.address, "project": entry.project,
         "request": entry.request, "what": entry.what, "note": entry.note, "status": entry.status,
     });
     CloudEvent {
@@ -168,6 +171,7 @@ fn event(entry: &Entry) -> CloudEvent {
         source: SOURCE.into(),
         ty: TYPE.into(),
         time: entry.at,
+        authors: vec![],
         triggered_id: None,
         git_commit_id: None,
         data: data.as_object().cloned().unwrap_or_else(Object::new),

@@ -104,7 +104,7 @@ impl<P: Ports> Deployments<P> {
             for tag in source.moved_by(&pushed.tag) {
                 let own = tag == pushed.tag && !source.tags.contains_key(&tag);
                 let since = if own { pushed.at.max(Timestamp(at.0 - SKEW.0)) } else { pushed.at };
-                let head = Head { image: image.clone(), at: since };
+                let head = Head { image: image.clone(), at: since, by: String::new() };
                 if wanted.get(&tag).is_none_or(|other| (other.at, &other.image) < (head.at, &head.image)) {
                     wanted.insert(tag, head);
                 }

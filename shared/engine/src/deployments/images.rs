@@ -30,6 +30,8 @@ pub struct Push {
     pub image: String,
     /// When.
     pub at: Timestamp,
+    /// Who, as the API knows them; empty: that is not known.
+    pub by: String,
 }
 
 /// What the tags that a config watches point to.
@@ -167,7 +169,7 @@ impl<P: Ports> Deployments<P> {
     /// Of the ports. Telling it again completes what was begun.
     pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
         let Some((source, _)) = self.source(namespace, name).await? else { return Ok(false) };
-        let head = Head { image: push.image.clone(), at: push.at };
+        let head = Head { image: push.image.clone(), at: push.at, by: push.by.clone() };
         self.there_again((namespace, name), &head).await?;
         for tag in source.moved_by(&push.tag) {
             self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag }, &head).await?;
@@ -212,13 +214,14 @@ impl<P: Ports> Deployments<P> {
             if known.as_ref().is_some_and(|known| known.at > head.at) {
                 return Ok(false);
             }
-            if known.as_ref() != Some(head) {
+            let head = head.after(known.as_ref());
+            if known.as_ref() != Some(&head) {
                 // Two pushes of one moment: every function keeps the same one.
                 if known.is_some_and(|known| known.at == head.at && known.image > head.image) {
                     return Ok(false);
                 }
                 let version = found.as_ref().map_or(0, Item::version);
-                let item = Item::new(key.clone()).with("j", json(head)).with("t", tag.tag.as_str()).with("v", version + 1);
+                let item = Item::new(key.clone()).with("j", json(&head)).with("t", tag.tag.as_str()).with("v", version + 1);
                 let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
                 if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
                     continue;
@@ -266,7 +269,8 @@ impl<P: Ports> Deployments<P> {
             match (action, text("image-tag")) {
                 ("PUSH", Some(tag)) => {
                     let image = name(&from, here, digest);
-                    self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time }).await?;
+                    self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time, by: String::new() })
+                        .await?;
                 }
                 ("DELETE", _) => self.deleted(&of.namespace, &of.name, digest, event.time).await?,
                 _ => {}

@@ -34,6 +34,8 @@ pub struct Task {
     pub made: Option<Made>,
     /// When the promotion was found to be needed.
     pub since: Timestamp,
+    /// Who set the revision; empty: that is not known.
+    pub authors: Vec<String>,
 }
 
 impl Task {
@@ -101,7 +103,11 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         if begun == Handled::Committed {
             let wanted = x.as_ref().and_then(|x| promotion(x, attempt)).filter(present);
             let outcome = match wanted.map(|promotion| task(of, attempt, promotion)) {
-                Some(Some(task)) => Some(self.outside.carry_out(&task).await?),
+                Some(Some(task)) => {
+                    let run = x.as_ref().and_then(|x| x.run.as_ref()).filter(|run| run.number == attempt.run);
+                    let task = Task { authors: run.map(|run| run.authors.clone()).unwrap_or_default(), ..task };
+                    Some(self.outside.carry_out(&task).await?)
+                }
                 Some(None) => None,
                 // The evaluation that began it has found that it is not needed any more: nobody waits for the end of its lease.
                 None => Some(Outcome::Nothing(Condition::default())),
@@ -132,6 +138,7 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
                 strategy: strategy.clone(),
                 made: None,
                 since: Timestamp::default(),
+                authors: vec![],
             };
             if let Closed::Failed(_) = self.outside.take_back(&task, "this promotion is not awaited any more").await? {
                 let reason = format!("{of}: what an attempt for {} made could not be taken back", attempt.environment);
@@ -262,7 +269,14 @@ pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
 
 fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
     let strategy = promotion.strategy.clone()?;
-    Some(Task { of: of.clone(), attempt: attempt.clone(), strategy, made: promotion.effect.clone(), since: promotion.since })
+    Some(Task {
+        of: of.clone(),
+        attempt: attempt.clone(),
+        strategy,
+        made: promotion.effect.clone(),
+        since: promotion.since,
+        authors: vec![],
+    })
 }
 
 impl<P: Ports, O: Outside> Engine for Attempts<P, O> {

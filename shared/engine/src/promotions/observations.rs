@@ -72,7 +72,8 @@ async fn beyond(store: &impl Store, own: &str, definition: &Definition, all: &mu
         };
         if let Err(no) = border.let_in(own, Act::Observe, name) {
             // Nobody observed this, so there is no time of it.
-            let hidden = Observed { revision: None, ready: false, error: Some(no.to_string()), at: Timestamp::default() };
+            let hidden =
+                Observed { revision: None, ready: false, error: Some(no.to_string()), at: Timestamp::default(), by: vec![] };
             all.insert(target.clone(), hidden);
         }
     }
@@ -135,7 +136,10 @@ async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Obs
             let why =
                 format!("cluster {cluster} is not registered: apply a Cluster, or report about it with POST /v1/observations");
             // Nobody observed this, so there is no time of it.
-            all.insert(target.clone(), Observed { revision: None, ready: false, error: Some(why), at: Timestamp::default() });
+            all.insert(
+                target.clone(),
+                Observed { revision: None, ready: false, error: Some(why), at: Timestamp::default(), by: vec![] },
+            );
         }
     }
     Ok(())
@@ -158,11 +162,13 @@ impl<P: Ports> Promotions<P> {
             if version.is_some_and(|version| version > fact.version) {
                 return Ok(false);
             }
+            let earlier = known.as_ref().map(read).transpose()?.flatten();
+            let observed = fact.observed.clone().after(earlier.as_ref().map(|(_, observed)| observed));
             let asked = page.items.iter().any(|item| item.key.sk.starts_with(keys::DEPENDS));
             if version != Some(fact.version) {
                 let now = self.ports.now();
                 let item = Item::new(key.clone())
-                    .with("j", serde_json::to_string(&fact.observed).unwrap_or_default())
+                    .with("j", serde_json::to_string(&observed).unwrap_or_default())
                     .with("n", fact.version)
                     .with("v", known.as_ref().map_or(0, Item::version) + 1)
                     .with("f", FORMAT)
@@ -207,10 +213,13 @@ impl<P: Ports> Promotions<P> {
         let Some(facts) = facts else {
             return self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await;
         };
+        // Of what deployment configs run, the engine that deployed it says whose it is.
+        let by: Vec<String> = event.data.get("by").and_then(|by| serde_json::from_value(by.clone()).ok()).unwrap_or_default();
         // Every delivery of the event must read the same.
         match report::read(facts, event.text("cluster"), cause.sent) {
             Ok(all) => {
                 for Observation { app, target, version, observed, .. } in all {
+                    let observed = Observed { by: by.clone(), ..observed };
                     self.observe(&Fact { app, target, version, observed }).await?;
                 }
                 Ok(Handled::Recorded)

@@ -243,7 +243,7 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
             Ok(server) => self.clusters.read(name, &server, cluster, &wanted).await?,
             Err(denied) => {
                 let error = Some(denied.to_string());
-                vec![Observed { revision: None, ready: false, error, at: ports.now() }; wanted.len()]
+                vec![Observed { revision: None, ready: false, error, at: ports.now(), by: vec![] }; wanted.len()]
             }
         };
         Ok((wanted, seen, more))

@@ -40,8 +40,8 @@ pub(super) enum Origin<'a> {
     Outside { event: &'a CloudEvent, stage: &'a str, sequence: &'a str, recorded: Item },
     /// A transition of another execution.
     FollowUp { parent: &'a Execution, record: (&'a RecordId, &'a Record), follow_up: &'a FollowUp },
-    /// An ended execution, to be repeated from this task on with the payload of the item under this sort key.
-    Retry { old: &'a Execution, from: u16, payload: String, data: Object },
+    /// An ended execution, to be repeated by somebody from this task on with the payload of the item under this sort key.
+    Retry { old: &'a Execution, from: u16, by: &'a str, payload: String, data: Object },
     /// A domain event, recorded under this sort key.
     Event { event: &'a CloudEvent, sort: &'a str, stage: &'a StageName, sequence: &'a SequenceName, revision: &'a str },
 }
@@ -175,9 +175,10 @@ impl Start<'_> {
                 (event, stage.to_string(), sequence.to_string(), (*sort).to_owned(), (*revision).to_owned())
             }
             Origin::FollowUp { parent, record, follow_up } => return birth_of(parent, *record, follow_up, self.cause),
-            Origin::Retry { old, from, payload, data } => {
+            Origin::Retry { old, from, by, payload, data } => {
                 let epoch = ground.context.flags.epoch;
-                return self.repeated(old, *from, (payload, data), epoch);
+                let birth = self.repeated(old, *from, (payload, data), epoch);
+                return Birth { authors: with(&old.authors, by), ..birth };
             }
         };
         Birth {
@@ -189,6 +190,7 @@ impl Start<'_> {
             sequence,
             revision,
             git_commit_id: event.git_commit_id.clone().or_else(in_force),
+            authors: event.authors.clone(),
             trigger_id: event.id.clone(),
             accepted: self.accepted,
             caused: self.accepted,
@@ -214,6 +216,7 @@ impl Start<'_> {
             sequence: old.sequence.clone(),
             revision: old.revision.clone(),
             git_commit_id: old.git_commit_id.clone(),
+            authors: old.authors.clone(),
             trigger_id: event_id(self.to.execution, "triggered").to_string(),
             accepted: self.accepted,
             caused: self.accepted,
@@ -229,6 +232,15 @@ impl Start<'_> {
     }
 }
 
+/// Whoever repeats something is an author of it, too. If one of them is not known, nobody can be told to be another one.
+fn with(authors: &[String], by: &str) -> Vec<String> {
+    if authors.is_empty() || by.is_empty() {
+        return vec![];
+    }
+    let others = authors.iter().map(String::as_str).filter(|author| *author != by);
+    others.chain([by]).map(str::to_owned).collect()
+}
+
 /// What is known of a follow-up from the record that names it.
 pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), follow_up: &FollowUp, cause: Cause) -> Birth {
     Birth {
@@ -240,6 +252,7 @@ pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), f
         sequence: follow_up.sequence.to_string(),
         revision: follow_up.revision.clone(),
         git_commit_id: Some(follow_up.revision.clone()).filter(|revision| !revision.is_empty()),
+        authors: parent.authors.clone(),
         trigger_id: follow_up.trigger_id.clone(),
         accepted: parent.accepted,
         caused: record.at,

@@ -53,6 +53,7 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         sequence: text("sq").unwrap_or_default(),
         revision: text("df").unwrap_or_default(),
         git_commit_id: text("gc"),
+        authors: stored(item, "au").unwrap_or_default(),
         trigger_id: text("ti").unwrap_or_default(),
         accepted: time("ac").unwrap_or_default(),
         caused: time("bo").or(time("ac")).unwrap_or_default(),
@@ -124,6 +125,7 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with("sq", x.sequence.as_str())
         .with("df", x.revision.as_str())
         .with_some("gc", x.git_commit_id.as_deref())
+        .with_some("au", (!x.authors.is_empty()).then(|| serde_json::json!(x.authors).to_string()))
         .with("ti", x.trigger_id.as_str())
         .with("ac", x.accepted.0)
         .with_some("bo", Some(x.caused.0).filter(|caused| *caused != x.accepted.0))

@@ -11,11 +11,12 @@ use super::{Loaded, Sequences, keys};
 use crate::ports::{PortError, Ports, Query, Written};
 use crate::protocol::{COMMIT_TRIES, VISIBLE, contended, record};
 use crate::table;
+use keelway_domain::access::is_same;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
 use keelway_domain::ids::{RecordId, event_id};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::record::Answers;
-use keelway_domain::sequences::{End, Execution, Flags};
+use keelway_domain::sequences::{End, Execution, Flags, own};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -110,6 +111,18 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
+    /// Why somebody may not approve what waits for it, because it is their own. The definition is read only if it depends on that.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn own_approval(&self, x: &Execution, who: &str) -> Result<Option<String>, PortError> {
+        if !x.authors.is_empty() && !x.authors.iter().any(|author| is_same(author, who)) {
+            return Ok(None);
+        }
+        let sequence = self.sequence(x).await?;
+        Ok(sequence.tasks.get(usize::from(x.task)).and_then(|task| own(task, &x.authors, who)))
+    }
+
     /// Submits a decision on an open approval. [`Sequences::approval`] shows the outcome.
     ///
     /// # Errors
@@ -129,6 +142,7 @@ impl<P: Ports> Sequences<P> {
             ty: EventType::task(APPROVAL, Kind::Finished),
             time: self.ports.now(),
             context: x.context.clone(),
+            authors: vec![],
             triggered_id: Some(trigger),
             git_commit_id: None,
             data: scope(x),

@@ -70,6 +70,7 @@ impl<P: Ports> Sequences<P> {
             source: DECISION_SOURCE.into(),
             ty: EventType::sequence(stage, &sequence, Kind::Triggered),
             time: now,
+            authors: vec![],
             triggered_id: None,
             git_commit_id: wanted.git_commit_id,
             data,

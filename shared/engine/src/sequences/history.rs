@@ -54,6 +54,7 @@ pub fn from_json(json: &Value) -> Option<CloudEvent> {
         ty: text("type")?,
         time: Timestamp::parse(&text("time")?)?,
         context: Context::new(text("shkeptncontext")?).ok()?,
+        authors: CloudEvent::authors_of(json),
         triggered_id: text("triggeredid"),
         git_commit_id: text("gitcommitid"),
         data: json.get("data").and_then(Value::as_object).cloned().unwrap_or_else(Object::new),

@@ -152,6 +152,9 @@ pub enum Message {
         of: ExecutionId,
         /// The index of the first task to repeat.
         from: u16,
+        /// Who asked for it; messages of older versions lack it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        by: String,
     },
     /// The sweep found the execution overdue.
     Settle {

@@ -162,7 +162,7 @@ impl<P: Ports> Sequences<P> {
             Message::Due { project, schedule, at } => self.scheduled(project, schedule, Scheduled::Due(*at), cause).await,
             Message::Fire { to, schedule, firing } => self.fire(to, schedule, firing, cause).await,
             Message::Windows { project } => self.windows_changed(project).await,
-            Message::Retry { to, of, from } => self.start_again(to, *of, *from, cause).await,
+            Message::Retry { to, of, from, by } => self.start_again(to, *of, (*from, by), cause).await,
             Message::Decide { to, trigger, event } => self.decision(to, *trigger, event, cause.sent, cause).await,
         }
     }

@@ -5,25 +5,44 @@ use super::commands::unknown_approval;
 use super::definitions::Refusal;
 use super::message::Address;
 use super::{Loaded, Sequences, keys};
-use crate::ports::Ports;
+use crate::ports::{PortError, Ports};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::sequences::{Standing, content, domain_event_starts, identity, mismatch, standing};
-use keelway_domain::shipyard::{APPROVAL, EVALUATION, Shipyard};
+use keelway_domain::shipyard::{APPROVAL, EVALUATION, Sequence, Shipyard};
 
 /// What to do with a client's event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preflight {
     /// Put it on the bus.
-    Publish,
+    Publish {
+        /// It starts by hand what otherwise follows the end of another sequence.
+        follow_up: bool,
+    },
     /// The same event was accepted before: give the same answer, and do nothing.
     Known,
     /// It decides an approval: pass it to [`Sequences::decide`].
     Decision(Address, RecordId),
 }
 
+impl Preflight {
+    const PUBLISH: Self = Self::Publish { follow_up: false };
+}
+
 impl<P: Ports> Sequences<P> {
+    /// Whether a sequence of a shipyard otherwise follows the end of another one; one that is not there does not.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn is_follow_up(&self, project: &str, (stage, sequence): (&str, &str)) -> Result<bool, PortError> {
+        match self.find_project(project).await {
+            Ok(known) => Ok(sequence_of(&known.shipyard, stage, sequence).is_ok_and(|sequence| sequence.is_follow_up())),
+            Err(Refusal::Port(error)) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
     /// Checks a client's well-formed event: does what it names exist, does an answer fit the task it answers, and was the event
     /// accepted before?
     ///
@@ -38,7 +57,7 @@ impl<P: Ports> Sequences<P> {
             if let Some(project) = event.text("project") {
                 self.find_project(project).await?;
             }
-            return Ok(Preflight::Publish);
+            return Ok(Preflight::PUBLISH);
         }
         let project = self.find_project(event.text("project").unwrap_or_default()).await?;
         let name = &project.settings.name;
@@ -49,8 +68,11 @@ impl<P: Ports> Sequences<P> {
                     let hint = format!("project {name} has no shipyard yet: apply one");
                     return Err(Refusal::Unknown { kind: "stage", name: stage.to_string(), hint });
                 }
-                sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?;
-                self.trigger_taken(name, event).await
+                let follow_up = sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?.is_follow_up();
+                Ok(match self.trigger_taken(name, event).await? {
+                    Preflight::Publish { .. } => Preflight::Publish { follow_up },
+                    taken => taken,
+                })
             }
             EventType::Task(task, kind) => self.answer_fits(name, event, (task.as_str(), *kind)).await,
             EventType::Other(_) => {
@@ -68,9 +90,9 @@ impl<P: Ports> Sequences<P> {
                     );
                     return Err(Refusal::Invalid { field: "type", message });
                 }
-                Ok(Preflight::Publish)
+                Ok(Preflight::PUBLISH)
             }
-            EventType::Sequence(..) => Ok(Preflight::Publish),
+            EventType::Sequence(..) => Ok(Preflight::PUBLISH),
         }
     }
 
@@ -84,7 +106,7 @@ impl<P: Ports> Sequences<P> {
             Some(loaded) if !Self::started_by(&loaded.x, event) => Err(Refusal::Conflict(other_content(event))),
             Some(_) => Ok(Preflight::Known),
             None if items.contains_key(&of_tombstone) => Ok(Preflight::Known),
-            None => Ok(Preflight::Publish),
+            None => Ok(Preflight::PUBLISH),
         }
     }
 
@@ -117,7 +139,7 @@ impl<P: Ports> Sequences<P> {
         match x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
             Some(present) if present.content != content(event) => Err(Refusal::Conflict(other_content(event))),
             Some(_) => Ok(Preflight::Known),
-            None => Ok(Preflight::Publish),
+            None => Ok(Preflight::PUBLISH),
         }
     }
 }
@@ -141,10 +163,10 @@ pub(super) fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s kee
     shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
 }
 
-pub(super) fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<(), Refusal> {
+pub(super) fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<Sequence, Refusal> {
     let stage = stage_of(shipyard, stage)?;
-    if stage.sequence(name).is_some() {
-        return Ok(());
+    if let Some(sequence) = stage.sequence(name) {
+        return Ok(sequence);
     }
     let mut known: Vec<&str> = stage.sequences.iter().map(|sequence| sequence.name.as_str()).collect();
     if !known.contains(&EVALUATION) {

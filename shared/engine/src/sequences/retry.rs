@@ -18,8 +18,8 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::{Object, Status, TaskResult};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, StageName, TaskName};
-use keelway_domain::sequences::{Class, End, Execution};
-use keelway_domain::shipyard::{APPROVAL, Sequence};
+use keelway_domain::sequences::{Class, End, Execution, is_separate};
+use keelway_domain::shipyard::{APPROVAL, Sequence, Shipyard};
 
 /// Executions of a context among which the one to repeat is looked for: as many as operators can allow.
 const EXECUTIONS: usize = 100_000;
@@ -52,8 +52,19 @@ pub struct Retried {
     pub task: TaskName,
     /// Its index.
     pub from: u16,
-    /// The stage of the approval that it would begin behind: an approval reaches one execution, so somebody who may give it has to ask.
-    pub behind: Option<StageName>,
+    /// The approval that it would begin behind: it reaches one execution, so somebody who may give it has to ask.
+    pub behind: Option<Behind>,
+    /// The sequence otherwise follows the end of another one.
+    pub follow_up: bool,
+}
+
+/// An approval that came before a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// Its stage.
+    pub stage: StageName,
+    /// Nobody gives it to what is their own ([`is_separate`]), so nobody begins behind it by themselves.
+    pub separate: bool,
 }
 
 impl<P: Ports> Sequences<P> {
@@ -63,16 +74,17 @@ impl<P: Ports> Sequences<P> {
     /// As [`Self::to_retry`].
     pub async fn retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
         let retried = self.to_retry(project, context, wanted).await?;
-        self.send_retry(&retried).await?;
+        self.send_retry(&retried, "").await?;
         Ok(retried)
     }
 
-    /// Hands in a retry.
+    /// Hands in a retry for somebody.
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn send_retry(&self, retried: &Retried) -> Result<(), PortError> {
-        let letter = Message::Retry { to: retried.to.clone(), of: retried.old.id, from: retried.from }.letter();
+    pub async fn send_retry(&self, retried: &Retried, by: &str) -> Result<(), PortError> {
+        let (of, by) = (retried.old.id, by.to_owned());
+        let letter = Message::Retry { to: retried.to.clone(), of, from: retried.from, by }.letter();
         table::send_all(&self.ports, &[letter]).await
     }
 
@@ -114,30 +126,35 @@ impl<P: Ports> Sequences<P> {
             ));
         }
         let behind = self.behind(&all, (&old, &sequence), from).await?;
-        Ok(Retried { old: Box::new(old), to, task, from, behind })
+        let follow_up = follows(&known.shipyard, &old) || sequence.is_follow_up();
+        Ok(Retried { old: Box::new(old), to, task, from, behind, follow_up })
     }
 
-    /// The stage of the approval that this task of an execution comes behind: one in its own sequence, or in one of the same stage that passed and that it
+    /// The approval that this task of an execution comes behind: one in its own sequence, or in one of the same stage that passed and that it
     /// followed. What follows a failure, a rollback for example, was not what was approved.
     async fn behind(
         &self,
         all: &[Execution],
         (old, sequence): (&Execution, &Sequence),
         from: u16,
-    ) -> Result<Option<StageName>, PortError> {
-        let asks = |sequence: &Sequence, tasks: usize| sequence.tasks.iter().take(tasks).any(|task| task.name.as_str() == APPROVAL);
+    ) -> Result<Option<Behind>, PortError> {
+        // Of several, the strictest counts: nobody is asked, somebody is, or somebody else.
+        let asks = |sequence: &Sequence, tasks: usize| {
+            let approvals = sequence.tasks.iter().take(tasks).filter(|task| task.name.as_str() == APPROVAL);
+            approvals.map(is_separate).max()
+        };
         let (mut x, mut asked) = (old, asks(sequence, usize::from(from)));
-        while let Some(before) = x.parent.and_then(|id| all.iter().find(|other| other.id == id)).filter(|_| !asked) {
+        while let Some(before) = x.parent.and_then(|id| all.iter().find(|other| other.id == id)).filter(|_| asked != Some(true)) {
             if x.retry_of().is_none() {
                 let passed = before.outcome.is_some_and(|outcome| outcome.result != TaskResult::Fail);
                 if !passed || before.stage != old.stage {
                     break;
                 }
-                asked = asks(&self.sequence(before).await?, usize::MAX);
+                asked = asked.max(asks(&self.sequence(before).await?, usize::MAX));
             }
             x = before;
         }
-        Ok(old.stage_name().filter(|_| asked))
+        Ok(old.stage_name().zip(asked).map(|(stage, separate)| Behind { stage, separate }))
     }
 
     /// Whether a retry has become an execution.
@@ -149,7 +166,13 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The retry's message: it starts the execution.
-    pub(super) async fn start_again(&self, to: &Address, of: ExecutionId, from: u16, cause: Cause) -> Result<Handled, PortError> {
+    pub(super) async fn start_again(
+        &self,
+        to: &Address,
+        of: ExecutionId,
+        (from, by): (u16, &str),
+        cause: Cause,
+    ) -> Result<Handled, PortError> {
         let of = Address { execution: of, ..to.clone() };
         let Some(loaded) = self.execution(&of).await?.filter(|loaded| loaded.x.outcome.is_some()) else {
             return Ok(Handled::Stale);
@@ -159,7 +182,7 @@ impl<P: Ports> Sequences<P> {
             return Ok(Handled::Stale);
         };
         let service = loaded.x.service.clone();
-        let origin = Origin::Retry { old: &loaded.x, from, payload, data };
+        let origin = Origin::Retry { old: &loaded.x, from, by, payload, data };
         run(self, cause, &Start { to: to.clone(), service, accepted: cause.sent, cause, origin }).await
     }
 
@@ -243,6 +266,12 @@ fn pick(all: &[Execution], (project, context): (&ProjectName, &Context), wanted:
         )),
         None => Ok((*newest).clone()),
     }
+}
+
+/// Whether the shipyard in force has its sequence follow the end of another one.
+fn follows(shipyard: &Shipyard, x: &Execution) -> bool {
+    let sequence = shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence));
+    sequence.is_some_and(|sequence| sequence.is_follow_up())
 }
 
 /// Whether an execution ended in another way than well.

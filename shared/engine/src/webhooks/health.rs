@@ -81,6 +81,7 @@ fn disabled(of: &Address, off: &Off) -> CloudEvent {
         ty: DISABLED.into(),
         time: off.at,
         context: Context::of(&context_of("webhook", &name).to_string()),
+        authors: vec![],
         triggered_id: None,
         git_commit_id: None,
         data,

@@ -26,6 +26,7 @@ pub(super) fn event(envelope: &Value, service: &str, detail: &Value, now: Timest
         ty: ty.to_owned(),
         time: text("time").and_then(Timestamp::parse).unwrap_or(now),
         context: Context::of(&context_of(service, id).to_string()),
+        authors: vec![],
         triggered_id: None,
         git_commit_id: None,
         data,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantState {
-    /// `read`, `trigger`, `execute:<task>`, `approve:<stage>`, `administer`.
+    /// `read`, `trigger`, `trigger:<stage>`, `execute:<task>`, `approve:<stage>`, `administer`.
     pub scopes: Vec<String>,
     /// In these projects and namespaces only; empty: in all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -119,6 +119,8 @@ pub struct WhoAmI {
     /// Who, as the provider calls them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
+    /// Who, as approvers and the audit name them: `token:ci`, `<provider>/<subject>` or `administrator`.
+    pub by: String,
     /// What they may do.
     pub grants: Vec<GrantState>,
 }
@@ -154,6 +156,9 @@ pub struct AuditEntry {
     /// Who, as the provider calls them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
+    /// Who, told apart by who vouches for it: `token:ci`, `<provider>/<subject>`, `key:<id>/<name>` or `administrator`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub by: String,
     /// From which address.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub address: String,

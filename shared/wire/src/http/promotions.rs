@@ -226,6 +226,12 @@ pub struct WaitingApproval {
     /// Only these may; empty: everybody.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
+    /// These may not, because they set the revision; with `separate` and without `authors`, nobody may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
+    /// Whoever set the revision may not approve it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub separate: bool,
 }
 
 /// A promotion of a revision into an environment.

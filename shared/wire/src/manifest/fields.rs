@@ -77,7 +77,7 @@ levels! {
     PullRequest: ["type", "url", "baseBranch", "secretRef", "merge"],
     SequenceRef: ["project", "stage", "service", "name"],
     SecretRef: ["name"],
-    Approval: ["quorum", "approvers", "remind"],
+    Approval: ["quorum", "approvers", "separate", "remind"],
     Window: ["kind", "schedule", "duration", "from", "until", "zone", "reason"],
     Cluster: ["apiVersion", "kind", "metadata", "spec", "status"],
     ClusterSpec: ["server", "caData", "secretRef", "interval"],

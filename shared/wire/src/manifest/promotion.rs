@@ -6,6 +6,7 @@ use super::project::{mapping, positive, text};
 use super::tree::Node;
 use super::values::{self, Scheme, flag};
 use super::windows;
+use keelway_domain::access::approver;
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::promotions::definition::{Approval, Notification, PromotionSpec, PullRequest, Sequence, Strategy};
 
@@ -158,24 +159,53 @@ fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report
             1
         }
     };
-    let list = node.get("approvers").filter(|list| !list.is_null());
-    if let Some(list) = list.filter(|list| list.list().is_none()) {
-        report.error(list, format!("{path}.approvers"), format!("is {}, not a list: write `- ann` for each person", list.what()));
-    }
-    let mut approvers: Vec<String> = vec![];
-    for (place, entry) in list.and_then(Node::list).unwrap_or_default().iter().enumerate() {
-        let path = format!("{path}.approvers[{place}]");
-        match entry.scalar().filter(|name| !name.is_empty()) {
-            None => report.error(entry, path, format!("is {}: write the name of a person", entry.what())),
-            Some(name) if approvers.iter().any(|known| known == name) => {
-                report.error(entry, path, format!("{name:?} is there twice: everybody approves once"));
-            }
-            Some(name) => approvers.push(name.to_owned()),
-        }
-    }
+    let approvers = approvers(node, &path, report);
     if !approvers.is_empty() && (approvers.len() as u64) < u64::from(quorum) {
         let message = format!("is {quorum}, but there are {} approvers: no revision could ever be approved", approvers.len());
         report.error(node.get("quorum").unwrap_or(node), format!("{path}.quorum"), message);
     }
-    Approval { quorum, approvers, remind: positive(node, "remind", &path, report), secret }
+    Approval {
+        quorum,
+        approvers,
+        separate: flag(node, "separate", &path, report),
+        remind: positive(node, "remind", &path, report),
+        secret,
+    }
+}
+
+/// Who may approve, as it is written. A plain name is taken for a token's, as it was before there were other forms.
+fn approvers(node: &Node, path: &str, report: &mut Report) -> Vec<String> {
+    const FORMS: &str = "write `token:ann` for an API token, `<provider>/<subject>` for a person of an identity provider, or `key:<id>/<name>` for \
+                         whom the holder of a signing key vouches; `keelway whoami` shows it";
+    let list = node.get("approvers").filter(|list| !list.is_null());
+    if let Some(list) = list.filter(|list| list.list().is_none()) {
+        report.error(
+            list,
+            format!("{path}.approvers"),
+            format!("is {}, not a list: write `- token:ann` for each person", list.what()),
+        );
+    }
+    let (mut written, mut known) = (vec![], vec![]);
+    for (place, entry) in list.and_then(Node::list).unwrap_or_default().iter().enumerate() {
+        let path = format!("{path}.approvers[{place}]");
+        let Some(name) = entry.scalar().filter(|name| !name.is_empty()) else {
+            report.error(entry, path, format!("is {}: {FORMS}", entry.what()));
+            continue;
+        };
+        let Some(person) = approver(name) else {
+            report.error(entry, path, format!("{name:?} is nobody who is known here: {FORMS}"));
+            continue;
+        };
+        if known.contains(&person) {
+            report.error(entry, path, format!("{name:?} is there twice: everybody approves once"));
+            continue;
+        }
+        if person != name {
+            let message = format!("{name:?} stands for the API token of that name, and for nobody else: write `{person}`");
+            report.warning(entry, path, message);
+        }
+        written.push(name.to_owned());
+        known.push(person);
+    }
+    written
 }

@@ -7,7 +7,9 @@ use super::outline::items;
 use super::project::{duration, mapping, positive, timeout};
 use super::shipyard::{checked, entry, name_of};
 use super::tree::Node;
+use super::values::flag;
 use keelway_domain::names::TaskName;
+use keelway_domain::sequences::SEPARATE;
 use keelway_domain::shipyard::{APPROVAL, EVALUATION, MAX_TASKS, Task};
 
 /// The tasks of a sequence; `None` when one is refused.
@@ -73,6 +75,13 @@ fn approval(task: &Node, properties: Option<&Node>, path: &str, report: &mut Rep
             let meant = nearest(text, ["automatic", "manual"]).map_or("`automatic` or `manual`".into(), |near| format!("`{near}`"));
             let message = format!("{text:?} is not an approval strategy: write {meant}");
             report.error(value, format!("{path}.properties.{key}"), message);
+        }
+    }
+    if let (Some(node), Some(value)) = (properties, given(SEPARATE)) {
+        let separate = flag(node, SEPARATE, &format!("{path}.properties"), report);
+        if separate && ["pass", "warning"].iter().all(|key| given(key).and_then(Node::scalar) != Some("manual")) {
+            let message = "says who may not approve, and nobody is asked: write `pass: manual` beside it";
+            report.warning(value, format!("{path}.properties.{SEPARATE}"), message.into());
         }
     }
     if given("pass").is_none() && given("warning").is_none() {

@@ -70,7 +70,7 @@ fn a_pipeline_of_weave_is_read_as_it_is() {
 #[test]
 fn additions_stand_beside_what_weave_has() {
     let text = WEAVE
-        .replace("    manual: true\n", "    manual: true\n    approval: {quorum: 2, approvers: [ann, bob], remind: 4h}\n    windows:\n      - {kind: allow, schedule: \"0 9 * * MON-FRI\", duration: 8h, zone: Europe/Berlin}\n")
+        .replace("    manual: true\n", "    manual: true\n    approval: {quorum: 2, approvers: [\"token:ann\", login.acme.test/bob], remind: 4h}\n    windows:\n      - {kind: allow, schedule: \"0 9 * * MON-FRI\", duration: 8h, zone: Europe/Berlin}\n")
         .replace("    - name: dev\n", "    - name: dev\n      soak: 1h\n")
         .replace("  environments:\n", "  inFlight: finish\n  compare: digest\n  environments:\n");
     let definition = read(&text).definition;
@@ -109,7 +109,7 @@ fn everything_wrong_is_told_with_its_line_and_the_remedy() {
         ("manual: true", "manual: maybe", "spec.promotion.manual", "write `true` or `false`"),
         (
             "    manual: true\n",
-            "    manual: true\n    approval: {quorum: 3, approvers: [ann]}\n",
+            "    manual: true\n    approval: {quorum: 3, approvers: [\"token:ann\"]}\n",
             "spec.promotion.approval.quorum",
             "no revision could ever be approved",
         ),
@@ -151,6 +151,42 @@ fn everything_wrong_is_told_with_its_line_and_the_remedy() {
     let all =
         findings(&WEAVE.replace("type: github", "type: svn").replace("https://", "http://").replace("    name: podinfo\n", ""));
     assert_eq!(all.iter().filter(|finding| finding.severity == Severity::Error).count(), 3, "{all:#?}");
+}
+
+#[test]
+fn approvers_are_told_apart_by_who_vouches_for_them() {
+    let with = |approvers: &str| {
+        WEAVE.replace("    manual: true\n", &format!("    manual: true\n    approval: {{approvers: [{approvers}]}}\n"))
+    };
+    let known = with("\"token:ann\", login.acme.test/ann, \"key:ci/ann\", administrator");
+    assert_eq!(findings(&known), vec![]);
+    // As manifests had it before: kept, and told how to write it.
+    let plain = with("ann");
+    let found = findings(&plain);
+    assert!(found.len() == 1 && found[0].severity == Severity::Warning && found[0].message.contains("`token:ann`"), "{found:#?}");
+    assert_eq!(read(&plain).definition.promotion.unwrap().approval.approvers, ["ann"]);
+    for (approvers, words) in [
+        ("ann@acme.test", "is nobody"),
+        ("\"repo:acme/shop:ref:refs/heads/main\"", "is nobody"),
+        ("\"token:administrator\"", "is nobody"),
+        ("ann, \"token:ann\"", "is there twice"),
+    ] {
+        let found = findings(&with(approvers));
+        let errors: Vec<_> = found.iter().filter(|finding| finding.severity == Severity::Error).collect();
+        assert!(errors.len() == 1 && errors[0].message.contains(words), "{approvers}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_pipeline_asks_for_somebody_else() {
+    let with = |says: &str| WEAVE.replace("    manual: true\n", &format!("    manual: true\n    approval: {{separate: {says}}}\n"));
+    assert!(read(&with("true")).definition.promotion.unwrap().approval.separate);
+    assert!(!read(&with("false")).definition.promotion.unwrap().approval.separate);
+    let found = findings(&with("yes please"));
+    assert!(
+        found.iter().any(|finding| finding.path.ends_with("approval.separate") && finding.severity == Severity::Error),
+        "{found:#?}"
+    );
 }
 
 #[test]

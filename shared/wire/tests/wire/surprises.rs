@@ -101,6 +101,15 @@ fn surprises_refuse_nothing() {
 }
 
 #[test]
+fn an_approval_may_ask_for_somebody_else() {
+    let asks = |properties: &str| sequence(&format!("      - {{name: approval, timeout: 0, properties: {{{properties}}}}}\n"));
+    assert_eq!(findings(&asks("pass: manual, separate: true")), "");
+    assert!(findings(&asks("pass: automatic, separate: true")).contains("warning: shipyard.yaml"), "nobody is asked");
+    assert!(findings(&asks("pass: automatic, separate: true")).contains("nobody is asked"));
+    assert!(findings(&asks("pass: manual, separate: maybe")).contains("write `true` or `false`"));
+}
+
+#[test]
 fn approval_and_evaluation_have_rules_of_their_own() {
     insta::assert_snapshot!(findings(&sequence("      - name: approval\n        properties: {pass: manually, warning: 1}\n")), @r#"
     error: shipyard.yaml:11:28: spec.stages[0].sequences[0].tasks[1].properties.pass: "manually" is not an approval strategy: write `manual`

@@ -32,12 +32,13 @@ impl PromotionsCloud<'_> {
             Command::Abort(environment) => (commands, json!({"command": "abort", "environment": environment})),
             Command::Abandon(revision) => (commands, json!({"command": "abandon", "revision": revision})),
         };
-        body["by"] = note.by.as_str().into();
+        let name = note.by.strip_prefix("token:").unwrap_or(&note.by);
+        body["by"] = name.into();
         body["message"] = note.message.as_str().into();
         let view = self.stack.wait(self.engine().view(to)).map_err(|error| Problem(error.to_string()))?;
         let changes = view.is_some_and(|view| matches!(view.forecast(command, note), Forecast::Changes));
         let before = self.known("command");
-        let api = self.stack.wait(self.stack.api().of_person(&note.by))?;
+        let api = self.stack.wait(self.stack.api().of_person(name))?;
         let reply = self.stack.wait(api.post(&path, &body))?;
         match reply.status {
             // What is so already is not handed in.

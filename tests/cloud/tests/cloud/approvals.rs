@@ -163,6 +163,6 @@ fn forged(bed: &Bed) -> Outcome {
     }
     let given = approvals(&pipeline)?;
     same("approvals", &given.len(), &1)?;
-    same("who approved", &given[0]["by"], &json!("anna"))?;
+    same("who approved", &given[0]["by"], &json!("key:new/anna"))?;
     pipeline.becomes("staging", "v2", "waiting").map(drop)
 }

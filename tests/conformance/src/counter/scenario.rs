@@ -212,6 +212,7 @@ impl Scenario for Counting {
             ty: ADD.into(),
             time: sim.world.now(),
             context,
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: data.as_object().cloned().unwrap_or_default(),

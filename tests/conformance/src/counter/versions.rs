@@ -161,6 +161,7 @@ impl<const FORMAT: i64> Scenario for SideBySide<FORMAT> {
                     ty: ADD.into(),
                     time: sim.world.now(),
                     context,
+                    authors: vec![],
                     triggered_id: None,
                     git_commit_id: None,
                     data: data.as_object().cloned().unwrap_or_default(),

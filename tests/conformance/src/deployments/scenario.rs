@@ -127,6 +127,7 @@ impl Deploying {
             ty: format!("sh.keptn.event.{name}.triggered"),
             time: sim.world.now(),
             context: Context::of(&format!("context-{id}")),
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: data.as_object().cloned().unwrap_or_default(),
@@ -139,7 +140,7 @@ impl Deploying {
         let image = format!("registry/shop@sha256:{digest:04}");
         let newest = self.pushed.entry(tag).or_insert_with(|| (at, image.clone()));
         *newest = newest.clone().max((at, image.clone()));
-        let push = Push { tag: tag.into(), image, at };
+        let push = Push { tag: tag.into(), image, at, by: String::new() };
         sim.work(self, action, move |engine: Arc<Both>| {
             Box::pin(async move { engine.configs.pushed("shop", "images", &push).await.map(|_| None) })
         });

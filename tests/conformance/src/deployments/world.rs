@@ -161,6 +161,7 @@ impl DeploymentsWorld {
             source: source.into(),
             ty: ty.into(),
             time: at,
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: data.as_object().cloned().unwrap_or_default(),
@@ -292,7 +293,7 @@ impl DeploymentsStand for DeploymentsWorld {
         let digest = format!("sha256:{}", what.digest);
         let image = format!("{}.dkr.ecr.{}.amazonaws.com/{REPOSITORY}@{digest}", HERE.0, HERE.1);
         if let (Entrance::Api, Some(tag)) = (at, &what.tag) {
-            let (namespace, push) = (namespace.to_owned(), Push { tag: tag.clone(), image, at: what.at });
+            let (namespace, push) = (namespace.to_owned(), Push { tag: tag.clone(), image, at: what.at, by: String::new() });
             let done = self.request(move |both| {
                 let (namespace, push) = (namespace.clone(), push.clone());
                 async move { both.configs.pushed(&namespace, SOURCE, &push).await }

@@ -107,9 +107,9 @@ impl Planted {
                 firing.execution = to.execution;
                 Message::Fire { to, schedule, firing }.to_body()
             }
-            (Some(Plant::RetriedByRequest), Ok(Message::Retry { mut to, of, from })) => {
+            (Some(Plant::RetriedByRequest), Ok(Message::Retry { mut to, of, from, by })) => {
                 to.execution = salted(to.execution, self.inner.core().request_count() << 1);
-                Message::Retry { to, of, from }.to_body()
+                Message::Retry { to, of, from, by }.to_body()
             }
             _ => body.to_owned(),
         }

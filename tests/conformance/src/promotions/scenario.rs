@@ -155,7 +155,7 @@ impl Promoting {
         let version = self.versions.entry(target.clone()).or_default();
         *version += 1;
         self.runs.insert(target.clone(), (revision.clone(), ready));
-        let observed = Observed { revision: Some(revision.clone()), ready, error: None, at: sim.world.now() };
+        let observed = Observed { revision: Some(revision.clone()), ready, error: None, at: sim.world.now(), by: vec![] };
         let fact = Fact { app: app(), target: target.clone(), version: *version, observed };
         if ready {
             self.healthy.insert((target.clone(), revision.clone()));
@@ -257,7 +257,7 @@ impl Scenario for Promoting {
         for name in ENVIRONMENTS {
             for place in 0..self.targets {
                 let target = target(name, place);
-                let observed = Observed { revision: Some("v1".into()), ready: true, error: None, at: world.now() };
+                let observed = Observed { revision: Some("v1".into()), ready: true, error: None, at: world.now(), by: vec![] };
                 drop(block_on(engine.pipelines.observe(&Fact { app: app(), target: target.clone(), version: 0, observed })));
                 self.versions.insert(target.clone(), 0);
                 self.healthy.insert((target.clone(), "v1".into()));

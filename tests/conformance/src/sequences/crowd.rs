@@ -44,6 +44,7 @@ fn waits(project: &str, n: u64) -> Option<Execution> {
         sequence: SequenceName::new("gated").ok()?.to_string(),
         revision: REVISION.to_owned(),
         git_commit_id: None,
+        authors: vec![],
         trigger_id: format!("crowd-{n}"),
         accepted: begin,
         caused: begin,

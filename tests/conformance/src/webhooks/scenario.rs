@@ -93,6 +93,7 @@ impl Hooking {
             ty: ty.into(),
             time: world.now(),
             context: Context::of(&format!("context-{n}")),
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: data.as_object().cloned().unwrap_or_default(),

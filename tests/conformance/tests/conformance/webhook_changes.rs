@@ -73,6 +73,7 @@ impl Stand {
             ty: TYPE.into(),
             time: self.world.now(),
             context: Context::of("C1"),
+            authors: vec![],
             triggered_id: None,
             git_commit_id: None,
             data: json!({"project": "p"}).as_object().cloned().unwrap(),

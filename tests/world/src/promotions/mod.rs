@@ -120,7 +120,7 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
             return Ok(stand.apply(&manifest.to_string()));
         }
         if let Some(command) = inputs::command(step)? {
-            let by = own.by.clone().unwrap_or_else(|| "ann".into());
+            let by = keelway_domain::access::of_token(own.by.as_deref().unwrap_or("ann"));
             let id = own.request.clone().unwrap_or_else(|| telling.fresh_id());
             let seen = stand.pipeline(&namespace, name).flatten();
             let note = Note {

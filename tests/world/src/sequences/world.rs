@@ -95,7 +95,7 @@ impl SequencesWorld {
     fn put(&mut self, read: &CloudEvent) -> Result<Answer, Answer> {
         match self.ask(block_on(self.api.preflight(read)))? {
             Preflight::Known => {}
-            Preflight::Publish => drop(self.put_on_the_bus(&read.to_json())),
+            Preflight::Publish { .. } => drop(self.put_on_the_bus(&read.to_json())),
             Preflight::Decision(to, trigger) => {
                 let x = match self.ask(block_on(self.api.approval(&to, trigger)))? {
                     Approval::Open(x) => x,

@@ -146,7 +146,7 @@ impl Stand {
 
     pub fn push(&mut self, image: &str) {
         self.now = self.now + Span(1);
-        self.heads.insert(tag("latest"), Head { image: image.into(), at: self.now });
+        self.heads.insert(tag("latest"), Head { image: image.into(), at: self.now, by: String::new() });
         self.evaluate();
     }
 

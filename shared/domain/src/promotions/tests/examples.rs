@@ -211,7 +211,7 @@ fn approval_binds_to_the_revision_and_stays_through_retries() {
 fn a_quorum_counts_people() {
     let mut settings = settings(true);
     settings.approval.quorum = 2;
-    settings.approval.approvers = ["ann", "bob", "eve"].map(str::to_owned).to_vec();
+    settings.approval.approvers = ["ann", "token:bob", "a.test/eve"].map(str::to_owned).to_vec();
     settings.approval.remind = Some(Span::minutes(60));
     let mut definition = definition(&["dev", "staging"]);
     definition.promotion = Some(settings);
@@ -220,12 +220,45 @@ fn a_quorum_counts_people() {
     stand.pass(Span::minutes(150));
     assert_eq!(stand.told.iter().filter(|told| *told == "staging reminded v2").count(), 2);
     assert_eq!(stand.told.iter().filter(|told| *told == "staging awaited v2").count(), 1);
-    assert!(stand.command(Command::Approve(at("staging", "v2")), "mallory").is_some());
-    for by in ["ann", "ann"] {
+    for by in ["token:mallory", "a.test/ann", "b.test/eve", "key:ci/ann", "mallory (ann)", "token:eve"] {
+        assert!(stand.command(Command::Approve(at("staging", "v2")), by).is_some(), "{by}");
+    }
+    for by in ["token:ann", "token:ann (bob)"] {
         assert_eq!(stand.command(Command::Approve(at("staging", "v2")), by), None);
     }
     assert_eq!(stand.attempts().len(), 0);
-    stand.command(Command::Approve(at("staging", "v2")), "bob");
+    stand.command(Command::Approve(at("staging", "v2")), "a.test/eve (Eve)");
+    assert_eq!(stand.attempts().len(), 1);
+}
+
+#[test]
+fn a_revision_that_nobody_is_known_to_have_set_is_approved_by_nobody() {
+    let mut settings = settings(true);
+    settings.approval.separate = true;
+    let mut definition = definition(&["dev", "staging"]);
+    definition.promotion = Some(settings);
+    let mut stand = Stand::new(definition);
+    stand.observe("dev", "v2/R");
+    let refused = format!("{:?}", stand.command(Command::Approve(at("staging", "v2")), "token:ann"));
+    assert!(refused.contains("who set v2 is not known"), "{refused}");
+    assert_eq!(stand.command(Command::Reject(at("staging", "v2")), "token:ann"), None, "anybody may reject it");
+    assert_eq!(stand.attempts().len(), 0);
+}
+
+#[test]
+fn an_approval_of_an_older_version_and_one_of_the_same_person_are_one() {
+    let mut settings = settings(true);
+    settings.approval.quorum = 2;
+    let mut definition = definition(&["dev", "staging"]);
+    definition.promotion = Some(settings);
+    let mut stand = Stand::new(definition);
+    stand.observe("dev", "v2/R");
+    // Nothing said who vouched for the name.
+    for by in ["ann", "token:ann", "a.test/ann", "key:ci/ann"] {
+        assert_eq!(stand.command(Command::Approve(at("staging", "v2")), by), None);
+    }
+    assert_eq!(stand.attempts().len(), 0);
+    stand.command(Command::Approve(at("staging", "v2")), "token:bob");
     assert_eq!(stand.attempts().len(), 1);
 }
 

@@ -73,8 +73,10 @@ impl Stand {
     /// `v2/R`, `v2/N`, `?`.
     fn fact(&mut self, name: &str, what: &str) {
         let observed = match what.split_once('/') {
-            Some((revision, ready)) => Observed { revision: Some(revision.into()), ready: ready == "R", error: None, at: self.now },
-            None => Observed { revision: None, ready: false, error: Some("cluster not found".into()), at: self.now },
+            Some((revision, ready)) => {
+                Observed { revision: Some(revision.into()), ready: ready == "R", error: None, at: self.now, by: vec![] }
+            }
+            None => Observed { revision: None, ready: false, error: Some("cluster not found".into()), at: self.now, by: vec![] },
         };
         self.observations.insert(target(name), observed);
     }

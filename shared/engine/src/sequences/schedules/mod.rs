@@ -179,6 +179,8 @@ impl<P: Ports> Sequences<P> {
             ty: EventType::sequence(&firing.stage, &firing.sequence, Kind::Triggered),
             time: firing.at,
             context: to.context.clone(),
+            // Nobody who approves is called so: what a schedule starts is its own.
+            authors: vec![format!("schedule:{schedule}")],
             triggered_id: None,
             git_commit_id: None,
             data,

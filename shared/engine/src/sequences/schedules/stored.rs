@@ -63,7 +63,7 @@ impl<P: Ports> Sequences<P> {
     ) -> Result<(), Refusal> {
         let in_force = if shipyard.is_none() { Some(self.get_project(project).await?.shipyard) } else { None };
         let Some(shipyard) = shipyard.or(in_force.as_deref()) else { return Ok(()) };
-        sequence_of(shipyard, stage.as_str(), sequence.as_str())
+        sequence_of(shipyard, stage.as_str(), sequence.as_str()).map(drop)
     }
 
     /// Puts a schedule in force; `false`: it was already.

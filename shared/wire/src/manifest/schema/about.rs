@@ -65,6 +65,8 @@ pub fn about(level: Level, field: &str) -> Option<&'static str> {
         (Level::Promotion, "manual") => "Whether a person approves each promotion.",
         (Level::Promotion, "windows") => "When promotions may happen, and when not.",
         (Level::Approval, "quorum") => "How many people must approve.",
+        (Level::Approval, "approvers") => "Only these: `token:ann`, `<provider>/<subject>`, `key:<id>/<name>`.",
+        (Level::Approval, "separate") => "Whoever set the revision may not approve it.",
         (Level::WebhookSpec, "events") => "Types of events; `*` stands for any text, `?` for one character.",
         (Level::WebhookSpec, "matchExpressions") => "Conditions on members of the event's data; all of them must hold.",
         (Level::WebhookSpec, "url") => "Where the events go: a template, with `{{ secrets.<name> }}` for secrets.",

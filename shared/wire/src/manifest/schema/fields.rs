@@ -120,7 +120,8 @@ pub fn further(level: Level) -> Map<String, Value> {
         // A person's answer for each result.
         Level::Task => {
             let answer = or_null(word(&["automatic", "manual"]));
-            let properties = json!({"type": ["object", "null"], "properties": {"pass": answer, "warning": answer}});
+            let properties =
+                json!({"type": ["object", "null"], "properties": {"pass": answer, "warning": answer, "separate": or_null(flag())}});
             let condition = json!({"properties": {"name": {"const": "approval"}}});
             Map::from_iter([("if".to_owned(), condition), ("then".to_owned(), json!({"properties": {"properties": properties}}))])
         }
@@ -227,7 +228,7 @@ fn other(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Target, "namespace") => needed(),
         (Target, "clusterRef") => parts.named(ClusterRef),
         (ClusterRef, _) => text(),
-        (Promotion, "manual") | (PullRequest, "merge") => flag(),
+        (Promotion, "manual") | (PullRequest, "merge") | (Approval, "separate") => flag(),
         (Promotion, "strategy") => parts.named(Strategy),
         (Promotion, "approval") => parts.named(Approval),
         (Promotion, "windows") => list(&parts.named(Window), 0),
