@@ -17,6 +17,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self as pipelines, registry};
 use keelway_engine::protocol::Engine;
 use keelway_githosts::Repository;
+use keelway_wire::manifest::ArtifactSourceManifest;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -62,14 +63,22 @@ async fn outside<'a, P: Ports>(api: &Api<P>, document: &'a Planned) -> Answer<Ou
             let server = Resource::named(ResourceKind::Servers, manifest.cluster.server.as_str());
             Outside { namespace, resources: vec![("spec.server".to_owned(), server)], vouched, ..Outside::default() }
         }
+        Planned::ArtifactSource(manifest) => source(api, manifest).await?,
         // They name nothing outside of their namespace, or they are for administrators only.
-        Planned::Project(_)
-        | Planned::Remediation(..)
-        | Planned::Schedule(_)
-        | Planned::GitHost(_)
-        | Planned::ArtifactSource(_)
-        | Planned::Webhook(_) => Outside::default(),
+        Planned::Project(_) | Planned::Remediation(..) | Planned::Schedule(_) | Planned::GitHost(_) | Planned::Webhook(_) => {
+            Outside::default()
+        }
     })
+}
+
+/// Of a source: the repository of ECR that it follows. What a webhook tells is compared with each push.
+async fn source<'a, P: Ports>(api: &Api<P>, manifest: &'a ArtifactSourceManifest) -> Answer<Outside<'a>> {
+    let (namespace, new) = (manifest.namespace.as_str(), &manifest.artifacts);
+    let Some(repository) = new.repository() else { return Ok(Outside::default()) };
+    let images = Resource::image(&repository.images(&api.deployments().home()));
+    let old = api.deployments().source(namespace, &manifest.name).await?;
+    let vouched = new.in_place_of(old.as_ref().map(|(old, _)| old)).vouched;
+    Ok(Outside { namespace, resources: vec![("spec.ecr.repository".to_owned(), images)], vouched, ..Outside::default() })
 }
 
 /// The configs of other namespaces that carry tasks out.

@@ -34,6 +34,8 @@ mod operations;
 mod paces;
 mod pipelines;
 mod raw;
+mod pushes;
+mod quotas;
 mod reads;
 #[path = "../../../../tests/keptn/recorded.rs"]
 mod recorded;

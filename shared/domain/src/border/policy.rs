@@ -36,7 +36,8 @@ impl Pattern {
             && place(&self.account, &resource.account, &home.account)
     }
 
-    fn names(&self, name: &str) -> bool {
+    /// Whether it is the name's, wherever the resource is.
+    pub(crate) fn names(&self, name: &str) -> bool {
         let (first, rest) = halves(&self.name);
         let (of, further) = halves(name);
         let both = match (rest, further) {

@@ -8,7 +8,7 @@ use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
 use crate::table;
-use keelway_domain::border::Vouched;
+use keelway_domain::border::{Home, Vouched};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Repository};
@@ -51,10 +51,21 @@ pub(super) fn read(item: &Item) -> Result<Option<Head>, PortError> {
     member::<Option<Head>>(item, "j")
 }
 
-/// An image of a repository, as a template names it. `here`: account and region of the installation.
-pub(super) fn name(of: &Repository, here: (&str, &str), digest: &str) -> String {
-    let (account, region) = (of.account.as_deref().unwrap_or(here.0), of.region.as_deref().unwrap_or(here.1));
-    format!("{account}.dkr.ecr.{region}.amazonaws.com/{}@{digest}", of.name)
+/// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second name for.
+const SOURCE: &str = "of";
+
+fn named((namespace, name): (&str, &str)) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// Whether an item is about a source. One that was written before that was noted is.
+pub(super) fn is_of(item: &Item, source: (&str, &str)) -> bool {
+    item.text(SOURCE).is_none_or(|of| of == named(source))
+}
+
+/// An image of a repository, as a template names it.
+pub(super) fn name(of: &Repository, home: &Home, digest: &str) -> String {
+    format!("{}@{digest}", of.images(home))
 }
 
 impl<P: Ports> Deployments<P> {
@@ -265,7 +276,7 @@ impl<P: Ports> Deployments<P> {
             }
             match (action, text("image-tag")) {
                 ("PUSH", Some(tag)) => {
-                    let image = name(&from, here, digest);
+                    let image = name(&from, &self.home(), digest);
                     self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time }).await?;
                 }
                 ("DELETE", _) => self.deleted(&of.namespace, &of.name, digest, event.time).await?,
