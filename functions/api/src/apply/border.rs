@@ -194,6 +194,19 @@ pub async fn check_one<P: Ports>(api: &Api<P>, caller: &Caller, outside: &Outsid
     Borders { api, planned: &[], known: BTreeMap::new() }.check(caller, outside).await
 }
 
+/// The border of a namespace as it is when the documents are in force.
+pub(super) async fn planned<P: Ports>(api: &Api<P>, planned: &[Planned], namespace: &str) -> Answer<Border> {
+    let mut border = Border::of(api.deployments().ports(), namespace).await?;
+    for document in planned {
+        if let Planned::Project(settings) = document
+            && settings.name.as_str() == namespace
+        {
+            border = border.with(settings.consents.clone(), settings.policy.clone());
+        }
+    }
+    Ok(border)
+}
+
 /// The borders of the namespaces concerned, each read once, and as they are when the documents are in force.
 struct Borders<'a, P> {
     api: &'a Api<P>,
@@ -204,15 +217,7 @@ struct Borders<'a, P> {
 impl<P: Ports> Borders<'_, P> {
     async fn of(&mut self, namespace: &str) -> Answer<&Border> {
         if !self.known.contains_key(namespace) {
-            let mut border = Border::of(self.api.deployments().ports(), namespace).await?;
-            for document in self.planned {
-                if let Planned::Project(settings) = document
-                    && settings.name.as_str() == namespace
-                {
-                    border = border.with(settings.consents.clone(), settings.policy.clone());
-                }
-            }
-            self.known.insert(namespace.to_owned(), border);
+            self.known.insert(namespace.to_owned(), planned(self.api, self.planned, namespace).await?);
         }
         self.known.get(namespace).ok_or_else(Refused::internal)
     }

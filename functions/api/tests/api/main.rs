@@ -36,6 +36,7 @@ mod pipelines;
 mod raw;
 mod pushes;
 mod quotas;
+mod raw;
 mod reads;
 #[path = "../../../../tests/keptn/recorded.rs"]
 mod recorded;
