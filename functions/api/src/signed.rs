@@ -86,8 +86,13 @@ pub async fn verify<P: Ports + Secrets>(
     let now = api.promotions().now();
     let secret = read(api, name).await?.ok_or_else(refusal)?;
     let keys = Keys::read(secret.expose()).ok_or_else(refusal)?;
-    let request =
-        Request { method: parts.method.as_str(), path: parts.uri.path(), query: parts.uri.query().unwrap_or_default(), body };
+    let request = Request {
+        installation: &api.installation(),
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
+        body,
+    };
     let scope = format!("{name}#{}", signed.key);
     if !signed.verify(&request, &keys, now) || !api.promotions().remember_nonce(&scope, &signed.nonce, KEEP).await? {
         return Err(refusal());
