@@ -11,6 +11,7 @@ mod batch;
 mod border;
 mod border_deployments;
 mod border_promotions;
+mod collisions;
 mod commands;
 mod cursors;
 mod deployers;

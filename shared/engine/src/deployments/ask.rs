@@ -86,7 +86,7 @@ impl<P: Ports> Deployments<P> {
         let mut moved = 0;
         for (name, head) in wanted {
             let tag = tag(&name);
-            let old = known.get(&keys::head(&tag)).map(images::read).transpose()?.flatten();
+            let old = known.get(&keys::head(&tag)).map(|item| images::read(item, (&of.namespace, &of.name))).transpose()?.flatten();
             if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
                 self.there_again((&of.namespace, &of.name), &head).await?;
                 moved += usize::from(self.keep(&tag, &head).await?);

@@ -42,13 +42,15 @@ pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<He
     let items = table::read(store, &wanted).await?;
     let mut heads = Heads::new();
     for (tag, key) in watched {
-        heads.extend(items.get(&key).map(read).transpose()?.flatten().map(|head| (tag, head)));
+        let head = items.get(&key).map(|item| read(item, (&tag.namespace, &tag.name))).transpose()?.flatten();
+        heads.extend(head.map(|head| (tag, head)));
     }
     Ok(heads)
 }
 
-pub(super) fn read(item: &Item) -> Result<Option<Head>, PortError> {
-    member::<Option<Head>>(item, "j")
+/// What a tag of a source points to.
+pub(super) fn read(item: &Item, source: (&str, &str)) -> Result<Option<Head>, PortError> {
+    if is_of(item, source) { member::<Option<Head>>(item, "j") } else { Ok(None) }
 }
 
 /// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second name for.
@@ -89,7 +91,7 @@ impl<P: Ports> Deployments<P> {
         let query = Query::table(keys::source_partition(namespace, name), PAGE).prefix(keys::HEADS);
         let known = if source.tags.is_empty() { vec![] } else { table::all(&self.ports, query, TAGS).await?.0 };
         for item in &known {
-            let (Some(head), Some(tag)) = (read(item)?, item.text("t")) else { continue };
+            let (Some(head), Some(tag)) = (read(item, of)?, item.text("t")) else { continue };
             for follows in source.moved_by(tag).into_iter().skip(1) {
                 self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag: follows }, &head).await?;
             }
@@ -191,14 +193,15 @@ impl<P: Ports> Deployments<P> {
     /// # Errors
     /// Of the ports.
     pub async fn deleted(&self, namespace: &str, name: &str, digest: &str, at: Timestamp) -> Result<(), PortError> {
-        let item = Item::new(keys::deleted(namespace, name, digest)).with("at", at.0);
+        let item = Item::new(keys::deleted(namespace, name, digest)).with("at", at.0).with(SOURCE, named((namespace, name)));
         self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
     }
 
     /// Forgets that an image was deleted, if that was before it was pushed.
     pub(super) async fn there_again(&self, (namespace, name): (&str, &str), head: &Head) -> Result<(), PortError> {
         let gone = keys::deleted(namespace, name, digest(&head.image));
-        if self.ports.get(&gone).await?.is_some_and(|item| item.number("at").unwrap_or_default() < head.at.0) {
+        let before = |item: Item| is_of(&item, (namespace, name)) && item.number("at").unwrap_or_default() < head.at.0;
+        if self.ports.get(&gone).await?.is_some_and(before) {
             self.ports.write(&Write::Delete(gone, Condition::Always)).await?;
         }
         Ok(())
@@ -219,7 +222,11 @@ impl<P: Ports> Deployments<P> {
         let key = keys::head(tag);
         for _ in 0..COMMIT_TRIES {
             let found = self.ports.get(&key).await?;
-            let known = found.as_ref().map(read).transpose()?.flatten();
+            if found.as_ref().is_some_and(|item| !is_of(item, (&tag.namespace, &tag.name))) {
+                tracing::error!(%key, %tag, "the place of this tag is taken by another source: its name must change");
+                return Ok(false);
+            }
+            let known = found.as_ref().map(|item| read(item, (&tag.namespace, &tag.name))).transpose()?.flatten();
             if known.as_ref().is_some_and(|known| known.at > head.at) {
                 return Ok(false);
             }
@@ -229,7 +236,11 @@ impl<P: Ports> Deployments<P> {
                     return Ok(false);
                 }
                 let version = found.as_ref().map_or(0, Item::version);
-                let item = Item::new(key.clone()).with("j", json(head)).with("t", tag.tag.as_str()).with("v", version + 1);
+                let item = Item::new(key.clone())
+                    .with("j", json(head))
+                    .with("t", tag.tag.as_str())
+                    .with(SOURCE, named((&tag.namespace, &tag.name)))
+                    .with("v", version + 1);
                 let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
                 if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
                     continue;
