@@ -34,7 +34,6 @@ mod openapi;
 mod operations;
 mod paces;
 mod pipelines;
-mod raw;
 mod pushes;
 mod quotas;
 mod raw;
