@@ -238,7 +238,8 @@ impl Api {
         let before = self.base.path().strip_suffix("/v1").unwrap_or_default();
         let path = url.path().strip_prefix(before).unwrap_or(url.path());
         let query = url.query().unwrap_or_default();
-        let asked = signature::Request { method: method.as_str(), path, query, body: body.as_bytes() };
+        let installation = key.installation();
+        let asked = signature::Request { installation, method: method.as_str(), path, query, body: body.as_bytes() };
         let nonce = uuid::Uuid::now_v7().to_string();
         let signed = Signed::new(&asked, key.parts(), Algorithm::default(), crate::commands::now(), &nonce);
         signed.headers().into_iter().fold(request, |request, (name, value)| request.header(name, value))

@@ -59,7 +59,7 @@ class Registry:
     """Whoever builds releases: tells Keelway to which package a tag points, signed with the key of the source's secret."""
 
     def __init__(self, state, env, cloud):
-        self.api = env["KEELWAY_API"].rstrip("/")
+        self.api, self.installation = env["KEELWAY_API"].rstrip("/"), env["KEELWAY_INSTALLATION"]
         # It stays the same, because functions remember secrets for minutes.
         known = state.read("registry.json", {}) or {"key": secrets.token_hex(20)}
         state.write("registry.json", known)
@@ -71,7 +71,7 @@ class Registry:
         path = f"/v1/artifacts/{NAMESPACE}/{SOURCE}"
         body = json.dumps({"tag": TAG, "image": package["image"], "digest": package["digest"]}).encode()
         now, nonce = str(int(time.time())), secrets.token_hex(16)
-        text = "\n".join(["keelway-signature-v1", "POST", path, "", now, nonce, hashlib.sha256(body).hexdigest()])
+        text = "\n".join(["keelway-signature-v2", self.installation, "POST", path, "", now, nonce, hashlib.sha256(body).hexdigest()])
         signature = hmac.new(self.key.encode(), text.encode(), hashlib.sha256).hexdigest()
         headers = {"content-type": "application/json", "x-keelway-key": "build", "x-keelway-timestamp": now, "x-keelway-nonce": nonce,
                    "x-keelway-signature": f"sha256={signature}"}

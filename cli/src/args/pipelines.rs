@@ -205,6 +205,9 @@ pub struct PipelineDecide {
     /// The key's id [default: the first one of the file, or hmac-key]
     #[arg(long, requires = "key_file", value_name = "ID")]
     pub key_id: Option<String>,
+    /// The installation that the signature is for; `keelway doctor` shows it
+    #[arg(long, env = "KEELWAY_INSTALLATION", value_name = "ACCOUNT/REGION/STACK")]
+    pub installation: Option<String>,
 }
 
 /// `pipeline suspend`, `pipeline resume`

@@ -42,6 +42,7 @@ fn plural(kind: &str) -> &'static str {
     match kind {
         "Pipeline" => "pipelines",
         "Cluster" => "clusters",
+        "ArtifactSource" => "artifactsources",
         _ => "deploymentconfigs",
     }
 }

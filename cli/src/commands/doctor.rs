@@ -34,7 +34,11 @@ pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliErr
         }
         Err(error) => return failed("API", Err(error.into())),
     };
-    let stack = if metadata.stack.is_empty() { String::new() } else { format!(", stack {}", metadata.stack) };
+    let stack = match (metadata.installation.as_str(), metadata.stack.as_str()) {
+        ("", "") => String::new(),
+        ("", stack) => format!(", stack {stack}"),
+        (installation, _) => format!(", installation {installation}"),
+    };
     ok(&format!("API: answers, version {}{stack}", metadata.version))?;
     ok("token: accepted")?;
     if metadata.version != env!("CARGO_PKG_VERSION") {

@@ -171,6 +171,11 @@ fn a_key_signs_in_place_of_the_token() {
     assert_eq!((code, err.contains("no key \"2020-01\" that is still valid")), (2, true), "{err}");
     let (code, _, err) = signed(&[&file("empty", "\n")]);
     assert_eq!((code, err.contains("is empty")), (2, true), "{err}");
+    // Signed for another installation, or for none.
+    let (code, key, err) = signed(&[&secret, "--installation", "210987654321/eu-central-1/keelway"]);
+    assert_eq!((code, key, err.contains("--installation")), (1, None, true), "{err}");
+    let (code, _, err) = signed(&[&secret, "--installation", " "]);
+    assert_eq!((code, err.contains("set KEELWAY_INSTALLATION")), (2, true), "{err}");
     // Without a token nothing can be read.
     let blind =
         api.keelway(&["pipeline", "approve", "shop/carts", "production", "--key-file", &bare]).env_remove("KEELWAY_TOKEN").output();

@@ -176,8 +176,9 @@ pub async fn triggered<P: Ports + 'static>(
     }
     let none_open = OpenWork::default().fingerprint();
     let known = own(&wanted.unless).or_else(|| none_open.filter(|_| wait.is_some()));
+    let shown = |task: &str, project: &str| caller.may(Need::Read, Some(project)) || caller.may(Need::Execute(task), Some(project));
     let look = || async {
-        let open = api.engine().open_work(&tasks, &filter, after).await?;
+        let open = api.engine().open_work(&tasks, &filter, after, &shown).await?;
         Ok::<_, Refused>((open.fingerprint().is_none() || open.fingerprint() != known).then_some(open))
     };
     // What is known is not read again: an answer without news costs queries of the index only.
@@ -187,7 +188,6 @@ pub async fn triggered<P: Ports + 'static>(
         return Ok(page);
     };
     let WorkPage { events, next } = api.engine().work_page(&open, size).await?;
-    let events = events.into_iter().filter(|event| shown_to(&caller, event)).collect();
     let mut page = event_page(events, size, next, api.engine().now());
     page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
     Ok(page)
@@ -212,7 +212,7 @@ fn waiting(text: Option<&String>) -> Answer<Option<Duration>> {
     seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(refused)
 }
 
-/// Whether a page of open triggers may have ended with it: a time, then names.
+/// Whether a page of open triggers may have ended with it: a time, then a hash.
 fn is_work_key(key: &str) -> bool {
     let time = key.split_once('~').map(|(time, _)| time).unwrap_or_default();
     time.len() == 13 && time.bytes().all(|b| b.is_ascii_digit()) && key.len() <= MAX_SORT_BYTES

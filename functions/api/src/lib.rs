@@ -173,6 +173,11 @@ impl<P: Ports> Api<P> {
     fn engine(&self) -> &Sequences<P> {
         &self.inner.engine
     }
+    /// What tells this installation from every other one: its account, its region and the name of its stack. Signed requests name it.
+    fn installation(&self) -> String {
+        let home = self.deployments().home();
+        format!("{}/{}/{}", home.account, home.region, self.settings().stack)
+    }
     fn projects(&self) -> &Memory<ProjectName> {
         &self.inner.projects
     }

@@ -10,7 +10,7 @@ use keelway_wire::http::Metadata;
 /// The version of Keptn whose API this follows.
 const KEPTN: &str = "1.4.5";
 
-/// The versions of this installation, and the name of its stack.
+/// The versions of this installation, and what it is called.
 #[utoipa::path(
     get,
     path = "/v1/metadata",
@@ -24,6 +24,7 @@ pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Met
         automaticprovisioning: true,
         version: env!("CARGO_PKG_VERSION").into(),
         stack: api.settings().stack.clone(),
+        installation: api.installation(),
     })
 }
 

@@ -40,6 +40,24 @@ pub async fn admit<P: Ports>(api: &Api<P>, client: Option<&Client>) -> Answer<()
     }
 }
 
+/// Counts a webhook of a git host, before its secret is read.
+///
+/// # Errors
+/// As [`admit`].
+pub async fn admit_webhook<P: Ports>(api: &Api<P>, host: &str, client: Option<&Client>) -> Answer<()> {
+    match api.promotions().too_many_webhooks(host, client.map_or("", Client::as_str)).await? {
+        None => Ok(()),
+        Some(after) => {
+            let (most, window) = (limit::WEBHOOKS, limit::WINDOW.0 / 1000);
+            let detail = format!(
+                "{most} webhooks of git host {host} were taken from this address in {window} seconds: try again after the time in the header \
+                 Retry-After"
+            );
+            Err(Refused::too_many(detail, after))
+        }
+    }
+}
+
 /// Who signed a request.
 pub struct Signer {
     /// The id of the key.
@@ -86,8 +104,13 @@ pub async fn verify<P: Ports + Secrets>(
     let now = api.promotions().now();
     let secret = read(api, name).await?.ok_or_else(refusal)?;
     let keys = Keys::read(secret.expose()).ok_or_else(refusal)?;
-    let request =
-        Request { method: parts.method.as_str(), path: parts.uri.path(), query: parts.uri.query().unwrap_or_default(), body };
+    let request = Request {
+        installation: &api.installation(),
+        method: parts.method.as_str(),
+        path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
+        body,
+    };
     let scope = format!("{name}#{}", signed.key);
     if !signed.verify(&request, &keys, now) || !api.promotions().remember_nonce(&scope, &signed.nonce, KEEP).await? {
         return Err(refusal());

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use keelway_domain::promotions::registry::GitHost;
 use keelway_engine::ports::Ports;
 use keelway_engine::secrets::{self, Secrets};
-use keelway_githosts::{Form, Repository, webhook};
+use keelway_githosts::{Form, Repository, SIGNATURES, webhook};
 use serde_json::Value;
 
 /// The only answer to a webhook that is not signed.
@@ -34,11 +34,13 @@ pub async fn wake<P: Ports + Secrets + 'static>(
     Path(name): Path<String>,
     request: Request,
 ) -> Answer<StatusCode> {
-    if !is_name(&name) {
+    // What nobody signed is refused before anything is read.
+    if !is_name(&name) || !SIGNATURES.iter().any(|header| request.headers().contains_key(*header)) {
         return Err(refusal());
     }
     let host = api.promotions().registered::<GitHost>(&name).await?.ok_or_else(refusal)?.value;
     let short = host.webhook_secret.ok_or_else(refusal)?;
+    signed::admit_webhook(&api, &name, request.extensions().get()).await?;
     let secret = signed::read(&api, &secrets::name(secrets::INSTALLATION, &short)).await?.ok_or_else(refusal)?;
     let form: Form = host.form.parse().map_err(|_| refusal())?;
     let headers = request.headers().clone();

@@ -4,15 +4,13 @@
 //! ECS's, and always for a build, Keelway claims for it, and its end is the deployment's: the engine learns it from the events of ECS and
 //! CodeBuild. Starting the same attempt again is the same task: the request has a token.
 
-use keelway_domain::deployments::definition::Starter;
+use keelway_domain::deployments::definition::{Starter, WAIT_FOR};
 use keelway_domain::ids::hash64;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::started::VARIABLES;
 use keelway_engine::starters::Runner;
 use serde_json::{Map, Value, json};
 
-/// Keelway's own parameter of a task.
-const WAIT_FOR: &str = "waitFor";
 /// The longest token of CodeBuild and ECS, in characters.
 const MAX_TOKEN: usize = 64;
 

@@ -308,7 +308,7 @@ def environment(state, name=None):
     out = outputs(state, name)
     return {
         "KEELWAY_API": out["ApiUrl"], "KEELWAY_TOKEN": server.token(state), "KEELWAY_BUS": out["BusName"],
-        "KEELWAY_TABLE": out["TableName"], "KEELWAY_SEQUENCES_QUEUE_URL": out["QueueUrl"],
+        "KEELWAY_INSTALLATION": out.get("Installation", ""), "KEELWAY_TABLE": out["TableName"], "KEELWAY_SEQUENCES_QUEUE_URL": out["QueueUrl"],
         "AWS_ENDPOINT_URL": out["Endpoint"], "AWS_REGION": REGION, "AWS_DEFAULT_REGION": REGION, **CREDENTIALS,
     }
 

@@ -32,7 +32,7 @@ pub use marker::{Edit, edit};
 pub use propose::{BRANCHES, Change, Proposed};
 pub use repository::{AddressError, Api, Form, Repository};
 pub use settle::Closed;
-pub use webhook::{BadSignature, WebhookAbout, webhook};
+pub use webhook::{BadSignature, SIGNATURES, WebhookAbout, webhook};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -20,6 +20,9 @@ pub struct WebhookAbout {
 #[error("the webhook is not signed with the secret")]
 pub struct BadSignature;
 
+/// The headers with what proves who sends a webhook, of GitHub, Gitea, Bitbucket Server and GitLab.
+pub const SIGNATURES: [&str; 4] = ["x-hub-signature-256", "x-gitea-signature", "x-hub-signature", "x-gitlab-token"];
+
 /// Checks a webhook's signature, and says what it is about; `None`: nothing about a pull request. `headers` are pairs of name and value, in
 /// any case. An empty secret accepts nothing. GitHub, Gitea and Bitbucket Server sign the body with HMAC-SHA256; GitLab sends the secret.
 pub fn webhook(form: Form, headers: &[(&str, &str)], body: &[u8], secret: &str) -> Result<Option<WebhookAbout>, BadSignature> {

@@ -397,6 +397,8 @@ pub struct Metadata {
     pub version: String,
     /// The stack that answers.
     pub stack: String,
+    /// What signed requests to it name: `<account>/<region>/<stack>`.
+    pub installation: String,
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Signed requests: who holds a key proves it without sending it.
 //!
-//! The signature is an HMAC over a canonical text of the whole request: method, path, query, time, nonce and the body's digest. So it is of
-//! no use for another request, at another time, or a second time (the receiver remembers nonces). A request has four headers:
+//! The signature is an HMAC over a canonical text of the whole request: for which installation it is, method, path, query, time, nonce and the
+//! body's digest. So it is of no use for another request, at another time, a second time (the receiver remembers nonces), or at another
+//! installation that has the same key. A request has four headers:
 //!
 //! | header | value |
 //! |---|---|
@@ -32,7 +33,7 @@ pub const SKEW: Span = Span::minutes(5);
 pub const ONLY_KEY: &str = "hmac-key";
 
 /// The first line of the canonical text: the version of its form.
-const VERSION: &str = "keelway-signature-v1";
+const VERSION: &str = "keelway-signature-v2";
 
 /// The hash function of the HMAC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -88,6 +89,9 @@ impl Algorithm {
 /// What is signed of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
+    /// For which installation: `<account>/<region>/<stack>`. Whoever signs knows it from elsewhere: what a receiver says of itself may be another's
+    /// name.
+    pub installation: &'a str,
     /// In upper case.
     pub method: &'a str,
     /// From `/v1/` on, percent-encoded as it is sent.
@@ -103,7 +107,7 @@ impl Request<'_> {
     fn canonical(&self, timestamp: &str, nonce: &str) -> String {
         let mut query: Vec<&str> = self.query.split('&').filter(|part| !part.is_empty()).collect();
         query.sort_unstable();
-        [VERSION, self.method, self.path, &query.join("&"), timestamp, nonce, &sha256_hex(self.body)].join("\n")
+        [VERSION, self.installation, self.method, self.path, &query.join("&"), timestamp, nonce, &sha256_hex(self.body)].join("\n")
     }
 }
 
@@ -227,17 +231,18 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp(1_795_000_000_000);
+    const HERE: &str = "123456789012/eu-central-1/keelway";
     const PATH: &str = "/v1/pipelines/shop/carts/environments/prod/revisions/feature%2Fx%40sha1%3Aabc/approval";
 
     fn request(body: &[u8]) -> Request<'_> {
-        Request { method: "POST", path: PATH, query: "b=2&a=1", body }
+        Request { installation: HERE, method: "POST", path: PATH, query: "b=2&a=1", body }
     }
 
     #[test]
     fn the_canonical_text_is_what_the_page_says() {
         let text = request(b"{}").canonical("1795000000", "n0nce");
         let digest = sha256_hex(b"{}");
-        assert_eq!(text, format!("keelway-signature-v1\nPOST\n{PATH}\na=1&b=2\n1795000000\nn0nce\n{digest}"));
+        assert_eq!(text, format!("keelway-signature-v2\n{HERE}\nPOST\n{PATH}\na=1&b=2\n1795000000\nn0nce\n{digest}"));
         // As any other implementation computes it:
         // printf '%s' "$text" | openssl dgst -sha256 -hmac key
         let signed = Signed::new(
@@ -247,7 +252,7 @@ mod tests {
             NOW,
             "0123456789abcdef",
         );
-        assert_eq!(signed.signature, "sha256=62f063647993a557d8008c04dceb86f89316ad20adef23426ee8110d246efb87");
+        assert_eq!(signed.signature, "sha256=9aeeb5f097922c77149987aa339d7a1c4875dfedcef991ae8adf47cccf367e8e");
     }
 
     #[test]
@@ -279,6 +284,18 @@ mod tests {
         let weave = Keys::read(r#"{"hmac-key": "k"}"#).unwrap();
         let signed = Signed::new(&request(b""), (ONLY_KEY, b"k"), Algorithm::Sha512, NOW, "0123456789abcdef");
         assert!(signed.verify(&request(b""), &weave, NOW));
+    }
+
+    #[test]
+    fn a_signature_is_of_no_use_at_another_installation_that_has_the_key() {
+        let keys = Keys::read(r#"{"hmac-key": "key"}"#).unwrap();
+        let signed = Signed::new(&request(b""), (ONLY_KEY, b"key"), Algorithm::Sha256, NOW, "0123456789abcdef");
+        assert!(signed.verify(&request(b""), &keys, NOW));
+        for installation in
+            ["", "123456789012/eu-central-1/staging", "210987654321/eu-central-1/keelway", "123456789012/eu-west-1/keelway"]
+        {
+            assert!(!signed.verify(&Request { installation, ..request(b"") }, &keys, NOW), "{installation}");
+        }
     }
 
     #[test]

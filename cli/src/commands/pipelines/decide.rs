@@ -53,14 +53,14 @@ pub async fn named(settings: &Settings<'_>, what: &PipelineDecide, verdict: Appr
         let api = settings.api()?;
         return decide(Some(&api), &api, &decision).await;
     };
-    let key = key::read(file, what.key_id.as_deref(), now())?;
+    let key = key::read(file, what.key_id.as_deref(), what.installation.as_deref(), now())?;
     let sender = Api::signed(settings.api, key)?;
     // A key opens nothing but this one request: what waits is read with a token, if there is one.
     let reader = settings.token.filter(|token| !token.trim().is_empty()).map(|_| settings.api()).transpose()?;
     match decide(reader.as_ref(), &sender, &decision).await {
         Err(CliError::Api(error)) if error.status() == Some(401) => Err(CliError::Failed(format!(
             "the signature is not accepted: see that {} holds a key of the secret that the promotion into {} names, that --key-id is its \
-             id, and that this machine's clock is right",
+             id, that --installation is what `keelway doctor` shows, and that this machine's clock is right",
             file.display(),
             decision.environment
         ))),

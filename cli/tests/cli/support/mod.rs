@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 pub const TOKEN: &str = "t0ken";
+/// The installation that signatures are for here.
+pub const INSTALLATION: &str = "123456789012/eu-central-1/keelway";
 /// The secret that signs approvals here.
 pub const SECRET: &str = r#"{"keys": [{"id": "2026-11", "key": "k3y"}, {"id": "2026-10", "key": "older"}]}"#;
 /// The clock of this API.
@@ -93,7 +95,7 @@ impl Api {
     /// The command, ready to run against this API.
     pub fn keelway(&self, words: &[&str]) -> Command {
         let mut command = keelway(words);
-        command.env("KEELWAY_API", &self.url).env("KEELWAY_TOKEN", TOKEN);
+        command.env("KEELWAY_API", &self.url).env("KEELWAY_TOKEN", TOKEN).env("KEELWAY_INSTALLATION", INSTALLATION);
         command
     }
 
@@ -127,7 +129,12 @@ impl Api {
 /// The binary without any setting from around.
 pub fn keelway(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_keelway"));
-    command.args(words).env_remove("KEELWAY_API").env_remove("KEELWAY_TOKEN").env_remove("KEELWAY_NAMESPACE");
+    command
+        .args(words)
+        .env_remove("KEELWAY_API")
+        .env_remove("KEELWAY_TOKEN")
+        .env_remove("KEELWAY_NAMESPACE")
+        .env_remove("KEELWAY_INSTALLATION");
     command.env_remove("KEELWAY_LOGIN").env("KEELWAY_CONFIG", "/dev/null");
     command.env("USER", "ada").env("TZ", "Europe/Berlin").stdin(Stdio::null());
     command
@@ -321,7 +328,7 @@ fn signer(method: &Method, (path, query): (&str, &str), headers: &HeaderMap, bod
     let signed = Signed::read(|name| headers.get(name)?.to_str().ok()).filter(|_| !headers.contains_key("x-token"))?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let now = Timestamp(i64::try_from(now.as_millis()).unwrap());
-    let request = Request { method: method.as_str(), path, query, body };
+    let request = Request { installation: INSTALLATION, method: method.as_str(), path, query, body };
     (signed.in_time(now).is_some() && signed.verify(&request, &keys, now)).then_some(signed.key)
 }
 

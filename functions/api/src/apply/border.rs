@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::border::{Act, Consent, Denied, Home, NoConsent, Resource, ResourceKind, Vouched};
 use keelway_domain::deployments::definition::{Action, Definition, Hook, ImageTag, Tagged};
+use keelway_domain::deployments::registry::ArtifactSource;
 use keelway_domain::promotions::definition::{Definition as Pipeline, Strategy};
 use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::shipyard::{CARRIED_OUT, DEPLOYMENT_CONFIG, Shipyard};
@@ -17,6 +18,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::promotions::{self as pipelines, registry};
 use keelway_engine::protocol::Engine;
 use keelway_githosts::Repository;
+use keelway_wire::manifest::ArtifactSourceManifest;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -65,14 +67,30 @@ async fn outside<'a, P: Ports>(api: &Api<P>, document: &'a Planned) -> Answer<Ou
             let vouched = manifest.cluster.in_place_of(old.as_ref().map(|old| &old.value)).vouched;
             Outside { vouched, ..of_cluster(namespace, &manifest.cluster) }
         }
+        Planned::ArtifactSource(manifest) => source(api, manifest).await?,
         // They name nothing outside of their namespace, or they are for administrators only.
-        Planned::Project(_)
-        | Planned::Remediation(..)
-        | Planned::Schedule(_)
-        | Planned::GitHost(_)
-        | Planned::ArtifactSource(_)
-        | Planned::Webhook(_) => Outside::default(),
+        Planned::Project(_) | Planned::Remediation(..) | Planned::Schedule(_) | Planned::GitHost(_) | Planned::Webhook(_) => {
+            Outside::default()
+        }
     })
+}
+
+/// Of a source: the repository of ECR that it follows. What a webhook tells is compared with each push.
+pub fn of_source<'a>(home: &Home, namespace: &'a str, source: &ArtifactSource) -> Outside<'a> {
+    let images = source.repository().map(|repository| Resource::image(&repository.images(home)));
+    let resources = images.map(|images| ("spec.ecr.repository".to_owned(), images)).into_iter().collect();
+    Outside { namespace, resources, vouched: source.vouched, ..Outside::default() }
+}
+
+/// Of a source that takes the place of the one in force.
+async fn source<'a, P: Ports>(api: &Api<P>, manifest: &'a ArtifactSourceManifest) -> Answer<Outside<'a>> {
+    let (namespace, new) = (manifest.namespace.as_str(), &manifest.artifacts);
+    let mut outside = of_source(&api.deployments().home(), namespace, new);
+    if !outside.vouched && !outside.resources.is_empty() {
+        let old = api.deployments().source(namespace, &manifest.name).await?;
+        outside.vouched = new.in_place_of(old.as_ref().map(|(old, _)| old)).vouched;
+    }
+    Ok(outside)
 }
 
 /// The configs of other namespaces that carry tasks out.
@@ -244,6 +262,19 @@ pub async fn check_one<P: Ports>(api: &Api<P>, caller: &Caller, outside: &Outsid
     Borders::of_now(api).check(caller, outside).await
 }
 
+/// The border of a namespace as it is when the documents are in force.
+pub(super) async fn planned<P: Ports>(api: &Api<P>, planned: &[Planned], namespace: &str) -> Answer<Border> {
+    let mut border = Border::of(api.deployments().ports(), namespace).await?;
+    for document in planned {
+        if let Planned::Project(settings) = document
+            && settings.name.as_str() == namespace
+        {
+            border = border.with(settings.consents.clone(), settings.policy.clone());
+        }
+    }
+    Ok(border)
+}
+
 /// The borders of the namespaces concerned, each read once, and as they are when the documents are in force.
 pub struct Borders<'a, P> {
     api: &'a Api<P>,
@@ -259,15 +290,7 @@ impl<'a, P: Ports> Borders<'a, P> {
 
     async fn of(&mut self, namespace: &str) -> Answer<&Border> {
         if !self.known.contains_key(namespace) {
-            let mut border = Border::of(self.api.deployments().ports(), namespace).await?;
-            for document in self.planned {
-                if let Planned::Project(settings) = document
-                    && settings.name.as_str() == namespace
-                {
-                    border = border.with(settings.consents.clone(), settings.policy.clone());
-                }
-            }
-            self.known.insert(namespace.to_owned(), border);
+            self.known.insert(namespace.to_owned(), planned(self.api, self.planned, namespace).await?);
         }
         self.known.get(namespace).ok_or_else(Refused::internal)
     }

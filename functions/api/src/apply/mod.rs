@@ -2,6 +2,7 @@
 
 pub mod border;
 mod compare;
+mod quotas;
 mod rights;
 mod store;
 pub mod stored;
@@ -102,6 +103,7 @@ pub async fn apply<P: Ports + 'static>(
     rights::vouch(&caller, &mut planned);
     border::check(&api, &caller, &planned).await?;
     check(&api, &planned, replaces.as_deref()).await?;
+    quotas::check(&api, &planned).await?;
     if dry_run {
         caller.does_nothing();
     }

@@ -1,7 +1,7 @@
 //! `GET /v1/border`: what is stored, and would be refused if it were applied today. A border that a project draws, or that holds since an
 //! update, concerns what was applied before; this finds it before something waits for it.
 
-use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, shipyard};
+use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, of_source, shipyard};
 use crate::caller::Caller;
 use crate::input::{Params, given, no_page_key};
 use crate::pipelines::{Wanted, after, limit};
@@ -16,7 +16,9 @@ use keelway_engine::ports::Ports;
 use keelway_wire::http::{BorderGap, BorderPage};
 
 /// The kinds that name something outside of their namespace, in the order in which they are looked through.
-const KINDS: [&str; 4] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster"];
+const KINDS: [&str; 5] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster", "ArtifactSource"];
+/// So many artifact sources of a project are read at once.
+const SOURCES: u32 = 100;
 
 /// Lists what stored manifests name outside of their namespace and may not, in the projects that the caller administers.
 #[utoipa::path(
@@ -84,18 +86,30 @@ impl<P: Ports> Stored<'_, P> {
         let (api, among) = (self.api, self.among);
         Ok(match kind {
             "Shipyard" => {
-                let (names, more) = match among {
-                    None => api.engine().project_names(from, limit).await?,
-                    Some(names) => {
-                        let rest = || names.iter().filter(|name| from.is_none_or(|from| name.as_str() > from));
-                        (rest().take(limit as usize).cloned().collect(), rest().count() > limit as usize)
-                    }
-                };
+                let (names, next) = self.projects(from, limit).await?;
                 for project in api.engine().projects_named(&names).await? {
                     let name = project.settings.name.as_str();
                     self.look(kind, name, &shipyard(name, &project.shipyard)).await?;
                 }
-                (names.len(), names.last().filter(|_| more).map(ToString::to_string))
+                (names.len(), next)
+            }
+            // They are listed for each namespace alone.
+            "ArtifactSource" => {
+                let (names, next) = self.projects(from, limit).await?;
+                for namespace in names.iter().map(ProjectName::as_str) {
+                    let mut after = None;
+                    loop {
+                        let (found, more) = api.deployments().sources(namespace, after.as_deref(), SOURCES).await?;
+                        for (name, source) in &found {
+                            self.look(kind, name, &of_source(&api.deployments().home(), namespace, source)).await?;
+                        }
+                        after = more;
+                        if after.is_none() {
+                            break;
+                        }
+                    }
+                }
+                (names.len(), next)
             }
             "DeploymentConfig" => {
                 let (found, next) = api.deployments().all_definitions(among, from, limit).await?;
@@ -123,6 +137,19 @@ impl<P: Ports> Stored<'_, P> {
                 (found.len(), next)
             }
         })
+    }
+
+    /// The projects that are looked through, a page of them, and after which one the next page begins.
+    async fn projects(&self, from: Option<&str>, limit: u32) -> Answer<(Vec<ProjectName>, Option<String>)> {
+        let (names, more): (Vec<ProjectName>, bool) = match self.among {
+            None => self.api.engine().project_names(from, limit).await?,
+            Some(names) => {
+                let rest = || names.iter().filter(|name| from.is_none_or(|from| name.as_str() > from));
+                (rest().take(limit as usize).cloned().collect(), rest().count() > limit as usize)
+            }
+        };
+        let next = names.last().filter(|_| more).map(ToString::to_string);
+        Ok((names, next))
     }
 
     async fn look(&mut self, kind: &str, name: &str, outside: &Outside<'_>) -> Answer<()> {

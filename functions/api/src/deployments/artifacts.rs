@@ -12,11 +12,15 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::access::Need;
-use keelway_domain::deployments::registry::{ArtifactSource, Origin};
+use keelway_domain::border::Resource;
+use keelway_domain::deployments::code;
+use keelway_domain::deployments::registry::{ArtifactSource, Origin, is_among};
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::border::Border;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::Engine;
 use keelway_engine::secrets::{self, Secrets};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, ArtifactSourcePage, ArtifactSourceState, FieldError};
@@ -61,17 +65,17 @@ pub async fn told<P: Ports + Secrets + 'static>(
         _ => path.map_err(|_| signed::refusal())?.0,
     };
     let mut by = caller.known.clone();
-    let body = if authority == Some(Authority::Token) {
-        source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
-        body?
+    let (source, body) = if authority == Some(Authority::Token) {
+        (source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?, body?)
     } else {
         let signature = signed::presented(&api, &parts)?;
         let source = source(&api, &namespace, &name).await?;
-        let Some(ArtifactSource { from: Origin::Webhook { secret }, .. }) = source else { return Err(signed::refusal()) };
+        let source = source.ok_or_else(signed::refusal)?;
+        let Origin::Webhook { secret } = &source.from else { return Err(signed::refusal()) };
         let body = body.map_err(|_| signed::refusal())?;
-        by = caller.signed(&secret).known;
-        signed::verify(&api, signature, &secrets::name(&namespace, &secret), (&parts, &body)).await?;
-        body
+        by = caller.signed(secret).known;
+        signed::verify(&api, signature, &secrets::name(&namespace, secret), (&parts, &body)).await?;
+        (source, body)
     };
     let now = api.deployments().now();
     let asked: ArtifactRequest = input::read(input::json(&body)?)?;
@@ -85,10 +89,34 @@ pub async fn told<P: Ports + Secrets + 'static>(
         ArtifactAction::Delete => api.deployments().deleted(&namespace, &name, &asked.digest, at).await?,
         ArtifactAction::Push => {
             let image = format!("{}@{}", asked.image, asked.digest);
+            takes(&api, (&namespace, &name), &source, &image).await?;
             api.deployments().pushed(&namespace, &name, &Push { tag: asked.tag, image, at, by }).await?;
         }
     }
     Ok(StatusCode::ACCEPTED)
+}
+
+/// Lets an image pass that is the source's. Whoever may tell about one repository says nothing about others. A source that does not say what it
+/// takes may take what its project may use of the installation.
+async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: &ArtifactSource, image: &str) -> Answer<()> {
+    let code = code(image).unwrap_or_else(|| Resource::image(image));
+    let (home, refuse) = (api.deployments().home(), |why: String| Refused::invalid(vec![super::error("image", "Invalid", &why)]));
+    let patterns = source.takes(&home);
+    if patterns.is_empty() {
+        let border = Border::of(api.deployments().ports(), namespace).await?;
+        let permitted = border.permit(code, source.vouched, &home);
+        return permitted.map(drop).map_err(|denied| {
+            refuse(format!(
+                "{denied}; or list its repository in spec.images of the manifest of kind ArtifactSource {namespace}/{name}"
+            ))
+        });
+    }
+    if is_among(&patterns, &code) {
+        return Ok(());
+    }
+    let field = if source.repository().is_some() { "spec.ecr" } else { "spec.images" };
+    let expected = patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ");
+    Err(refuse(format!("{code} is none of artifact source {namespace}/{name}: send one of {expected}, as its {field} says")))
 }
 
 /// A source and its manifest.

@@ -2,7 +2,7 @@
 
 use crate::apply::shipyard;
 use crate::stand::{Answer, Stand};
-use keelway_domain::border::{Act, Home, Resource, ResourceKind};
+use keelway_domain::border::{Act, Counted, Home, Resource, ResourceKind};
 use keelway_domain::time::Span;
 use keelway_engine::border::{self, Border};
 use keelway_world::at_once::AtOnce;
@@ -118,7 +118,7 @@ async fn only_who_administers_everything_writes_a_policy() {
     let function = |name: &str| Resource::of_aws(ResourceKind::Functions, name).unwrap();
     assert!(of.permit(function("team-b-web:live"), false, &home).is_ok());
     assert!(of.permit(function("other"), true, &home).is_err(), "with a policy, nothing else counts");
-    assert_eq!((of.quotas().webhooks(), of.quotas().pipelines()), (20, 500));
+    assert_eq!((of.quotas().most(Counted::Webhooks), of.quotas().most(Counted::Pipelines)), (20, 500));
 
     stand.like("");
     let other = POLICY.replace("20", "30");

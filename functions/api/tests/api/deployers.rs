@@ -211,7 +211,8 @@ async fn what_a_registry_tells_is_signed_with_the_sources_key() {
     begin(&mut stand).await;
     let send = async |stand: &Stand, path: &str, key: &str, body: &Value, n: u64| {
         let body = body.to_string();
-        let canonical = Canonical { method: "POST", path, query: "", body: body.as_bytes() };
+        let canonical =
+            Canonical { installation: crate::stand::INSTALLATION, method: "POST", path, query: "", body: body.as_bytes() };
         let signed =
             Signed::new(&canonical, ("r", key.as_bytes()), Algorithm::Sha256, stand.world.now(), &format!("nonce-{n:020}"));
         let request = signed.headers().into_iter().fold(Request::post(path), |request, (name, value)| request.header(name, value));

@@ -32,7 +32,8 @@ impl Sent {
     /// A signed request; `n` makes its nonce.
     fn signed(path: &str, body: &Value, key: (&str, &str), at: Timestamp, n: u64) -> Self {
         let body = body.to_string();
-        let canonical = Canonical { method: "POST", path, query: "", body: body.as_bytes() };
+        let canonical =
+            Canonical { installation: crate::stand::INSTALLATION, method: "POST", path, query: "", body: body.as_bytes() };
         let algorithm = [Algorithm::Sha256, Algorithm::Sha384, Algorithm::Sha512][usize::try_from(n % 3).unwrap()];
         let signed = Signed::new(&canonical, (key.0, key.1.as_bytes()), algorithm, at, &format!("nonce-{n:020}"));
         let headers = signed.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -176,7 +177,8 @@ async fn signatures_authorise_nothing_else() {
         ("POST", "/v1/apply".into()),
     ] {
         let body = "{}";
-        let canonical = Canonical { method, path: &path, query: "", body: body.as_bytes() };
+        let canonical =
+            Canonical { installation: crate::stand::INSTALLATION, method, path: &path, query: "", body: body.as_bytes() };
         let signed = Signed::new(&canonical, ("new", b"key-two"), Algorithm::Sha256, stand.world.now(), "0123456789abcdef");
         let headers = signed.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let sent = Sent { method: method.into(), path: path.clone(), query: String::new(), body: body.into(), headers };

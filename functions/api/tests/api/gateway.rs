@@ -177,6 +177,7 @@ async fn nobody_without_a_token() {
     assert_eq!(stand.post("/v1/auth", &json!({})).await.status, 200);
     let metadata = stand.get("/v1/metadata").await;
     assert_eq!((metadata.status, &metadata.json()["stack"]), (200, &json!("test-api")));
+    assert_eq!(metadata.json()["installation"], json!(crate::stand::INSTALLATION), "what signed requests name");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod border;
 mod border_deployments;
 mod border_promotions;
 mod border_stored;
+mod collisions;
 mod commands;
 mod cursors;
 mod deployers;
@@ -36,6 +37,8 @@ mod operations;
 mod paces;
 mod people;
 mod pipelines;
+mod pushes;
+mod quotas;
 mod raw;
 mod reads;
 #[path = "../../../../tests/keptn/recorded.rs"]

@@ -49,6 +49,9 @@ impl Answer {
     }
 }
 
+/// What signed requests name.
+pub const INSTALLATION: &str = "111111111111/eu-central-1/test-api";
+
 /// Where this installation is.
 fn here() -> deployments::Limits {
     deployments::Limits { account: "111111111111".into(), region: "eu-central-1".into(), ..deployments::Limits::default() }

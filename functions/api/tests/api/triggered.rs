@@ -165,6 +165,8 @@ async fn who_waits_is_answered_when_something_else_is_open() {
     let path = format!("{PATH}?project=shop&unless={one}");
     assert_eq!(stand.get(&path).await.json()["events"], json!([]));
     assert_eq!(stand.get(&format!("{path}&wait=3")).await.json()["fingerprint"], json!(one));
+    // Triggers of one millisecond are in no order of names.
+    stand.world.pass(Span(1));
     stand.trigger("shop", "dev", "delivery", "pay").await;
     let page = stand.get(&format!("{path}&wait=3")).await.json();
     assert_eq!(services(&page), ["cart", "pay"]);
@@ -172,4 +174,44 @@ async fn who_waits_is_answered_when_something_else_is_open() {
     stand.answer_to(&open, "deployment", "pass").await;
     let path = format!("{PATH}?project=shop&wait=3&unless={}", page["fingerprint"].as_str().unwrap());
     assert_eq!(services(&stand.get(&path).await.json()), ["pay"]);
+}
+
+/// What belongs to others neither comes between two pages nor is told by their keys, nor is it news.
+#[tokio::test]
+async fn a_limited_token_pages_and_waits_as_if_it_were_alone() {
+    let mut stand = stand(&["shop", "hidden"]).await;
+    stand.token("tester", &["execute:deployment"], &["shop"]).await;
+    let trigger = async |stand: &mut Stand, project: &str, n: usize| {
+        stand.like("");
+        stand.trigger(project, "dev", "delivery", &format!("{project}-{n}")).await;
+        stand.world.pass(Span(1));
+        stand.like("tester");
+    };
+    for n in 0..3 {
+        trigger(&mut stand, "hidden", 2 * n).await;
+        trigger(&mut stand, "shop", n).await;
+        trigger(&mut stand, "hidden", 2 * n + 1).await;
+    }
+    let (mut key, mut seen) = ("0".to_owned(), vec![]);
+    loop {
+        let page = stand.get(&format!("{PATH}?pageSize=1&nextPageKey={key}")).await;
+        assert!(!page.text.contains("hidden"), "{}", page.text);
+        let page = page.json();
+        assert_eq!(services(&page).len(), 1, "no page is empty");
+        seen.extend(services(&page));
+        key = page["nextPageKey"].as_str().unwrap().to_owned();
+        if key == "0" {
+            break;
+        }
+        let (time, hash) = key.split_once('~').unwrap();
+        assert_eq!((time.len(), hash.len()), (13, 13), "{key}");
+    }
+    assert_eq!(seen, ["shop-0", "shop-1", "shop-2"]);
+
+    let print = async |stand: &Stand| stand.get(PATH).await.json()["fingerprint"].clone();
+    let known = print(&stand).await;
+    trigger(&mut stand, "hidden", 9).await;
+    assert_eq!(print(&stand).await, known, "others' work is no news");
+    trigger(&mut stand, "shop", 9).await;
+    assert_ne!(print(&stand).await, known);
 }

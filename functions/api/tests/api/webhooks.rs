@@ -5,6 +5,7 @@ use crate::stand::Stand;
 use axum::body::Body;
 use axum::http::Request;
 use hmac::{Hmac, KeyInit, Mac};
+use keelway_domain::time::Span;
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::Limits;
 use serde_json::{Value, json};
@@ -79,4 +80,28 @@ async fn a_secret_of_a_namespace_signs_no_webhook_of_a_host() {
         begin(&mut stand, BY_REQUEST).await;
         assert_eq!(send(&stand, "forge", &closed("https://git.test/o/r"), "s3cret").await, 401, "{namespace}");
     }
+}
+
+#[tokio::test]
+async fn webhooks_of_a_host_have_a_limit_of_their_own_and_what_nobody_signed_costs_nothing() {
+    let secrets = Known::default().with("-/hook", "s3cret");
+    let mut stand = Stand::with_secrets(Limits::default(), Duration::ZERO, secrets);
+    stand.manifests(HOST).await;
+    stand.manifests(&HOST.replace("name: forge", "name: other").replace("git.test", "other.test")).await;
+    let requests = || stand.world.core().request_count();
+    let before = requests();
+    let bare = Request::post("/v1/webhooks/forge").header("content-type", "application/json").body(Body::from("{}")).unwrap();
+    assert_eq!((stand.request(bare).await.status, requests() - before), (401, 0));
+    let body = json!({"action": "opened", "issue": {"number": 1}});
+    assert_eq!((send(&stand, "unknown", &body, "s3cret").await, requests() - before), (401, 1), "one read");
+
+    for n in 0..300 {
+        let (key, status) = if n % 2 == 0 { ("s3cret", 204) } else { ("wrong", 401) };
+        assert_eq!(send(&stand, "forge", &body, key).await, status, "{n}");
+    }
+    let before = requests();
+    assert_eq!((send(&stand, "forge", &body, "s3cret").await, requests() - before), (429, 2), "two reads");
+    assert_eq!(send(&stand, "other", &body, "s3cret").await, 204, "another host has its own");
+    stand.world.pass(Span::seconds(30));
+    assert_eq!(send(&stand, "forge", &body, "s3cret").await, 204);
 }

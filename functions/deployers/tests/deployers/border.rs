@@ -103,7 +103,12 @@ fn a_tag_of_another_project_stays_where_it_is() {
     let action = Action::TagImages(vec![Tagged { container: "app".into(), to: to.clone() }]);
     next.strategy.hooks.post = Some(Hook { failure_policy: FailurePolicy::Abort, action });
     let mut stand = Stand::new();
-    let source = ArtifactSource { from: Origin::Webhook { secret: "hook".into() }, tags: Default::default(), vouched: false };
+    let source = ArtifactSource {
+        from: Origin::Webhook { secret: "hook".into() },
+        tags: Default::default(),
+        images: vec![],
+        vouched: false,
+    };
     block_on(stand.engine.apply_source(("team-b", "images"), &source, "")).unwrap();
     stand.apply(&next);
     stand.pass(Span::seconds(5));

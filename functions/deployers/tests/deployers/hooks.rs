@@ -157,7 +157,12 @@ fn tagging() -> Definition {
 fn a_post_hook_points_a_tag_to_what_was_deployed() {
     let next = tagging();
     let mut stand = Stand::new();
-    let source = ArtifactSource { from: Origin::Webhook { secret: "hook".into() }, tags: Default::default(), vouched: false };
+    let source = ArtifactSource {
+        from: Origin::Webhook { secret: "hook".into() },
+        tags: Default::default(),
+        images: vec![],
+        vouched: false,
+    };
     block_on(stand.engine.apply_source(("shop", "images"), &source, "")).unwrap();
     stand.apply(&next);
     stand.pass(Span::seconds(5));

@@ -13,11 +13,13 @@
 mod aws;
 mod consent;
 mod policy;
+mod quota;
 mod resource;
 mod vouch;
 
 pub use consent::{Act, Consent, Consents, NoConsent, Reached};
-pub use policy::{Denied, Pattern, Permitted, Policy, Quotas, Standing};
+pub use policy::{Denied, Pattern, Permitted, Policy, Standing};
+pub use quota::{Counted, Exceeded, Quotas};
 pub use resource::{Home, Resource, ResourceKind, Unreadable};
 pub use vouch::Vouched;
 

@@ -1,5 +1,6 @@
 //! What a project may use of what belongs to the installation. Only administrators of the installation write it.
 
+use super::quota::Quotas;
 use super::resource::{Home, Resource, ResourceKind};
 use crate::deployments::registry::matches;
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,8 @@ impl Pattern {
             && place(&self.account, &resource.account, &home.account)
     }
 
-    fn names(&self, name: &str) -> bool {
+    /// Whether it is the name's, wherever the resource is.
+    pub(crate) fn names(&self, name: &str) -> bool {
         let (first, rest) = halves(&self.name);
         let (of, further) = halves(name);
         let both = match (rest, further) {
@@ -62,50 +64,6 @@ fn is_plain(resource: &Resource) -> bool {
     let url = matches!(resource.kind, ResourceKind::Repositories | ResourceKind::Servers);
     let odd = |c: char| "@?#%\\".contains(c) || c.is_control() || c.is_whitespace();
     !(url && (resource.name.contains(odd) || resource.name.split('/').any(|part| [".", ".."].contains(&part))))
-}
-
-/// How much of what all projects share one of them may have. What is absent is the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Quotas {
-    /// Webhook subscriptions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub webhooks: Option<u32>,
-    /// Registrations of executors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub integrations: Option<u32>,
-    /// Pipelines.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pipelines: Option<u32>,
-    /// Deployment configs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deployment_configs: Option<u32>,
-    /// Schedules.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedules: Option<u32>,
-}
-
-impl Quotas {
-    /// Webhook subscriptions: a quarter of what the installation takes, unless the policy says otherwise.
-    pub fn webhooks(&self) -> u32 {
-        self.webhooks.unwrap_or(50)
-    }
-    /// Registrations of executors.
-    pub fn integrations(&self) -> u32 {
-        self.integrations.unwrap_or(250)
-    }
-    /// Pipelines.
-    pub fn pipelines(&self) -> u32 {
-        self.pipelines.unwrap_or(500)
-    }
-    /// Deployment configs.
-    pub fn deployment_configs(&self) -> u32 {
-        self.deployment_configs.unwrap_or(500)
-    }
-    /// Schedules.
-    pub fn schedules(&self) -> u32 {
-        self.schedules.unwrap_or(200)
-    }
 }
 
 /// A project's policy.

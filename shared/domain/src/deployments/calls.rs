@@ -100,6 +100,13 @@ fn take(d: &mut Deployment, claim: Claim, paused: bool, name: &str) -> Result<()
             return Ok(());
         }
         (Some(held), _) => return refuse(format!("deployment {name} is already claimed by {:?}", held.by)),
+        // Whoever said that it succeeded would have Keelway believe what it did not do.
+        (None, _) if d.content.ours && claim.by != SOURCE => {
+            return refuse(format!(
+                "Keelway carries deployment {name} out itself: a deployer of yours takes customParams beside the strategy, or a config that names \
+                 neither Lambda aliases as targets nor a task or build that Keelway waits for"
+            ));
+        }
         (None, _) => {}
     }
     if let Some(cancel) = &d.cancel {

@@ -313,6 +313,19 @@ pub enum Starter {
     CodeBuild(Map<String, Value>),
 }
 
+/// Keelway's own parameter of a task: `exit` makes its end the deployment's.
+pub const WAIT_FOR: &str = "waitFor";
+
+impl Starter {
+    /// Whether Keelway claims for what it starts, and takes its end for the deployment's. Otherwise the task claims by itself.
+    pub fn waits(&self) -> bool {
+        match self {
+            Starter::Ecs(parameters) => parameters.contains_key(WAIT_FOR),
+            Starter::CodeBuild(_) => true,
+        }
+    }
+}
+
 impl Definition {
     /// The tags that its triggers watch, each once.
     pub fn watched(&self) -> std::collections::BTreeSet<&ImageTag> {
@@ -352,6 +365,11 @@ impl Definition {
     /// Whether Keelway is the deployer: it knows the strategy, and nobody else is named.
     pub fn deploys_to_aliases(&self) -> bool {
         self.has_known_strategy() && self.strategy.custom.is_none() && self.deployer.is_none()
+    }
+
+    /// Whether Keelway claims its versions itself: it carries them out, or waits for what it starts.
+    pub fn claims(&self) -> bool {
+        self.deploys_to_aliases() || self.deployer.as_ref().is_some_and(Starter::waits)
     }
 
     /// Whether somebody else is the deployer, and may have Keelway carry the strategy out.

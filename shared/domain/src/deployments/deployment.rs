@@ -122,6 +122,9 @@ pub struct Content {
     /// Whether the deployer may have Keelway carry the strategy out.
     #[serde(rename = "w", default, skip_serializing_if = "std::ops::Not::not")]
     pub wraps: bool,
+    /// Whether Keelway claims it itself, and nobody else may.
+    #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
+    pub ours: bool,
 }
 
 /// How long a deployment may wait, and run.

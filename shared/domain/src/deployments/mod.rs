@@ -41,6 +41,7 @@ pub use facts::{
 };
 pub use part::{Part, WHOLE};
 pub use resolve::{Generated, Images, Resolved, generate, message, resolve};
+pub use resources::code;
 pub use rollback::candidate;
 pub use state::{Config, MAX_OBEYED, Pin, Settling, Suspension, Version};
 

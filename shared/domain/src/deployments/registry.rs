@@ -1,6 +1,7 @@
 //! Where images come from: artifact sources, and what their tags point to.
 
 use super::definition::ImageTag;
+use crate::border::{Home, Pattern, Resource, ResourceKind};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,6 +15,9 @@ pub struct ArtifactSource {
     /// Tags that follow the newest image of any tag that matches a pattern, by name: `*` stands for any text, `?` for a character.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// What a request may say that its tags point to: patterns of `<registry>/<repository>`, and of `s3://<bucket>/<key>`. Of a webhook only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
     /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouched: bool,
@@ -46,7 +50,23 @@ pub struct Repository {
     pub name: String,
 }
 
+impl Repository {
+    /// Its images, as a template names them, without tag and digest.
+    pub fn images(&self, home: &Home) -> String {
+        let (account, region) = (self.account.as_deref().unwrap_or(&home.account), self.region.as_deref().unwrap_or(&home.region));
+        format!("{account}.dkr.ecr.{region}.amazonaws.com/{}", self.name)
+    }
+}
+
 impl ArtifactSource {
+    /// What a request may say that its tags point to, as patterns. Empty: the source does not say.
+    pub fn takes(&self, home: &Home) -> Vec<String> {
+        match &self.from {
+            Origin::Ecr(repository) => vec![repository.images(home)],
+            Origin::Webhook { .. } => self.images.clone(),
+        }
+    }
+
     /// The repository that feeds it, if it is one of ECR.
     pub fn repository(&self) -> Option<&Repository> {
         match &self.from {
@@ -61,6 +81,15 @@ impl ArtifactSource {
             self.tags.iter().filter(|(name, pattern)| *name != tag && matches(pattern, tag)).map(|(name, _)| name.clone());
         std::iter::once(tag.to_owned()).chain(followed).collect()
     }
+}
+
+/// Whether one of these patterns names an image's repository, or a package of code.
+pub fn is_among(patterns: &[String], image: &Resource) -> bool {
+    let name = match image.kind {
+        ResourceKind::Packages => format!("s3://{}", image.name),
+        _ => image.name.clone(),
+    };
+    patterns.iter().any(|pattern| Pattern::named(pattern).names(&name))
 }
 
 /// Whether a text matches a pattern: `*` stands for any text, `?` for one character.
@@ -113,6 +142,7 @@ pub type Heads = BTreeMap<ImageTag, Head>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deployments::code;
     use proptest::prelude::*;
 
     #[test]
@@ -124,6 +154,40 @@ mod tests {
         for (pattern, text) in [("v1.*", "v2.1"), ("v?", "v"), ("v?", "v10"), ("a*b", "abc"), ("", "a"), ("v1", "v1.0")] {
             assert!(!matches(pattern, text), "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn a_source_takes_images_of_its_own_repositories_only() {
+        let home = Home { region: "eu-west-1".into(), account: "1".into() };
+        let source = |from, images: &[&str]| ArtifactSource {
+            from,
+            tags: BTreeMap::new(),
+            images: images.iter().map(ToString::to_string).collect(),
+            vouched: false,
+        };
+        let ecr = |account: Option<&str>| {
+            source(Origin::Ecr(Repository { account: account.map(Into::into), region: None, name: "shop/web".into() }), &[])
+        };
+        let hook = |images: &[&str]| source(Origin::Webhook { secret: "key".into() }, images);
+        for (source, image, fine) in [
+            (ecr(None), "1.dkr.ecr.eu-west-1.amazonaws.com/shop/web", true),
+            (ecr(Some("2")), "2.dkr.ecr.eu-west-1.amazonaws.com/shop/web", true),
+            (ecr(None), "2.dkr.ecr.eu-west-1.amazonaws.com/shop/web", false),
+            (ecr(None), "1.dkr.ecr.eu-west-1.amazonaws.com/shop/web/more", false),
+            (ecr(None), "registry.test/shop/web", false),
+            (hook(&["registry.test/shop/*"]), "registry.test/shop/web", true),
+            (hook(&["registry.test/shop/*"]), "registry.test/other/web", false),
+            (hook(&["registry.test/shop/*"]), "evil.test/registry.test/shop/web", false),
+            (hook(&["*.test/shop/*"]), "evil.example/x.test/shop/web", false),
+            (hook(&["a.test/b", "s3://releases/shop-*"]), "s3://releases/shop-1.zip?versionId=v", true),
+            (hook(&["s3://releases/shop-*"]), "s3://others/shop-1.zip", false),
+            (hook(&["releases/shop-*"]), "s3://releases/shop-1.zip", false),
+            (hook(&["*"]), "s3://releases/shop-1.zip", true),
+        ] {
+            let code = code(&format!("{image}@sha256:ab")).unwrap();
+            assert_eq!(is_among(&source.takes(&home), &code), fine, "{image} {source:?}");
+        }
+        assert_eq!(hook(&[]).takes(&home), Vec::<String>::new());
     }
 
     proptest! {

@@ -60,6 +60,7 @@ pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images
         images,
         starts: definition.starts(),
         wraps: definition.wraps(),
+        ours: definition.claims(),
     };
     Resolved { definition, content, unresolved, blank }
 }

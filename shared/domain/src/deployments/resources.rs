@@ -119,7 +119,7 @@ impl Definition {
 }
 
 /// The repository or the package that an image names by its digest.
-fn code(image: &str) -> Option<Resource> {
+pub fn code(image: &str) -> Option<Resource> {
     let (name, _) = image.split_once('@').filter(|_| digest(image).starts_with("sha256:"))?;
     Some(match name.strip_prefix("s3://") {
         Some(object) => {

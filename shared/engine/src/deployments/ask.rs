@@ -86,7 +86,7 @@ impl<P: Ports> Deployments<P> {
         let mut moved = 0;
         for (name, head) in wanted {
             let tag = tag(&name);
-            let old = known.get(&keys::head(&tag)).map(images::read).transpose()?.flatten();
+            let old = known.get(&keys::head(&tag)).map(|item| images::read(item, (&of.namespace, &of.name))).transpose()?.flatten();
             if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
                 self.there_again((&of.namespace, &of.name), &head).await?;
                 moved += usize::from(self.keep(&tag, &head).await?);
@@ -100,7 +100,7 @@ impl<P: Ports> Deployments<P> {
     fn wanted(&self, source: &ArtifactSource, of: &Repository, tags: &[Tagged], at: Timestamp) -> BTreeMap<String, Head> {
         let mut wanted: BTreeMap<String, Head> = BTreeMap::new();
         for pushed in tags {
-            let image = images::name(of, (&self.limits.account, &self.limits.region), &pushed.digest);
+            let image = images::name(of, &self.home(), &pushed.digest);
             for tag in source.moved_by(&pushed.tag) {
                 let own = tag == pushed.tag && !source.tags.contains_key(&tag);
                 let since = if own { pushed.at.max(Timestamp(at.0 - SKEW.0)) } else { pushed.at };

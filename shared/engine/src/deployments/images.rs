@@ -8,7 +8,7 @@ use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
 use crate::table;
-use keelway_domain::border::Vouched;
+use keelway_domain::border::{Home, Vouched};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Repository};
@@ -44,19 +44,32 @@ pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<He
     let items = table::read(store, &wanted).await?;
     let mut heads = Heads::new();
     for (tag, key) in watched {
-        heads.extend(items.get(&key).map(read).transpose()?.flatten().map(|head| (tag, head)));
+        let head = items.get(&key).map(|item| read(item, (&tag.namespace, &tag.name))).transpose()?.flatten();
+        heads.extend(head.map(|head| (tag, head)));
     }
     Ok(heads)
 }
 
-pub(super) fn read(item: &Item) -> Result<Option<Head>, PortError> {
-    member::<Option<Head>>(item, "j")
+/// What a tag of a source points to.
+pub(super) fn read(item: &Item, source: (&str, &str)) -> Result<Option<Head>, PortError> {
+    if is_of(item, source) { member::<Option<Head>>(item, "j") } else { Ok(None) }
 }
 
-/// An image of a repository, as a template names it. `here`: account and region of the installation.
-pub(super) fn name(of: &Repository, here: (&str, &str), digest: &str) -> String {
-    let (account, region) = (of.account.as_deref().unwrap_or(here.0), of.region.as_deref().unwrap_or(here.1));
-    format!("{account}.dkr.ecr.{region}.amazonaws.com/{}@{digest}", of.name)
+/// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second name for.
+const SOURCE: &str = "of";
+
+fn named((namespace, name): (&str, &str)) -> String {
+    format!("{namespace}/{name}")
+}
+
+/// Whether an item is about a source. One that was written before that was noted is.
+pub(super) fn is_of(item: &Item, source: (&str, &str)) -> bool {
+    item.text(SOURCE).is_none_or(|of| of == named(source))
+}
+
+/// An image of a repository, as a template names it.
+pub(super) fn name(of: &Repository, home: &Home, digest: &str) -> String {
+    format!("{}@{digest}", of.images(home))
 }
 
 impl<P: Ports> Deployments<P> {
@@ -80,7 +93,7 @@ impl<P: Ports> Deployments<P> {
         let query = Query::table(keys::source_partition(namespace, name), PAGE).prefix(keys::HEADS);
         let known = if source.tags.is_empty() { vec![] } else { table::all(&self.ports, query, TAGS).await?.0 };
         for item in &known {
-            let (Some(head), Some(tag)) = (read(item)?, item.text("t")) else { continue };
+            let (Some(head), Some(tag)) = (read(item, of)?, item.text("t")) else { continue };
             for follows in source.moved_by(tag).into_iter().skip(1) {
                 self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag: follows }, &head).await?;
             }
@@ -182,14 +195,15 @@ impl<P: Ports> Deployments<P> {
     /// # Errors
     /// Of the ports.
     pub async fn deleted(&self, namespace: &str, name: &str, digest: &str, at: Timestamp) -> Result<(), PortError> {
-        let item = Item::new(keys::deleted(namespace, name, digest)).with("at", at.0);
+        let item = Item::new(keys::deleted(namespace, name, digest)).with("at", at.0).with(SOURCE, named((namespace, name)));
         self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
     }
 
     /// Forgets that an image was deleted, if that was before it was pushed.
     pub(super) async fn there_again(&self, (namespace, name): (&str, &str), head: &Head) -> Result<(), PortError> {
         let gone = keys::deleted(namespace, name, digest(&head.image));
-        if self.ports.get(&gone).await?.is_some_and(|item| item.number("at").unwrap_or_default() < head.at.0) {
+        let before = |item: Item| is_of(&item, (namespace, name)) && item.number("at").unwrap_or_default() < head.at.0;
+        if self.ports.get(&gone).await?.is_some_and(before) {
             self.ports.write(&Write::Delete(gone, Condition::Always)).await?;
         }
         Ok(())
@@ -210,7 +224,11 @@ impl<P: Ports> Deployments<P> {
         let key = keys::head(tag);
         for _ in 0..COMMIT_TRIES {
             let found = self.ports.get(&key).await?;
-            let known = found.as_ref().map(read).transpose()?.flatten();
+            if found.as_ref().is_some_and(|item| !is_of(item, (&tag.namespace, &tag.name))) {
+                tracing::error!(%key, %tag, "the place of this tag is taken by another source: its name must change");
+                return Ok(false);
+            }
+            let known = found.as_ref().map(|item| read(item, (&tag.namespace, &tag.name))).transpose()?.flatten();
             if known.as_ref().is_some_and(|known| known.at > head.at) {
                 return Ok(false);
             }
@@ -221,7 +239,11 @@ impl<P: Ports> Deployments<P> {
                     return Ok(false);
                 }
                 let version = found.as_ref().map_or(0, Item::version);
-                let item = Item::new(key.clone()).with("j", json(&head)).with("t", tag.tag.as_str()).with("v", version + 1);
+                let item = Item::new(key.clone())
+                    .with("j", json(&head))
+                    .with("t", tag.tag.as_str())
+                    .with(SOURCE, named((&tag.namespace, &tag.name)))
+                    .with("v", version + 1);
                 let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
                 if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
                     continue;
@@ -268,7 +290,7 @@ impl<P: Ports> Deployments<P> {
             }
             match (action, text("image-tag")) {
                 ("PUSH", Some(tag)) => {
-                    let image = name(&from, here, digest);
+                    let image = name(&from, &self.home(), digest);
                     self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time, by: String::new() })
                         .await?;
                 }

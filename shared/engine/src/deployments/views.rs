@@ -154,16 +154,17 @@ impl<P: Ports> Deployments<P> {
     /// # Errors
     /// Of the ports.
     pub async fn gone(&self, sources: &[(String, String)], digests: &[String]) -> Result<Vec<String>, PortError> {
-        let pairs: Vec<(Key, &String)> = sources
+        let key = |(namespace, name): &(String, String), digest: &String| keys::deleted(namespace, name, digest);
+        let pairs: Vec<(Key, (&str, &str), &String)> = sources
             .iter()
-            .flat_map(|(namespace, name)| digests.iter().map(move |digest| (keys::deleted(namespace, name, digest), digest)))
+            .flat_map(|of| digests.iter().map(move |digest| (key(of, digest), (of.0.as_str(), of.1.as_str()), digest)))
             .collect();
         if pairs.is_empty() {
             return Ok(vec![]);
         }
-        let items = table::read(&self.ports, &pairs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>()).await?;
-        let mut gone: Vec<String> =
-            pairs.into_iter().filter(|(key, _)| items.contains_key(key)).map(|(_, digest)| digest.clone()).collect();
+        let items = table::read(&self.ports, &pairs.iter().map(|(key, ..)| key.clone()).collect::<Vec<_>>()).await?;
+        let is_gone = |(key, of, _): &(Key, (&str, &str), &String)| items.get(key).is_some_and(|item| images::is_of(item, *of));
+        let mut gone: Vec<String> = pairs.into_iter().filter(is_gone).map(|(.., digest)| digest.clone()).collect();
         gone.dedup();
         Ok(gone)
     }

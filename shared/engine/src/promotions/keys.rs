@@ -76,6 +76,17 @@ pub fn target_partition(app: &App, target: &Target) -> String {
     format!("O#{}", hash(hash64(&[b"target", parts[0], parts[1], parts[2], parts[3], parts[4]])))
 }
 
+/// The whole name of a target, of which the partition is only a hash.
+pub fn target_name(app: &App, target: &Target) -> String {
+    crate::json::json(&[
+        target.cluster.as_deref().unwrap_or_default(),
+        &target.namespace,
+        group(&app.api_version),
+        &app.kind,
+        &app.name,
+    ])
+}
+
 /// The API group of `group/version`: an upgrade of the version does not make another object.
 fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)

@@ -5,8 +5,12 @@ use crate::item::Item;
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use keelway_domain::time::{Span, Timestamp};
 
-/// A client may send this many requests in each window.
+/// A client may send this many signed requests in each window.
 pub const REQUESTS: i64 = 20;
+/// The same of the webhooks of one git host from one address: a busy host sends ten a second for a while.
+pub const WEBHOOKS: i64 = 300;
+/// A lost race means that another request was counted. The API handles fewer requests than this at the same time.
+const TRIES: i64 = 100;
 /// The length of a window.
 pub const WINDOW: Span = Span::seconds(30);
 
@@ -18,15 +22,26 @@ impl<P: Ports> Promotions<P> {
     /// # Errors
     /// Of the store.
     pub async fn too_many_requests(&self, client: &str) -> Result<Option<Span>, PortError> {
+        self.too_many(client, REQUESTS).await
+    }
+
+    /// The same of a webhook of a git host.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn too_many_webhooks(&self, host: &str, client: &str) -> Result<Option<Span>, PortError> {
+        self.too_many(&format!("webhook {host} {client}"), WEBHOOKS).await
+    }
+
+    async fn too_many(&self, client: &str, most: i64) -> Result<Option<Span>, PortError> {
         let now = self.ports.now();
         let window = now.0.div_euclid(WINDOW.0);
         let end = Timestamp((window + 1) * WINDOW.0);
         let key = keys::requests(client, window);
-        // A lost race means that another request was counted, so the limit also bounds the tries.
-        for _ in 0..=REQUESTS {
+        for _ in 0..=most.min(TRIES) {
             // The version is the count: requests that arrive at the same time do not exceed the limit together.
             let count = self.ports.get(&key).await?.as_ref().map_or(0, Item::version);
-            if count >= REQUESTS {
+            if count >= most {
                 break;
             }
             let condition = if count == 0 { Condition::Absent } else { Condition::Version(count) };

@@ -91,7 +91,8 @@ pub(super) fn wanted(definition: &Definition) -> Vec<Key> {
 fn known(items: &Items, definition: &Definition) -> Result<Observations, PortError> {
     let mut all = Observations::new();
     for target in definition.targets() {
-        let known = items.get(&keys::observation(&definition.app, target)).map(read).transpose()?.flatten();
+        let (app, key) = (&definition.app, keys::observation(&definition.app, target));
+        let known = items.get(&key).map(|item| read(item, (app, target))).transpose()?.flatten();
         all.extend(known.map(|(_, observed)| (target.clone(), observed)));
     }
     Ok(all)
@@ -115,9 +116,20 @@ fn change(item: &Item, mut set: Attrs, remove: Vec<Name>) -> Write {
     Write::Update { key: item.key.clone(), condition: Condition::Version(item.version()), set, remove, raise: false }
 }
 
-/// A fact as it is kept, and its version.
-pub(super) fn read(item: &Item) -> Result<Option<(i64, Observed)>, PortError> {
+/// The attribute with the target's whole name.
+const TARGET: &str = "of";
+
+/// Whether an item is about a target. One that was written before that was noted is.
+fn is_of(item: &Item, (app, target): (&App, &Target)) -> bool {
+    item.text(TARGET).is_none_or(|name| name == keys::target_name(app, target))
+}
+
+/// A fact about a target as it is kept, and its version.
+pub(super) fn read(item: &Item, of: (&App, &Target)) -> Result<Option<(i64, Observed)>, PortError> {
     check_format(item, FORMAT)?;
+    if !is_of(item, of) {
+        return Ok(None);
+    }
     let version = item.number("n").unwrap_or_default();
     Ok(crate::json::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
 }
@@ -158,11 +170,15 @@ impl<P: Ports> Promotions<P> {
             let mut page = self.ports.query(&Query::table(partition.clone(), PAGE)).await?;
             let known = page.items.first().filter(|item| item.key == key).cloned();
             known.as_ref().map_or(Ok(()), |item| check_format(item, FORMAT))?;
+            if known.as_ref().is_some_and(|item| !is_of(item, (&fact.app, &fact.target))) {
+                tracing::error!(%key, target = keys::target_name(&fact.app, &fact.target), "the place of this target is taken by another one");
+                return Ok(false);
+            }
             let version = known.as_ref().and_then(|item| item.number("n"));
             if version.is_some_and(|version| version > fact.version) {
                 return Ok(false);
             }
-            let earlier = known.as_ref().map(read).transpose()?.flatten();
+            let earlier = known.as_ref().map(|item| read(item, (&fact.app, &fact.target))).transpose()?.flatten();
             let observed = fact.observed.clone().after(earlier.as_ref().map(|(_, observed)| observed));
             let asked = page.items.iter().any(|item| item.key.sk.starts_with(keys::DEPENDS));
             if version != Some(fact.version) {
@@ -170,6 +186,7 @@ impl<P: Ports> Promotions<P> {
                 let item = Item::new(key.clone())
                     .with("j", serde_json::to_string(&observed).unwrap_or_default())
                     .with("n", fact.version)
+                    .with(TARGET, keys::target_name(&fact.app, &fact.target))
                     .with("v", known.as_ref().map_or(0, Item::version) + 1)
                     .with("f", FORMAT)
                     .with_some("ttl", (!asked).then_some((now + UNASKED).0 / 1000));
@@ -197,9 +214,12 @@ impl<P: Ports> Promotions<P> {
     }
 
     /// Has facts expire whose cluster was taken out, as soon as those that no pipeline asks for.
-    pub(super) async fn expire(&self, facts: &[Key]) -> Result<(), PortError> {
+    pub(super) async fn expire(&self, facts: &[(&App, &Target)]) -> Result<(), PortError> {
         let expires = (self.ports.now() + UNASKED).0 / 1000;
-        for item in table::read(&self.ports, facts).await?.values().filter(|item| item.number("ttl").is_none()) {
+        let wanted: BTreeMap<Key, (&App, &Target)> = facts.iter().map(|of| (keys::observation(of.0, of.1), *of)).collect();
+        let found = table::read(&self.ports, &wanted.keys().cloned().collect::<Vec<_>>()).await?;
+        let theirs = |item: &&Item| wanted.get(&item.key).is_some_and(|of| is_of(item, *of));
+        for item in found.values().filter(theirs).filter(|item| item.number("ttl").is_none()) {
             // If it changed in between, somebody still reports about the target.
             let set = [(Name::Borrowed("ttl"), expires.into()), (Name::Borrowed(TAKEN_OUT), true.into())];
             drop(self.ports.write(&change(item, set.into(), vec![])).await?);

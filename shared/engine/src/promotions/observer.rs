@@ -156,7 +156,7 @@ impl<P: Ports> Promotions<P> {
         let mut after = None;
         loop {
             let (wanted, more) = named(&self.ports, name, after.as_deref(), |_| true).await?;
-            let facts: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
+            let facts: Vec<_> = wanted.iter().map(|wanted| (&wanted.apps[0], &wanted.target)).collect();
             self.expire(&facts).await?;
             after = wanted.last().map(|wanted| keys::place(&wanted.apps[0], &wanted.target));
             if !more || after.is_none() {
@@ -259,7 +259,7 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         let mut place = None;
         for ((Wanted { target, apps }, observed), key) in wanted.iter().zip(&seen).zip(&keys) {
             let fact = |version, observed| Fact { app: apps[0].clone(), target: target.clone(), version, observed };
-            match known.get(key).map(observations::read).transpose()?.flatten() {
+            match known.get(key).map(|item| observations::read(item, (&apps[0], target))).transpose()?.flatten() {
                 Some((version, known)) if same(&known, observed) => {
                     // An earlier delivery may have kept it and then stopped, before it woke everybody. One that expires is kept from now on.
                     if cause.again || expires(key) {

@@ -14,6 +14,7 @@ use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// When an integration was last heard of is written at most this often.
 pub const SEEN_EVERY: Span = Span::seconds(60);
@@ -153,8 +154,13 @@ impl<P: Ports> Sequences<P> {
             let owner = known.as_ref().map(|(_, one)| one.owner.as_str()).filter(|owner| !owner.is_empty());
             let kept = known.as_ref().map(|(_, one)| one.subscriptions.clone()).filter(|kept| !kept.is_empty());
             let mut subscriptions = kept.unwrap_or_else(|| new.subscriptions.iter().map(|one| one.clone().of(&id)).collect());
-            let mut seen = std::collections::BTreeSet::new();
+            let mut seen = BTreeSet::new();
             subscriptions.retain(|one| seen.insert(one.id.clone()));
+            if known.is_none() {
+                let all: Vec<Integration> = items.iter().filter(|item| alive(item, now)).map(read).collect::<Result<_, _>>()?;
+                let one = Integration { id: id.clone(), subscriptions: subscriptions.clone(), ..new.clone() };
+                self.has_room(&one, None, &all).await?;
+            }
             let version = known.as_ref().map_or(0, |(item, _)| item.version());
             // One that has expired and is still there gives way.
             let stale = items.iter().find(|item| item.key.sk == id).filter(|_| known.is_none()).map(Item::version);
@@ -276,9 +282,14 @@ impl<P: Ports> Sequences<P> {
         change: impl Fn(&mut Vec<Subscription>) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         for _ in 0..COMMIT_TRIES {
-            let (item, mut found) = self.integration_item(id).await?;
+            let (item, old) = self.integration_item(id).await?;
+            let mut found = old.clone();
             change(&mut found.subscriptions)?;
             check(&found)?;
+            let named = |one: &Integration| one.subscriptions.iter().flat_map(|of| of.projects.clone()).collect::<BTreeSet<_>>();
+            if !named(&found).is_subset(&named(&old)) {
+                self.has_room(&found, Some(&old), &self.integrations().await?).await?;
+            }
             let set = Attrs::from([(Name::Borrowed("su"), Attr::S(json(&found.subscriptions)))]);
             let condition = Condition::Version(item.version());
             let write = Write::Update { key: key(id), condition, set, remove: vec![], raise: true };

@@ -30,6 +30,7 @@ pub mod remediation;
 pub mod resources;
 pub mod retry;
 pub mod schedules;
+mod shares;
 pub mod standing;
 mod subject;
 mod turn;

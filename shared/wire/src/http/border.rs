@@ -72,7 +72,7 @@ impl From<&Pattern> for PatternState {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BorderGap {
-    /// The kind of the manifest: `Shipyard`, `DeploymentConfig`, `Pipeline` or `Cluster`.
+    /// The kind of the manifest: `Shipyard`, `DeploymentConfig`, `Pipeline`, `Cluster` or `ArtifactSource`.
     pub kind: String,
     /// Its namespace; of a shipyard its project.
     pub namespace: String,

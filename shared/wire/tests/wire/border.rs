@@ -1,7 +1,7 @@
 //! `spec.consents` and `spec.policy` of a project.
 
 use crate::common::{findings, parse};
-use keelway_domain::border::{Act, Pattern, Policy, ResourceKind, Update};
+use keelway_domain::border::{Act, Counted, Pattern, Policy, ResourceKind, Update};
 use keelway_wire::manifest::{Document, ProjectManifest};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn a_project_says_who_is_let_in_and_what_it_may_use() {
     let Update::Set(Some(policy)) = read.policy else { panic!("{:?}", read.policy) };
     let edge = Pattern { name: "edge-*".into(), region: Some("eu-*".into()), account: Some("123456789012".into()) };
     assert_eq!(policy.allows[&ResourceKind::Functions], [Pattern::named("team-b-*"), edge]);
-    assert_eq!((policy.quotas.webhooks(), policy.quotas.schedules()), (20, 200));
+    assert_eq!((policy.quotas.most(Counted::Webhooks), policy.quotas.most(Counted::Schedules)), (20, 200));
     assert!(policy.allows[&ResourceKind::Builds].is_empty() && !policy.allows.contains_key(&ResourceKind::HookFunctions));
 }
 

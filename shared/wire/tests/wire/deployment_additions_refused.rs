@@ -98,7 +98,12 @@ fn artifact_sources() {
     let [Document::ArtifactSource(source)] = &parsed.documents[..] else { panic!("{parsed:?}") };
     let repository =
         Repository { account: Some("123456789012".into()), region: Some("eu-west-1".into()), name: "shop/carts".into() };
-    let artifacts = ArtifactSource { from: Origin::Ecr(repository), tags: [("v1".into(), "v1.*".into())].into(), vouched: false };
+    let artifacts = ArtifactSource {
+        from: Origin::Ecr(repository),
+        tags: [("v1".into(), "v1.*".into())].into(),
+        images: vec![],
+        vouched: false,
+    };
     assert_eq!((source.namespace.as_str(), source.name.as_str(), &source.artifacts), ("shop", "carts", &artifacts));
     let hook =
         SOURCE.replace("ecr: {repository: shop/carts, account: '123456789012', region: eu-west-1}", "webhook: {secret: hook-key}");
@@ -141,6 +146,22 @@ fn artifact_sources() {
             ("secret: hook-key", "", "spec.webhook.secret", "is missing"),
         ],
     );
+    // What a webhook may name.
+    let listed = format!("{hook}  images: ['registry.test/shop/*', 's3://releases/shop-*.zip', '*']\n");
+    let parsed = manifest::parse(&listed, "-");
+    let [Document::ArtifactSource(source)] = &parsed.documents[..] else { panic!("{parsed:?}") };
+    assert_eq!(source.artifacts.images, ["registry.test/shop/*", "s3://releases/shop-*.zip", "*"]);
+    refuses(
+        &listed,
+        &[
+            ("registry.test/shop/*", "shop", "spec.images[0]", "names no repository"),
+            ("registry.test/shop/*", "registry.test/shop:v1", "spec.images[0]", "without tag and digest"),
+            ("registry.test/shop/*", "registry.test/shop@sha256:1", "spec.images[0]", "without tag and digest"),
+            ("s3://releases/shop-*.zip", "s3://releases", "spec.images[1]", "`s3://<bucket>/<key>`"),
+            ("['registry.test/shop/*', 's3://releases/shop-*.zip', '*']", "[]", "spec.images", "no push would count"),
+        ],
+    );
+    refuses(SOURCE, &[("  tags", "  images: [registry.test/shop]\n  tags", "spec.images", "goes with `webhook` only")]);
 }
 
 #[test]

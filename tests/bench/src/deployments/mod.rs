@@ -104,7 +104,11 @@ fn tell(report: &mut Report, group: &str, used: &Used) {
 
 fn bind(stand: &mut DeploymentsWorld) {
     let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
-    stand.bind(NAMESPACE, SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new(), vouched: false });
+    stand.bind(
+        NAMESPACE,
+        SOURCE,
+        &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new(), images: vec![], vouched: false },
+    );
 }
 
 /// A config that watches a tag of the source.

@@ -25,6 +25,7 @@ pub fn tests() -> Vec<Test<Bed>> {
 /// A request as it is sent.
 #[derive(Debug, Clone, PartialEq)]
 struct Sent {
+    installation: String,
     path: String,
     query: String,
     body: String,
@@ -32,12 +33,12 @@ struct Sent {
 }
 
 impl Sent {
-    fn signed(path: &str, key: (&str, &str), at: Timestamp, nonce: &str) -> Self {
+    fn signed((installation, path): (&str, &str), key: (&str, &str), at: Timestamp, nonce: &str) -> Self {
         let body = json!({"by": "anna"}).to_string();
-        let request = Request { method: "POST", path, query: "", body: body.as_bytes() };
+        let request = Request { installation, method: "POST", path, query: "", body: body.as_bytes() };
         let signed = Signed::new(&request, (key.0, key.1.as_bytes()), Algorithm::Sha256, at, nonce);
         let headers = signed.headers().map(|(name, value)| (name, value.to_owned())).to_vec();
-        Self { path: path.to_owned(), query: String::new(), body, headers }
+        Self { installation: installation.to_owned(), path: path.to_owned(), query: String::new(), body, headers }
     }
 
     /// Its status and, if it was refused for their number, the seconds to wait.
@@ -85,7 +86,8 @@ fn mutated(text: &str, n: usize) -> String {
 fn forgery(valid: &Sent, n: usize) -> Sent {
     let mut sent = valid.clone();
     let fresh = format!("forged-nonce-{n:010}");
-    let signed = |key: (&str, &str), skew: i64| Sent::signed(&valid.path, key, now() + Span::seconds(skew), &fresh);
+    let signed =
+        |key: (&str, &str), skew: i64| Sent::signed((&valid.installation, &valid.path), key, now() + Span::seconds(skew), &fresh);
     match n % 12 {
         // One letter of a header.
         header @ 0..=3 => {
@@ -126,7 +128,9 @@ fn forged(bed: &Bed) -> Outcome {
     pipeline.observe("dev", "v2")?;
     pipeline.becomes("staging", "v2", "waiting")?;
     let path = pipeline.path("/environments/staging/revisions/v2/approval");
-    let valid = |nonce: &str| Sent::signed(&path, ("new", KEY), now(), nonce);
+    let installation = stack.wait(stack.api().get("/v1/metadata"))?.fine("metadata")?["installation"].clone();
+    let installation = installation.as_str().unwrap_or_default();
+    let valid = |nonce: &str| Sent::signed((installation, &path), ("new", KEY), now(), nonce);
 
     for n in 0..FORGED {
         let original = valid(&format!("never-sent-{n:010}"));

@@ -255,7 +255,12 @@ impl Scenario for Deploying {
     }
     fn prepare(&mut self, world: &World) {
         let engine = Both::new(&world.worker(0), &self.starter, None);
-        let source = ArtifactSource { from: Origin::Webhook { secret: "hook".into() }, tags: BTreeMap::new(), vouched: false };
+        let source = ArtifactSource {
+            from: Origin::Webhook { secret: "hook".into() },
+            tags: BTreeMap::new(),
+            images: vec![],
+            vouched: false,
+        };
         drop(block_on(engine.configs.apply_source(("shop", "images"), &source, "")));
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {

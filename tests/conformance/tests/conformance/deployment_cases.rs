@@ -116,7 +116,7 @@ fn a_copy_of_a_command_that_was_refused_stays_refused() {
 fn a_repository_that_a_source_no_longer_follows_moves_none_of_its_tags() {
     let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
     let repository = |name: &str| Repository { account: None, region: None, name: name.into() };
-    let source = ArtifactSource { from: Origin::Ecr(repository("another")), tags: BTreeMap::new(), vouched: false };
+    let source = ArtifactSource { from: Origin::Ecr(repository("another")), tags: BTreeMap::new(), images: vec![], vouched: false };
     world.bind("shop", SOURCE, &source);
     let entry = Item::new(keys::fed(&repository(REPOSITORY), HERE, ("shop", SOURCE))).with("ns", "shop").with("na", SOURCE);
     block_on(world.story.world.worker(5).write(&Write::Put(entry, Condition::Always))).unwrap();
@@ -138,7 +138,11 @@ impl Registry for Unasked {
 fn a_registry_is_not_asked_about_tags_that_no_config_watches() {
     let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
     let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
-    world.bind("shop", SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new(), vouched: false });
+    world.bind(
+        "shop",
+        SOURCE,
+        &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new(), images: vec![], vouched: false },
+    );
     let engine = Both::new(&world.story.world.worker(5), &Starter::default(), None);
     assert_eq!(block_on(engine.configs.ask_registries(&Unasked, || true)).unwrap(), Asked::default());
 }

@@ -55,7 +55,11 @@ fn deploy(world: &mut DeploymentsWorld) {
 fn end(order: &[Event], concurrency: Concurrency, between: Span) -> Value {
     let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
     let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
-    world.bind("shop", SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: Default::default(), vouched: false });
+    world.bind(
+        "shop",
+        SOURCE,
+        &ArtifactSource { from: Origin::Ecr(repository), tags: Default::default(), images: vec![], vouched: false },
+    );
     world.apply("shop", "app", &config(concurrency), None);
     let begin = world.now();
     for event in order {
@@ -114,7 +118,11 @@ fn a_burst_in_any_order_is_one_version() {
     for order in merges(&[&[Push("main", "a"), Push("main", "bb")], &[Push("side", "x")], &[Edit("b")]]) {
         let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
         let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
-        world.bind("shop", SOURCE, &ArtifactSource { from: Origin::Ecr(repository), tags: Default::default(), vouched: false });
+        world.bind(
+            "shop",
+            SOURCE,
+            &ArtifactSource { from: Origin::Ecr(repository), tags: Default::default(), images: vec![], vouched: false },
+        );
         world.apply("shop", "app", &config(Concurrency::Supersede), None);
         let begin: Timestamp = world.now();
         for event in &order {

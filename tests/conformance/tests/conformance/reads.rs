@@ -107,7 +107,7 @@ fn more_open_triggers_than_are_read_at_once_come_oldest_first_and_each_once() {
         let (mut seen, mut key, mut pages) = (vec![], None, 0);
         loop {
             let before = stand.world.core().request_count();
-            let open = block_on(stand.engine.open_work(&tasks, &filter, key.as_deref())).unwrap();
+            let open = block_on(stand.engine.open_work(&tasks, &filter, key.as_deref(), &|_, _| true)).unwrap();
             let page = block_on(stand.engine.work_page(&open, 100)).unwrap();
             let requests = stand.world.core().request_count() - before;
             assert!(requests <= u64::from(keys::TASK_SHARDS) + 4, "{requests} requests for a page");
@@ -122,4 +122,49 @@ fn more_open_triggers_than_are_read_at_once_come_oldest_first_and_each_once() {
         assert_eq!(seen, expected);
         assert!(pages <= OPEN / 80, "{pages} pages");
     }
+}
+
+#[test]
+fn whoever_is_shown_few_projects_does_not_wait_behind_the_work_of_others() {
+    let stand = stand(1);
+    let x = stand.executions("context-00").remove(0);
+    let others = ProjectName::new("others").unwrap();
+    for n in 0..3_500 {
+        put_like(&stand, &x, others.clone(), &format!("c{n}"), BEGIN + Span::seconds(100) + Span(n / 2));
+    }
+    // The last one of the same part of the index.
+    let mut names = (0..100).map(|n| ProjectName::new(format!("mine-{n}")).unwrap());
+    let mine = names.find(|name| keys::task_shard(name) == keys::task_shard(&others)).unwrap();
+    put_like(&stand, &x, mine.clone(), "own", BEGIN + Span::seconds(1000));
+    let tasks = [TaskName::new("build").unwrap()];
+    let shown = |_: &str, project: &str| project == mine.as_str();
+    let open = block_on(stand.engine.open_work(&tasks, &WorkFilter::default(), None, &shown)).unwrap();
+    let page = block_on(stand.engine.work_page(&open, 10)).unwrap();
+    let contexts: Vec<_> = page.events.iter().map(|event| event["shkeptncontext"].as_str().unwrap()).collect();
+    assert_eq!((contexts, page.next, open.fingerprint().is_some()), (vec!["own"], None, true));
+}
+
+#[test]
+fn more_triggers_of_one_moment_than_are_read_at_once_are_all_listed() {
+    const OPEN: usize = 2_500;
+    let stand = stand(1);
+    let x = stand.executions("context-00").remove(0);
+    for n in 0..OPEN {
+        put_like(&stand, &x, ProjectName::new("project").unwrap(), &format!("c{n}"), BEGIN + Span::seconds(100));
+    }
+    let tasks = [TaskName::new("build").unwrap()];
+    let filter = WorkFilter { project: ProjectName::new("project").ok(), ..WorkFilter::default() };
+    let (mut seen, mut key) = (BTreeSet::new(), None);
+    loop {
+        let open = block_on(stand.engine.open_work(&tasks, &filter, key.as_deref(), &|_, _| true)).unwrap();
+        let page = block_on(stand.engine.work_page(&open, 100)).unwrap();
+        for event in &page.events {
+            assert!(seen.insert(event["shkeptncontext"].as_str().unwrap().to_owned()), "listed twice");
+        }
+        key = page.next;
+        if key.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), OPEN);
 }

@@ -106,7 +106,7 @@ impl<S: DeploymentsStand> Tells<S> for Deploys {
         let given = &telling.case.given;
         let namespace = namespace(telling);
         let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
-        let source = ArtifactSource { from: Origin::Ecr(repository), tags: given.tags.clone(), vouched: false };
+        let source = ArtifactSource { from: Origin::Ecr(repository), tags: given.tags.clone(), images: vec![], vouched: false };
         if !given.unbound {
             stand.bind(&namespace, SOURCE, &source);
         }

@@ -321,7 +321,7 @@ impl SequencesStand for SequencesWorld {
         for ty in types {
             let EventType::Task(task, _) = EventType::parse(ty) else { continue };
             let page = block_on(async {
-                let open = self.api.open_work(&[task], &filter, None).await?;
+                let open = self.api.open_work(&[task], &filter, None, &|_, _| true).await?;
                 self.api.work_page(&open, 100).await
             });
             events.extend(page.map(|page| page.events).unwrap_or_default());

@@ -4,6 +4,7 @@ use super::stand::{Stand, definition, on_image, wrapped};
 use crate::deployments::definition::{Custom, Starter, StrategyKind, Trigger};
 use crate::deployments::{Command, Desired, Order, Refused, Reply, STOP, Status};
 use crate::time::Span;
+use serde_json::json;
 
 /// A version that a deployer has claimed.
 fn claimed() -> Stand {
@@ -36,6 +37,46 @@ fn refused(reply: Reply) -> String {
 fn ended(stand: &Stand) -> (Status, String, String) {
     let last = stand.x.last.clone().unwrap();
     (last.status, last.reason, last.message)
+}
+
+#[test]
+fn what_keelway_carries_out_itself_nobody_else_claims() {
+    let around = wrapped(definition(vec![Trigger::ConfigChange]));
+    let mut aliases = around.clone();
+    aliases.strategy.custom = None;
+    let by = |starter: Starter| {
+        let mut started = definition(vec![Trigger::ConfigChange]);
+        started.deployer = Some(starter);
+        started
+    };
+    let waits = serde_json::from_value(json!({"waitFor": "exit"})).unwrap();
+    let build = Starter::CodeBuild(Default::default());
+    let mut built_around = around.clone();
+    built_around.deployer = Some(build.clone());
+    let plain = definition(vec![Trigger::ConfigChange]);
+    for (what, definition, ours) in [
+        ("aliases", aliases, true),
+        ("a build", by(build), true),
+        ("a build with a strategy that Keelway knows", built_around, true),
+        ("a task that Keelway waits for", by(Starter::Ecs(waits)), true),
+        ("a task that claims by itself", by(Starter::Ecs(Default::default())), false),
+        ("a deployer around a strategy", around, false),
+        ("a deployer of one's own", plain, false),
+    ] {
+        let mut stand = Stand::new(definition);
+        stand.settle();
+        assert_eq!(stand.x.last.as_ref().map(|d| (d.n, d.content.ours)), Some((1, ours)), "{what}");
+        let before = stand.x.clone();
+        let reply = stand.claim();
+        if ours {
+            assert!(refused(reply).starts_with("Keelway carries deployment"), "{what}");
+            assert_eq!(stand.x, before, "{what}");
+            assert_eq!(stand.part_claim(), Reply::Desired(Desired::Run), "{what}: Keelway does");
+            assert!(refused(stand.claim()).contains("already claimed by"), "{what}");
+        } else {
+            assert_eq!(reply, Reply::Desired(Desired::Run), "{what}");
+        }
+    }
 }
 
 #[test]

@@ -19,6 +19,10 @@ use serde_json::Value;
 
 /// Index entries read from one partition, in one request: an entry has a few hundred bytes.
 const LOOKED_AT: u32 = 1000;
+/// So many requests are made for one partition while fewer than `ENOUGH` entries are found in it: whoever is shown few projects is not to wait
+/// behind the others' work.
+const READS: usize = 5;
+const ENOUGH: usize = 100;
 /// The index may still show triggers that are over. So many more of its entries than a page has places are looked at in one go,
 /// and so many times.
 const SPARE: usize = 10;
@@ -72,14 +76,14 @@ pub struct WorkPage {
 /// What is open, as the index shows it: read in so many requests, whatever is open.
 #[derive(Debug, Default)]
 pub struct OpenWork {
-    /// Oldest first.
+    /// Oldest first; those of one millisecond by their hashes.
     entries: Vec<Entry>,
-    /// Up to where the index was read; `None`: to its end.
+    /// Everything before this time was read; `None`: to the end of the index.
     read_to: Option<String>,
 }
 
 impl OpenWork {
-    /// Stands for everything that is open: another one when a trigger comes or goes. `None` when there is more than was read.
+    /// Stands for everything that is open and shown: another one when such a trigger comes or goes. `None` when there is more than was read.
     pub fn fingerprint(&self) -> Option<String> {
         let sorts: Vec<&[u8]> = self.entries.iter().map(|entry| entry.sort.as_bytes()).collect();
         self.read_to.is_none().then(|| keys::hash(hash64(&sorts)))
@@ -90,11 +94,26 @@ impl OpenWork {
 #[derive(Debug)]
 struct Entry {
     sort: String,
+    /// Tells it apart from others of its time, without saying whose it is.
+    hash: String,
     execution: Key,
     record: RecordId,
 }
 
 impl Entry {
+    fn time(&self) -> &str {
+        time_of(&self.sort)
+    }
+
+    fn project(&self) -> &str {
+        self.sort.split('#').nth(1).unwrap_or_default()
+    }
+
+    /// Its place in the list, as clients get it: it names nothing.
+    fn place(&self) -> String {
+        format!("{}~{}", self.time(), self.hash)
+    }
+
     /// `<ms>#<project>#<stage>#<service>#<execution>#<task>#<hash>`
     fn read(item: &Item) -> Option<Self> {
         let sort = item.text("gs1")?.to_owned();
@@ -102,43 +121,78 @@ impl Entry {
         let (hash, number, subject) = (parts.next()?, parts.next()?, parts.next()?);
         let record =
             RecordId { subject: ExecutionId::parse(subject)?, number: number.parse().ok()?, hash: RecordHash::parse(hash)? };
-        Some(Entry { execution: item.key.clone(), record, sort })
+        let hash = keys::hash(hash64(&[b"place", sort.as_bytes(), item.key.pk.as_bytes()]));
+        Some(Entry { execution: item.key.clone(), record, hash, sort })
     }
 }
 
-/// A place in the list, as clients get it.
-fn place(sort: &str) -> String {
-    sort.replace('#', "~")
+/// The time at the beginning of a sort key.
+fn time_of(sort: &str) -> &str {
+    sort.split('#').next().unwrap_or_default()
 }
 
 impl<P: Ports> Sequences<P> {
-    /// What is open of these tasks, from the index alone. `after`: where the previous page ended.
+    /// What is open of these tasks, from the index alone. `after`: where the previous page ended. `shown`: whether a task's triggers in a project
+    /// are; what is not shown leaves no trace in the answer.
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn open_work(&self, tasks: &[TaskName], filter: &WorkFilter, after: Option<&str>) -> Result<OpenWork, PortError> {
+    pub async fn open_work(
+        &self,
+        tasks: &[TaskName],
+        filter: &WorkFilter,
+        after: Option<&str>,
+        shown: &(impl Fn(&str, &str) -> bool + Sync),
+    ) -> Result<OpenWork, PortError> {
         if !filter.can_match() {
             return Ok(OpenWork::default());
         }
-        let from = after.map(|place| place.replace('~', "#")).unwrap_or_default();
+        let (from, hash) = after.and_then(|place| place.split_once('~')).unwrap_or_default();
         let shards = match filter.project.as_ref().map(keys::task_shard) {
             Some(shard) => shard..shard + 1,
             None => 0..keys::TASK_SHARDS,
         };
-        let partitions = tasks.iter().flat_map(|task| shards.clone().map(|shard| keys::open_tasks_in(shard, task.as_str())));
-        let queries = partitions.map(|partition| {
-            let query = Query { from: from.clone(), ..Query::index(Index::ByWork, partition, LOOKED_AT) };
-            async move { self.ports.query(&query).await }
+        let all = tasks.iter().flat_map(|task| shards.clone().map(move |shard| (task.as_str(), shard)));
+        let reads = all.map(|(task, shard)| {
+            let takes = move |entry: &Entry| {
+                // Those of one time are in the order of their hashes, so a page goes on behind one that is not there any more.
+                let is_next = hash.is_empty() || (entry.time(), entry.hash.as_str()) > (from, hash);
+                is_next && filter.takes(entry) && shown(task, entry.project())
+            };
+            self.open_in(keys::open_tasks_in(shard, task), from, takes)
         });
-        let pages = try_join_all(queries).await?;
-        let unread = pages.iter().filter(|page| page.next.is_some());
-        let read_to = unread.filter_map(|page| page.items.last()?.text("gs1").map(str::to_owned)).min();
-        let entries = pages.iter().flat_map(|page| &page.items).filter_map(Entry::read);
+        let found = try_join_all(reads).await?;
         // Behind the end of what was read of one partition, older entries of it may be missing.
-        let is_read = |entry: &Entry| read_to.as_ref().is_none_or(|read_to| entry.sort <= *read_to);
-        let mut entries: Vec<Entry> = entries.filter(|e| e.sort != from && is_read(e) && filter.takes(e)).collect();
-        entries.sort_by(|one, other| one.sort.cmp(&other.sort));
+        let read_to = found.iter().filter_map(|(_, read_to)| read_to.clone()).min();
+        let is_read = |entry: &Entry| read_to.as_ref().is_none_or(|read_to| entry.time() < read_to.as_str());
+        let mut entries: Vec<Entry> = found.into_iter().flat_map(|(entries, _)| entries).filter(is_read).collect();
+        entries.sort_by(|one, other| (one.time(), &one.hash).cmp(&(other.time(), &other.hash)));
         Ok(OpenWork { entries, read_to })
+    }
+
+    /// What is taken of one partition from a time on, and the time before which all of it was read; `None`: it was read to its end.
+    async fn open_in(
+        &self,
+        partition: String,
+        from: &str,
+        takes: impl Fn(&Entry) -> bool,
+    ) -> Result<(Vec<Entry>, Option<String>), PortError> {
+        let mut query = Query { from: from.to_owned(), ..Query::index(Index::ByWork, partition, LOOKED_AT) };
+        let (mut entries, mut first, mut reads) = (vec![], None, 0);
+        loop {
+            let page = self.ports.query(&query).await?;
+            let times = |item: Option<&Item>| item.and_then(|item| item.text("gs1")).map(|sort| time_of(sort).to_owned());
+            first = first.or_else(|| times(page.items.first()));
+            let last = times(page.items.last());
+            entries.extend(page.items.iter().filter_map(Entry::read).filter(|entry| takes(entry)));
+            let Some(next) = page.next else { return Ok((entries, None)) };
+            reads += 1;
+            // The next page begins at the last time, so that must be later than the one at which this one began.
+            if (reads >= READS || entries.len() >= ENOUGH) && last > first {
+                return Ok((entries, last));
+            }
+            query.after = Some(next);
+        }
     }
 
     /// A page of open triggers, oldest first.
@@ -156,15 +210,15 @@ impl<P: Ports> Sequences<P> {
                 }
                 bytes += event.to_string().len();
                 page.events.push(event);
-                page.next = Some(place(&entry.sort));
+                page.next = Some(entry.place());
             }
             looked_at += entries.len();
             if page.events.len() >= size || bytes > PAGE_BYTES {
                 break;
             }
         }
-        let left = (looked_at < open.entries.len()).then(|| open.entries[looked_at - 1].sort.as_str());
-        page.next = left.or(open.read_to.as_deref()).map(place);
+        let left = (looked_at < open.entries.len()).then(|| open.entries[looked_at - 1].place());
+        page.next = left.or_else(|| open.read_to.as_ref().map(|time| format!("{time}~")));
         Ok(page)
     }
 

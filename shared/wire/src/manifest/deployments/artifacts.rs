@@ -1,6 +1,6 @@
 //! `kind: ArtifactSource`: where images come from.
 //!
-//! `spec` has `ecr: {repository, account, region}` or `webhook: {secret}`, and may have `tags: [{name, pattern}]`: the tag `name` follows
+//! `spec` has `ecr: {repository, account, region}` or `webhook: {secret}`. With `webhook`, `images` lists patterns of what the tags may point to. It may have `tags: [{name, pattern}]`: the tag `name` follows
 //! the newest image whose own tag matches `pattern`, where `*` stands for any text and `?` for one character.
 
 use super::additions::place;
@@ -9,13 +9,16 @@ use super::triggers::is_source;
 use crate::manifest::finding::Report;
 use crate::manifest::project::{API_VERSION, text};
 use crate::manifest::tree::Node;
-use crate::manifest::values;
+use crate::manifest::values::{self, words};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::names::ProjectName;
 use std::collections::BTreeMap;
 
 /// The longest name of a repository of ECR.
 const LONGEST_REPOSITORY: usize = 256;
+/// Most patterns of images of a source, and the longest one, in bytes.
+const MOST_IMAGES: usize = 50;
+const LONGEST_IMAGE: usize = 512;
 
 /// A source of images as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +55,8 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ArtifactSo
         }
     };
     let tags = tags(spec, path, report);
-    let artifacts = ArtifactSource { from: from?, tags, vouched: false };
+    let images = images(spec, path, report);
+    let artifacts = ArtifactSource { from: from?, tags, images, vouched: false };
     Some(ArtifactSourceManifest { namespace: namespace?, name: name?, artifacts, source: source.to_owned() })
 }
 
@@ -97,6 +101,41 @@ fn webhook(spec: &Node, path: &str, report: &mut Report) -> Option<String> {
         report.error(node.get("secret").unwrap_or(node), format!("{path}.secret"), message);
     }
     Some(name)
+}
+
+/// What a webhook may say that the tags point to. Of a repository of ECR, that is the repository.
+fn images(spec: &Node, path: &str, report: &mut Report) -> Vec<String> {
+    let given = words(spec, "images", path, report);
+    let Some(list) = spec.get("images").filter(|list| !list.is_null()) else { return given };
+    let path = format!("{path}.images");
+    if spec.get("webhook").is_none() {
+        report.error(
+            list,
+            path,
+            "goes with `webhook` only: leave it out, a source of ECR takes the images of its repository".into(),
+        );
+        return given;
+    }
+    if given.is_empty() {
+        report.error(list, path.clone(), "is empty, so that no push would count: list repositories, or leave it out".into());
+    }
+    if given.len() > MOST_IMAGES {
+        let message = format!("has {} entries: at most {MOST_IMAGES} are taken; `*` stands for any text", given.len());
+        report.error(list, path.clone(), message);
+    }
+    for (place, image) in given.iter().enumerate() {
+        let (first, rest) = image.strip_prefix("s3://").unwrap_or(image).split_once('/').unwrap_or_default();
+        let odd = image.len() > LONGEST_IMAGE || !image.chars().all(|c| c.is_ascii_graphic()) || rest.contains('@');
+        let tag = !image.starts_with("s3://") && rest.contains(':');
+        if image != "*" && (odd || tag || first.is_empty() || rest.is_empty()) {
+            let message = format!(
+                "{image:?} names no repository: write `<registry>/<repository>` without tag and digest, or `s3://<bucket>/<key>`; `*` \
+                 stands for any text"
+            );
+            report.error(list.list().and_then(|list| list.get(place)).unwrap_or(list), format!("{path}[{place}]"), message);
+        }
+    }
+    given
 }
 
 fn tags(spec: &Node, path: &str, report: &mut Report) -> BTreeMap<String, String> {

@@ -109,7 +109,7 @@ parts! {
         ["name", "displayName", "description", "value", "generate", "from", "required"],
     Source in None, "an ArtifactSource", "at the top of the document, beside `kind`":
         ["apiVersion", "kind", "metadata", "spec", "status"],
-    SourceSpec in Some(Source), "an ArtifactSource's `spec`", "under `spec`": ["ecr", "webhook", "tags"],
+    SourceSpec in Some(Source), "an ArtifactSource's `spec`", "under `spec`": ["ecr", "webhook", "images", "tags"],
     Ecr in Some(SourceSpec), "`ecr`", "under `ecr`": ["repository", "account", "region"],
     Webhook in Some(SourceSpec), "`webhook`", "under `webhook`": ["secret"],
     SourceTag in Some(SourceSpec), "an entry of `tags`", "in an entry of `tags`": ["name", "pattern"],

@@ -89,6 +89,9 @@ pub fn about(level: Level, field: &str) -> Option<&'static str> {
         (Deployment(Part::Spec), "autoRollback") => "When to go back without being asked.",
         (Deployment(Part::Step), "weight") => "The percentage of the requests that go to the new version.",
         (Deployment(Part::Step), "bake") => "How long it stays at this weight; absent: until a person says to go on.",
+        (Deployment(Part::SourceSpec), "images") => {
+            "What a webhook may say that the tags point to: `<registry>/<repository>` or `s3://<bucket>/<key>`; `*` stands for any text."
+        }
         (Deployment(Part::SourceTag), "pattern") => "The tags that it follows: `*` stands for any text, `?` for one character.",
         _ => return None,
     };

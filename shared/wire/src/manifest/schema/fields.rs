@@ -372,6 +372,7 @@ fn deployment(part: Part, field: &str, parts: &mut Parts) -> Value {
         (Part::Source, "spec") => named(Part::SourceSpec),
         (Part::SourceSpec, "ecr") => named(Part::Ecr),
         (Part::SourceSpec, "webhook") => named(Part::Webhook),
+        (Part::SourceSpec, "images") => list(&needed(), 1),
         (Part::SourceSpec, "tags") => list(&named(Part::SourceTag), 0),
         (Part::Ecr, "repository") => pattern("^[a-z0-9]([a-z0-9._/-]*[a-z0-9])$", 256),
         (Part::Webhook, "secret") => name(253),
