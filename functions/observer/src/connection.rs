@@ -90,6 +90,8 @@ impl Connection {
             Err(_) => true,
         };
         if again {
+            // A large one would be in the way of the next.
+            drop(answer);
             tokio::time::sleep(PAUSE).await;
             answer = self.send(path).await;
         }
