@@ -8,9 +8,10 @@ use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use keelway_domain::access::Identities;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_outgoing::{Guard, Method, Roots, Terms, Wire};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long keys are used before they are read again.
@@ -19,6 +20,8 @@ const FRESH: Span = Span::minutes(60);
 const STALE: Span = Span::minutes(24 * 60);
 /// How soon they are read again for a key that is not among them, or after they could not be read.
 const AGAIN: Span = Span::minutes(1);
+const CONNECT: Duration = Duration::from_secs(2);
+const WHOLE: Duration = Duration::from_secs(4);
 /// The most that a provider may answer, in bytes.
 const ANSWER: usize = 1 << 20;
 /// The longest token, in bytes.
@@ -43,7 +46,7 @@ const ALGORITHMS: [Algorithm; 9] = [
 #[derive(Debug)]
 pub struct Providers {
     known: Identities,
-    http: OnceLock<reqwest::Client>,
+    wire: Wire,
     keys: Mutex<HashMap<String, Keys>>,
 }
 
@@ -76,9 +79,10 @@ impl Keys {
 }
 
 impl Providers {
-    /// These.
-    pub fn new(known: Identities) -> Self {
-        Self { known, http: OnceLock::new(), keys: Mutex::default() }
+    /// These, if the guard lets requests there.
+    pub fn new(known: Identities, guard: &Guard) -> Self {
+        let terms = Terms { connect: CONNECT, total: WHOLE, idle: None, roots: Roots::Known, redirects: 0, plain: false };
+        Self { known, wire: Wire::new(guard, terms), keys: Mutex::default() }
     }
 
     /// Whether a text has the form of such a token.
@@ -171,26 +175,14 @@ impl Providers {
     }
 
     async fn get(&self, url: &str) -> Result<Value, String> {
-        let text = |error: reqwest::Error| error.without_url().to_string();
-        let mut answer = self.client()?.get(url).send().await.map_err(text)?.error_for_status().map_err(text)?;
-        let mut body = vec![];
-        while let Some(chunk) = answer.chunk().await.map_err(text)? {
-            body.extend_from_slice(&chunk);
-            if body.len() > ANSWER {
-                return Err(format!("its answer is larger than {ANSWER} bytes"));
-            }
+        let answer = self.wire.call(Method::GET, url).send(ANSWER).await.map_err(|failure| failure.to_string())?;
+        if !answer.status.is_success() {
+            return Err(format!("it answered {}", answer.status));
         }
-        serde_json::from_slice(&body).map_err(|_| "its answer is not JSON".into())
-    }
-
-    /// Made for the first token: most functions never see one.
-    fn client(&self) -> Result<&reqwest::Client, String> {
-        if let Some(client) = self.http.get() {
-            return Ok(client);
+        if answer.cut {
+            return Err(format!("its answer is larger than {ANSWER} bytes"));
         }
-        let builder = reqwest::Client::builder().connect_timeout(Duration::from_secs(2)).timeout(Duration::from_secs(4));
-        let client = builder.redirect(reqwest::redirect::Policy::none()).build().map_err(|error| error.to_string())?;
-        Ok(self.http.get_or_init(|| client))
+        serde_json::from_slice(&answer.body).map_err(|_| "its answer is not JSON".into())
     }
 }
 

@@ -73,6 +73,7 @@ use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::integrations::Integration;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
+use keelway_outgoing::Guard;
 use memory::Memory;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,6 +113,8 @@ pub struct Settings {
     pub identities: Option<Identities>,
     /// How fast callers may send.
     pub paces: Paces,
+    /// What requests to identity providers may reach.
+    pub guard: Guard,
 }
 
 /// The most requests in a minute, at each instance of the function; 0: any number.
@@ -139,7 +142,7 @@ impl<P: Ports> Api<P> {
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
         let webhooks = Webhooks::new(ports.clone(), webhook_deliveries::Limits { retention: limits.retention });
         let access = Access::new(ports.clone(), limits.retention);
-        let providers = settings.identities.clone().map(identity::Providers::new);
+        let providers = settings.identities.clone().map(|known| identity::Providers::new(known, &settings.guard));
         let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));
         let engine = Sequences::new(ports.clone(), limits);
         let secrets = Remembered::new(ports);

@@ -3,6 +3,7 @@
 use keelway_api::{Api, Paces, Settings, Tokens, answer, router};
 use keelway_lambda::aws;
 use keelway_lambda::delivery::About;
+use keelway_outgoing::{Guard, Hosts};
 use lambda_http::http::StatusCode;
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Error, LambdaEvent, Request, lambda_runtime, service_fn};
@@ -28,6 +29,7 @@ async fn main() -> Result<(), Error> {
         deployments: config.deployments(),
         identities: config.identities.clone(),
         paces: Paces { token: config.token_requests, address: config.address_requests },
+        guard: Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback),
         stack: function.strip_suffix("-api").unwrap_or(&function).to_owned(),
     };
     let api = Api::new(ports, config.limits, settings);

@@ -11,6 +11,7 @@ use keelway_engine::protocol::Engine;
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_githosts::{AddressError, Api, Credentials, Form, Host, Repository};
+use keelway_outgoing::Guard;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -59,13 +60,14 @@ type Made = HashMap<(String, String), (SecretText, Arc<Host>)>;
 pub struct Hosts<P> {
     pipelines: Promotions<P>,
     secrets: Remembered<P>,
+    guard: Guard,
     made: Mutex<Made>,
 }
 
 impl<P: Ports + Secrets> Hosts<P> {
-    /// As they are registered, with these secrets.
-    pub fn new(pipelines: Promotions<P>, secrets: Remembered<P>) -> Self {
-        Self { pipelines, secrets, made: Mutex::default() }
+    /// As they are registered, with these secrets, if the guard lets requests there.
+    pub fn new(pipelines: Promotions<P>, secrets: Remembered<P>, guard: Guard) -> Self {
+        Self { pipelines, secrets, guard, made: Mutex::default() }
     }
 
     /// The host and the repository of a pull request.
@@ -138,7 +140,7 @@ impl<P: Ports + Secrets> Hosts<P> {
             let message = format!("secret {name:?}: {}", error.message);
             Refusal::new(error.kind.reason(), message)
         })?;
-        let host = Arc::new(Host::new(api, &credentials)?);
+        let host = Arc::new(Host::new(api, &credentials, &self.guard)?);
         if made.len() >= KEPT {
             made.clear();
         }

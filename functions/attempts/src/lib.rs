@@ -8,7 +8,6 @@ mod notify;
 mod requests;
 mod sequence;
 
-pub use keelway_outgoing::Hosts as Allowed;
 pub use notify::NEEDED;
 
 use hosts::Hosts;
@@ -20,7 +19,7 @@ use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::Sequences;
-use keelway_outgoing::Client;
+use keelway_outgoing::{Client, Guard};
 
 /// Whoever carries out promotions.
 pub struct Carrier<P> {
@@ -32,15 +31,11 @@ pub struct Carrier<P> {
 }
 
 impl<P: Ports + Secrets + Clone> Carrier<P> {
-    /// On these ports, with the engines that it asks. `allowed`: hosts that notifications reach wherever they are.
-    ///
-    /// # Errors
-    /// When there is no TLS.
-    pub fn new(ports: P, sequences: Sequences<P>, pipelines: Promotions<P>, allowed: Allowed) -> Result<Self, reqwest::Error> {
-        let client = Client::new(allowed)?;
+    /// On these ports, with the engines that it asks: notifications through this client, requests to git hosts behind this guard.
+    pub fn new(ports: P, sequences: Sequences<P>, pipelines: Promotions<P>, (client, guard): (Client, Guard)) -> Self {
         let secrets = Remembered::new(ports.clone());
-        let hosts = Hosts::new(pipelines, secrets.clone());
-        Ok(Self { ports, secrets, sequences, hosts, client })
+        let hosts = Hosts::new(pipelines, secrets.clone(), guard);
+        Self { ports, secrets, sequences, hosts, client }
     }
 }
 

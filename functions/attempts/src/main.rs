@@ -3,11 +3,12 @@
 mod about;
 
 use aws_lambda_events::event::sqs::SqsEvent;
-use keelway_attempts::{Allowed, Carrier};
+use keelway_attempts::Carrier;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::sequences::Sequences;
 use keelway_lambda::{aws, batch, messages};
+use keelway_outgoing::{Client, Guard, Hosts};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
 
@@ -17,8 +18,10 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     ports.warm().await;
     let pipelines = || Promotions::new(ports.clone(), config.promotions());
-    let allowed = Allowed::parse(&config.webhook_hosts);
-    let carrier = Carrier::new(ports.clone(), Sequences::new(ports.clone(), config.limits.clone()), pipelines(), allowed)?;
+    let client = Client::new(Hosts::parse(&config.webhook_hosts()));
+    let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
+    let sequences = Sequences::new(ports.clone(), config.limits.clone());
+    let carrier = Carrier::new(ports.clone(), sequences, pipelines(), (client, guard));
     let engine = Arc::new(Attempts::new(pipelines(), carrier));
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let engine = engine.clone();

@@ -13,9 +13,8 @@ use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_engine::table;
-use keelway_outgoing::{Client, Failure, sign};
-use reqwest::StatusCode;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use keelway_outgoing::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use keelway_outgoing::{Client, Failure, StatusCode, Url, sign};
 use serde_json::json;
 
 /// The type of the event that asks for a promotion.
@@ -113,7 +112,7 @@ async fn post(client: &Client, url: &str, event: &CloudEvent, key: Option<&Secre
 
 /// A URL without what may be a secret: user, query and fragment.
 fn told(url: &str) -> String {
-    let Ok(mut url) = reqwest::Url::parse(url) else { return "the receiver".to_owned() };
+    let Ok(mut url) = Url::parse(url) else { return "the receiver".to_owned() };
     url.set_query(None);
     url.set_fragment(None);
     // Neither fails for a URL with a host.

@@ -268,7 +268,7 @@ impl From<HostError> for Refusal {
         let retry = match error.kind {
             Kind::RateLimited { until } => Retry::At(until),
             // Only a change of the repository or of the pipeline ends these.
-            Kind::NoMarker | Kind::BaseMissing | Kind::TooLarge => Retry::Patience,
+            Kind::NoMarker | Kind::BaseMissing | Kind::TooLarge | Kind::Address => Retry::Patience,
             Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => {
                 Retry::Backoff
             }

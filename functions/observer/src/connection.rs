@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use keelway_domain::promotions::registry::Cluster;
 use keelway_engine::secrets::SecretText;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue};
-use reqwest::{Certificate, Client, StatusCode, Url, redirect};
+use keelway_outgoing::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use keelway_outgoing::{Certificates, Failure as Lost, Guard, Method, Reply, Roots, StatusCode, Terms, Url, Wire};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const SAID: usize = 300;
 
 /// The API of a cluster.
 pub struct Connection {
-    client: Client,
+    wire: Wire,
     base: String,
     /// Its host and port, for messages.
     host: String,
@@ -44,50 +44,33 @@ pub enum Found {
     Missing,
 }
 
-/// An answer that was read to its end.
-struct Answer {
-    status: StatusCode,
-    body: Vec<u8>,
-}
-
-/// Why there is no answer.
-enum Lost {
-    Slow,
-    Other(String),
-}
-
 impl Connection {
-    /// To the server of a cluster, with the token in this secret.
+    /// To the server of a cluster, with the token in this secret, if the guard lets requests there.
     ///
     /// # Errors
     /// What is wrong with the cluster or its secret; the token stands in no error.
-    pub fn new(cluster: &Cluster, secret: &str, text: &SecretText) -> Result<Self, String> {
+    pub fn new(cluster: &Cluster, secret: &str, text: &SecretText, guard: &Guard) -> Result<Self, String> {
         let url = Url::parse(&cluster.server).map_err(|error| format!("spec.server is not a URL: {error}"))?;
-        if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
-            return Err(format!("spec.server {}: only https is supported (http on a loopback address only)", cluster.server));
-        }
         let token = token(text.expose())
             .ok_or_else(|| format!("secret {secret:?} has no token: write {{\"token\": \"…\"}} or only the token into it"))?;
         let mut authorization = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|_| format!("the token in secret {secret:?} has characters that no token has"))?;
         authorization.set_sensitive(true);
-        let mut builder = Client::builder()
-            .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .timeout(WHOLE)
-            .pool_idle_timeout(IDLE)
-            .redirect(redirect::Policy::none())
-            .referer(false);
-        if let Some(ca) = &cluster.ca_data {
+        let roots = match &cluster.ca_data {
+            None => Roots::Known,
             // Only the cluster's own authority speaks for it.
-            builder =
-                builder.tls_certs_only(certificates(ca).ok_or("spec.caData is no certificate in PEM form, or base64 of one")?);
-        }
+            Some(ca) => Roots::Only(certificates(ca).ok_or("spec.caData is no certificate in PEM form, or base64 of one")?),
+        };
         let origin = url.origin().ascii_serialization();
         let host = origin.split_once("://").map_or(origin.as_str(), |(_, host)| host).to_owned();
-        let client = builder.build().map_err(|_| format!("no connection to {host} can be made with spec.caData"))?;
+        let terms = Terms { connect: CONNECT, total: WHOLE, idle: Some(IDLE), roots, redirects: 0, plain: false };
+        let wire = Wire::new(guard, terms);
+        wire.prepare(&cluster.server).map_err(|failure| match failure {
+            Lost::Unusable(_) => format!("no connection to {host} can be made with spec.caData"),
+            failure => format!("spec.server {}: {failure}", cluster.server),
+        })?;
         let base = cluster.server.trim_end_matches('/').to_owned();
-        Ok(Self { client, base, host, secret: secret.to_owned(), token, authorization, discovered: Discovered::default() })
+        Ok(Self { wire, base, host, secret: secret.to_owned(), token, authorization, discovered: Discovered::default() })
     }
 
     /// Its host and port.
@@ -103,64 +86,47 @@ impl Connection {
         let mut answer = self.send(path).await;
         let again = match &answer {
             Ok(answer) => answer.status == StatusCode::TOO_MANY_REQUESTS || answer.status.is_server_error(),
-            Err(Lost::Other(_)) => true,
-            Err(Lost::Slow) => false,
+            Err(Lost::TooSlow(_) | Lost::Address(_) | Lost::Url(_)) => false,
+            Err(_) => true,
         };
         if again {
+            // A large one would be in the way of the next.
+            drop(answer);
             tokio::time::sleep(PAUSE).await;
             answer = self.send(path).await;
         }
         match answer {
             Ok(answer) => self.read(path, &answer),
-            Err(Lost::Slow) => {
-                Err(Failure::Cluster(format!("the API server {} did not answer within {} seconds", self.host, WHOLE.as_secs())))
-            }
-            Err(Lost::Other(why)) => Err(Failure::Cluster(why)),
+            Err(lost) => Err(Failure::Cluster(self.lost(&lost))),
         }
     }
 
-    async fn send(&self, path: &str) -> Result<Answer, Lost> {
-        let request = self.client.get(format!("{}{path}", self.base)).header(AUTHORIZATION, &self.authorization);
-        let mut response = request.header(ACCEPT, "application/json").send().await.map_err(|error| self.lost(&error))?;
-        let status = response.status();
-        let mut body = vec![];
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.lost(&error))? {
-            body.extend_from_slice(&chunk);
-            // One byte more than is allowed shows that it is too large.
-            if body.len() > ANSWER {
-                break;
-            }
-        }
-        Ok(Answer { status, body })
+    async fn send(&self, path: &str) -> Result<Reply, Lost> {
+        let request = self.wire.call(Method::GET, &format!("{}{path}", self.base));
+        let request = request.header(AUTHORIZATION, self.authorization.clone());
+        request.header(ACCEPT, HeaderValue::from_static("application/json")).send(ANSWER).await
     }
 
-    /// The error's own text is not repeated: it is long, and says less.
-    fn lost(&self, error: &reqwest::Error) -> Lost {
-        use std::error::Error as _;
-        let mut cause = error.source();
-        let mut certificate = false;
-        while let Some(inner) = cause {
-            certificate |= inner.to_string().contains("certificate");
-            cause = inner.source();
-        }
+    /// The same text as long as the cause is the same, whatever the connection's own text says.
+    fn lost(&self, lost: &Lost) -> String {
         let host = &self.host;
-        if error.is_timeout() && !error.is_connect() {
-            Lost::Slow
-        } else if certificate {
-            Lost::Other(format!(
+        match lost {
+            Lost::TooSlow(seconds) => format!("the API server {host} did not answer within {seconds} seconds"),
+            Lost::Untrusted(_) => format!(
                 "the API server {host} has a certificate that is not trusted: write the cluster's certificate authority into spec.caData"
-            ))
-        } else if error.is_connect() {
-            Lost::Other(format!("the API server {host} cannot be reached"))
-        } else {
-            Lost::Other(format!("the connection to the API server {host} broke"))
+            ),
+            Lost::Unreachable(_) => format!("the API server {host} cannot be reached"),
+            Lost::Address(_) | Lost::Url(_) | Lost::Unusable(_) | Lost::TooLarge(..) => {
+                format!("the API server {host} is not asked: {lost}")
+            }
+            Lost::Broken(_) => format!("the connection to the API server {host} broke"),
         }
     }
 
-    fn read(&self, path: &str, answer: &Answer) -> Result<Found, Failure> {
-        let Answer { status, body } = answer;
+    fn read(&self, path: &str, answer: &Reply) -> Result<Found, Failure> {
+        let Reply { status, body, .. } = answer;
         let host = &self.host;
-        if body.len() > ANSWER {
+        if answer.cut {
             return Err(Failure::Object(format!("the API server {host} answers {path} with more than {} MiB", ANSWER >> 20)));
         }
         let json: Option<Value> = serde_json::from_slice(body).ok();
@@ -199,11 +165,6 @@ impl Connection {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    host == "localhost" || host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 /// `{"token": "…"}`, or only the token.
 fn token(text: &str) -> Option<String> {
     let text = text.trim();
@@ -215,33 +176,41 @@ fn token(text: &str) -> Option<String> {
 }
 
 /// PEM, or base64 of PEM as in a kubeconfig.
-fn certificates(text: &str) -> Option<Vec<Certificate>> {
+fn certificates(text: &str) -> Option<Certificates> {
     let pem = match text.contains("-----BEGIN") {
         true => text.as_bytes().to_vec(),
         false => BASE64.decode(text.split_ascii_whitespace().collect::<String>()).ok()?,
     };
-    Certificate::from_pem_bundle(&pem).ok().filter(|all| !all.is_empty())
+    Certificates::from_pem(&pem)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keelway_outgoing::Hosts;
 
     fn cluster(server: &str) -> Cluster {
         Cluster { server: server.into(), ca_data: None, secret: "token".into(), interval: None, vouched: false }
     }
 
+    fn connected(cluster: &Cluster, text: &str, guard: &Guard) -> Result<Connection, String> {
+        Connection::new(cluster, "shop/token", &SecretText::new(text), guard)
+    }
+
     fn refused(cluster: &Cluster, text: &str) -> String {
-        Connection::new(cluster, "shop/token", &SecretText::new(text)).err().unwrap()
+        connected(cluster, text, &Guard::new(Hosts::default())).err().unwrap()
     }
 
     #[test]
-    fn http_is_for_this_machine_only() {
-        for server in ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost", "https://10.0.0.1:6443/k8s"] {
-            assert!(Connection::new(&cluster(server), "shop/token", &SecretText::new("t")).is_ok(), "{server}");
+    fn http_is_for_this_machine_only_and_for_a_local_cloud_only() {
+        let local = Guard::new(Hosts::parse("k8s.internal,10.0.0.0/8")).with_loopback(true);
+        for server in ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost"] {
+            assert!(connected(&cluster(server), "t", &local).is_ok(), "{server}");
+            assert!(refused(&cluster(server), "t").contains("for a local cloud only"), "{server}");
         }
-        for server in ["http://10.0.0.1", "http://localhost.example.com", "ftp://127.0.0.1"] {
-            assert!(refused(&cluster(server), "t").contains("only https"), "{server}");
+        for server in ["http://10.0.0.1", "http://k8s.internal", "http://localhost.example.com", "ftp://127.0.0.1"] {
+            let why = connected(&cluster(server), "t", &local).err().unwrap();
+            assert!(why.contains("must begin with https://"), "{server}: {why}");
         }
     }
 

@@ -18,6 +18,7 @@ use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::promotions::observer::{Clusters, Wanted};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::{self, SecretText, Secrets};
+use keelway_outgoing::Guard;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,14 +45,15 @@ type Known = (Cluster, SecretText, Arc<Connection>);
 pub struct Kubernetes<P> {
     ports: P,
     secrets: Remembered<P>,
+    guard: Guard,
     made: Mutex<HashMap<String, Known>>,
 }
 
 impl<P: Secrets + Clock + Clone> Kubernetes<P> {
-    /// With the secrets of these ports.
-    pub fn new(ports: P) -> Self {
+    /// With the secrets of these ports, and the clusters that the guard lets requests to.
+    pub fn new(ports: P, guard: Guard) -> Self {
         let secrets = Remembered::new(ports.clone());
-        Self { ports, secrets, made: Mutex::default() }
+        Self { ports, secrets, guard, made: Mutex::default() }
     }
 
     /// The connection to a cluster, as it was made before if neither the cluster nor its secret has changed.
@@ -65,7 +67,7 @@ impl<P: Secrets + Clock + Clone> Kubernetes<P> {
         if let Some((_, _, connection)) = made.get(name).filter(|(known, with, _)| known == cluster && *with == text) {
             return Ok(Ok(connection.clone()));
         }
-        let connection = match Connection::new(cluster, &secret, &text) {
+        let connection = match Connection::new(cluster, &secret, &text, &self.guard) {
             Ok(connection) => Arc::new(connection),
             Err(why) => return Ok(Err(why)),
         };

@@ -9,6 +9,7 @@ use keelway_engine::promotions::observer::Observer;
 use keelway_lambda::delivery::About;
 use keelway_lambda::{aws, batch, messages};
 use keelway_observer::Kubernetes;
+use keelway_outgoing::{Guard, Hosts};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     ports.warm().await;
-    let engine = Arc::new(Observer::new(Promotions::new(ports.clone(), config.promotions()), Kubernetes::new(ports)));
+    let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
+    let engine = Arc::new(Observer::new(Promotions::new(ports.clone(), config.promotions()), Kubernetes::new(ports, guard)));
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
         let engine = engine.clone();
         async move {

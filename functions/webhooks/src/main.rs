@@ -15,7 +15,7 @@ async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     ports.warm().await;
-    let client = Client::new(Hosts::parse(&config.webhook_hosts))?;
+    let client = Client::new(Hosts::parse(&config.webhook_hosts()));
     let engine = Arc::new(Webhooks::with(ports.clone(), config.webhooks(), Deliverer::new(ports, client)));
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let engine = engine.clone();

@@ -3,8 +3,8 @@
 use crate::error::{HostError, Kind};
 use crate::http::Secrets;
 use keelway_domain::time::{Span, Timestamp};
-use reqwest::StatusCode;
-use reqwest::header::HeaderMap;
+use keelway_outgoing::header::HeaderMap;
+use keelway_outgoing::{Body, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) what: String,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Body,
     pub(crate) secrets: Secrets,
 }
 
@@ -84,7 +84,7 @@ impl Answer {
             Ok(value) => spoken(&value),
             // A page for people's eyes says nothing in a sentence.
             Err(_) if self.body.trim_ascii_start().starts_with(b"<") => String::new(),
-            Err(_) => String::from_utf8(self.body.clone()).unwrap_or_default(),
+            Err(_) => String::from_utf8(self.body.to_vec()).unwrap_or_default(),
         };
         let said: String = said.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS).collect();
         self.secrets.without(&said)
@@ -203,14 +203,15 @@ mod tests {
 
     fn answer(status: u16, headers: &[(&'static str, String)], body: &str) -> Answer {
         let credentials = Credentials::parse(r#"{"token": "t0ken"}"#).unwrap();
-        let http = Http::new(&Api::at(Form::GitHub, "https://git.test/api/v3").unwrap(), &credentials).unwrap();
+        let guard = keelway_outgoing::Guard::new(keelway_outgoing::Hosts::default());
+        let http = Http::new(&Api::at(Form::GitHub, "https://git.test/api/v3").unwrap(), &credentials, &guard).unwrap();
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
         Answer {
             host: http.host().to_owned(),
             what: "repository acme/shop".to_owned(),
             status: StatusCode::from_u16(status).unwrap(),
             headers,
-            body: body.as_bytes().to_vec(),
+            body: body.as_bytes().to_vec().into(),
             secrets: http.secrets(),
         }
     }

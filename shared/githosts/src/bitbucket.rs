@@ -6,7 +6,7 @@ use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, New
 use crate::error::{HostError, Kind};
 use crate::http::{Call, Http, PAGES, path, segment};
 use crate::repository::Repository;
-use reqwest::{Method, StatusCode};
+use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -232,7 +232,7 @@ impl Client for Bitbucket {
 
     async fn file(&self, of: &Repository, commit: &str, name: &str) -> Result<Option<File>, HostError> {
         let answer = self.call(Method::GET, of, &format!("/raw/{}", path(name)), name).query(&[("at", commit)]).send().await?;
-        Ok(answer.found()?.map(|answer| File { content: answer.body, blob: None }))
+        Ok(answer.found()?.map(|answer| File { content: answer.body.to_vec(), blob: None }))
     }
 
     async fn branch(&self, of: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {

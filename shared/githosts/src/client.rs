@@ -4,6 +4,7 @@
 
 use crate::error::HostError;
 use crate::repository::Repository;
+use keelway_outgoing::Body;
 use std::future::Future;
 
 /// Where a pull request is in its life.
@@ -121,10 +122,10 @@ pub enum Merge {
 }
 
 /// A repository's archive.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Archive {
     /// A `.tar.gz`.
-    pub bytes: Vec<u8>,
+    pub bytes: Body,
     /// Everything is in one folder, which is no part of the paths.
     pub folder: bool,
 }

@@ -27,6 +27,8 @@ pub enum Kind {
     Nonsense,
     /// The repository is larger than what is read of one.
     TooLarge,
+    /// Nothing is sent to this address.
+    Address,
     /// The host, or this client, refuses for another reason, which the message gives.
     Refused,
 }
@@ -44,6 +46,7 @@ impl Kind {
             Self::Transient => "HostUnavailable",
             Self::Nonsense => "HostAnswersNonsense",
             Self::TooLarge => "RepositoryTooLarge",
+            Self::Address => "UnusableUrl",
             Self::Refused => "Refused",
         }
     }

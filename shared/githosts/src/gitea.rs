@@ -7,7 +7,7 @@ use crate::error::{HostError, Kind};
 use crate::github::{content, foreign, parents};
 use crate::http::{Call, Http, path, segment};
 use crate::repository::Repository;
-use reqwest::{Method, StatusCode};
+use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use crate::error::{HostError, Kind};
 use crate::http::{Call, Http, segment};
 use crate::repository::Repository;
 use crate::{archive, unbase64};
-use reqwest::{Method, StatusCode};
+use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -11,6 +11,7 @@ use crate::http::Http;
 use crate::propose::{self, Change, Proposed};
 use crate::repository::{Api, Form, Repository};
 use crate::settle::{self, Closed};
+use keelway_outgoing::Guard;
 
 /// A git host with credentials. It keeps its connections, so one is used for many operations. Each request has 5 seconds to connect and 15
 /// in all. Errors are [`HostError`]s: their kind says when another try makes sense, their message is for people.
@@ -38,9 +39,10 @@ macro_rules! with {
 }
 
 impl Host {
-    /// Makes no request. Fails with [`Kind::Credentials`](crate::Kind) if the secret does not have what this form of host takes.
-    pub fn new(api: &Api, credentials: &Credentials) -> Result<Self, HostError> {
-        let http = Http::new(api, credentials)?;
+    /// Makes no request. Fails with [`Kind::Credentials`](crate::Kind) if the secret does not have what this form of host takes, and with
+    /// [`Kind::Address`](crate::Kind) if the guard lets no request there.
+    pub fn new(api: &Api, credentials: &Credentials, guard: &Guard) -> Result<Self, HostError> {
+        let http = Http::new(api, credentials, guard)?;
         Ok(Self(match api.form() {
             Form::GitHub => Forms::GitHub(GitHub(http)),
             Form::Gitea => Forms::Gitea(Gitea(http)),

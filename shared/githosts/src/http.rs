@@ -4,10 +4,10 @@ use crate::answer::Answer;
 use crate::client::{Look, Request};
 use crate::credentials::{Credentials, Proof};
 use crate::error::{HostError, Kind};
-use crate::repository::{Api, Form, is_loopback, permitted};
+use crate::repository::{Api, Form};
+use keelway_outgoing::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use keelway_outgoing::{Certificates, Failure, Guard, Method, Roots, StatusCode, Terms, Url, Wire};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{AUTHORIZATION, HeaderValue, IF_NONE_MATCH};
-use reqwest::{Certificate, Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) fn path(text: &str) -> String {
 /// A connection to one host.
 #[derive(Debug)]
 pub(crate) struct Http {
-    client: reqwest::Client,
+    wire: Wire,
     base: String,
     host: String,
     authorization: HeaderValue,
@@ -62,30 +62,20 @@ impl Secrets {
 }
 
 impl Http {
-    pub(crate) fn new(api: &Api, credentials: &Credentials) -> Result<Self, HostError> {
+    pub(crate) fn new(api: &Api, credentials: &Credentials, guard: &Guard) -> Result<Self, HostError> {
         let url = Url::parse(&api.base).map_err(|error| HostError::new(Kind::Refused, format!("{:?}: {error}", api.base)))?;
         let host = url.origin().ascii_serialization();
         let host = host.split_once("://").map_or(host.as_str(), |(_, host)| host).to_owned();
-        let loopback = is_loopback(&url);
-        // The client drops the Authorization header by itself when a redirect leads to another host.
-        let policy = redirect::Policy::custom(move |attempt| {
-            let allowed = permitted(attempt.url()) && (loopback || !is_loopback(attempt.url()));
-            if attempt.previous().len() > REDIRECTS || !allowed { attempt.stop() } else { attempt.follow() }
-        });
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(WHOLE)
-            .redirect(policy)
-            .referer(false)
-            .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")));
-        if let Some(pem) = credentials.ca() {
-            let roots = Certificate::from_pem_bundle(pem.as_bytes()).ok().filter(|roots| !roots.is_empty());
-            let Some(roots) = roots else {
+        let roots = match credentials.ca().map(|pem| Certificates::from_pem(pem.as_bytes())) {
+            None => Roots::Known,
+            Some(Some(roots)) => Roots::Also(roots),
+            Some(None) => {
                 return Err(HostError::new(Kind::Credentials, "caFile in the secret is not a certificate in PEM form"));
-            };
-            builder = builder.tls_certs_merge(roots);
-        }
-        let client = builder.build().map_err(|error| HostError::new(Kind::Refused, format!("no client for {host}: {error}")))?;
+            }
+        };
+        let terms = Terms { connect: CONNECT, total: WHOLE, idle: None, roots, redirects: REDIRECTS, plain: false };
+        let wire = Wire::new(guard, terms);
+        wire.prepare(&api.base).map_err(|failure| lost(&host, &failure))?;
         let proof = match (api.form, credentials.proof(api.form)?) {
             (Form::Gitea, Proof::Token(token)) => format!("token {token}"),
             (_, Proof::Token(token)) => format!("Bearer {token}"),
@@ -94,7 +84,7 @@ impl Http {
         let mut authorization = HeaderValue::from_str(&proof)
             .map_err(|_| HostError::new(Kind::Credentials, "the token in the secret has characters that no token has"))?;
         authorization.set_sensitive(true);
-        Ok(Self { client, base: api.base.clone(), host, authorization, secrets: Secrets(credentials.secrets()) })
+        Ok(Self { wire, base: api.base.clone(), host, authorization, secrets: Secrets(credentials.secrets()) })
     }
 
     /// The host's name, for messages.
@@ -118,7 +108,7 @@ impl Http {
 
     /// A request to another path of the same host.
     pub(crate) fn call_at(&self, method: Method, url: &str, what: &str) -> Call<'_> {
-        let request = self.client.request(method, url).header(AUTHORIZATION, &self.authorization);
+        let request = self.wire.call(method, url).header(AUTHORIZATION, self.authorization.clone());
         Call { http: self, request, what: what.to_owned() }
     }
 
@@ -137,7 +127,7 @@ impl Http {
             let tag = known.get(page - 1).filter(|_| unchanged);
             let mut request = call(page.to_string());
             if let Some(tag) = tag {
-                request = request.header(IF_NONE_MATCH.as_str(), tag);
+                request = request.header("if-none-match", tag);
             }
             let answer = request.send_up_to(left.min(ANSWER)).await?;
             left -= answer.body.len();
@@ -209,7 +199,7 @@ impl<T> Pages<T> {
 /// A request that is being prepared.
 pub(crate) struct Call<'h> {
     http: &'h Http,
-    request: RequestBuilder,
+    request: keelway_outgoing::Call<'h>,
     what: String,
 }
 
@@ -218,19 +208,24 @@ impl Call<'_> {
         self.request = self.request.query(pairs);
         self
     }
-    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
-        self.request = self.request.header(name, value);
+    /// A value that no header can have is left out.
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.request = self.request.header(HeaderName::from_static(name), value);
+        }
         self
     }
+    /// A value is JSON whatever is in it.
     pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
-        self.request = self.request.json(body);
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        self.request = self.request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         self
     }
     /// Fields of a form, as `multipart/form-data`.
     pub(crate) fn form(mut self, fields: &[(&str, &str)]) -> Self {
         let (kind, body) = crate::multipart::encode(fields);
-        self.request = self.request.header(reqwest::header::CONTENT_TYPE, kind).body(body);
-        self
+        self.request = self.request.body(body);
+        self.header("content-type", &kind)
     }
 
     /// Sends it. An answer of any status is an answer; [`Answer::ok`] turns refusals into errors.
@@ -241,37 +236,29 @@ impl Call<'_> {
     /// Sends it, and reads at most so many bytes.
     pub(crate) async fn send_up_to(self, limit: usize) -> Result<Answer, HostError> {
         let Self { http, request, what } = self;
-        let mut response = request.send().await.map_err(|error| lost(&http.host, &error))?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let mut body = vec![];
-        while let Some(chunk) = response.chunk().await.map_err(|error| lost(&http.host, &error))? {
-            if body.len() + chunk.len() > limit {
-                let message = format!("{}: the answer about {what} is larger than {} MiB", http.host, limit >> 20);
-                return Err(HostError::new(Kind::TooLarge, message));
-            }
-            body.extend_from_slice(&chunk);
+        let reply = request.send(limit).await.map_err(|failure| lost(&http.host, &failure))?;
+        if reply.cut {
+            let message = format!("{}: the answer about {what} is larger than {} MiB", http.host, limit >> 20);
+            return Err(HostError::new(Kind::TooLarge, message));
         }
+        let keelway_outgoing::Reply { status, headers, body, .. } = reply;
         Ok(Answer { host: http.host.clone(), what, status, headers, body, secrets: http.secrets.clone() })
     }
 }
 
-/// A request without an answer. The error's own text is not repeated: it contains the URL, which after a redirect may contain a token.
-fn lost(host: &str, error: &reqwest::Error) -> HostError {
-    use std::error::Error as _;
-    let mut cause = error.source();
-    let mut certificate = false;
-    while let Some(inner) = cause {
-        certificate |= inner.to_string().contains("certificate");
-        cause = inner.source();
-    }
-    let message = if error.is_timeout() {
-        format!("{host} did not answer within {} seconds", WHOLE.as_secs())
-    } else if certificate {
-        format!("{host} has a certificate that is not trusted: add the authority's certificate as caFile to the secret")
-    } else if error.is_connect() {
-        format!("{host} cannot be reached")
-    } else {
-        format!("the connection to {host} broke")
+/// A request without an answer.
+fn lost(host: &str, failure: &Failure) -> HostError {
+    let (kind, message) = match failure {
+        Failure::Address(_) | Failure::Url(_) => (Kind::Address, format!("{host} is not asked: {failure}")),
+        Failure::Unusable(_) => (Kind::Refused, format!("{host} is not asked: {failure}")),
+        Failure::TooLarge(..) => (Kind::TooLarge, format!("{host}: {failure}")),
+        Failure::TooSlow(seconds) => (Kind::Transient, format!("{host} did not answer within {seconds} seconds")),
+        Failure::Untrusted(_) => (
+            Kind::Transient,
+            format!("{host} has a certificate that is not trusted: add the authority's certificate as caFile to the secret"),
+        ),
+        Failure::Unreachable(_) => (Kind::Transient, format!("{host} cannot be reached")),
+        Failure::Broken(_) => (Kind::Transient, format!("the connection to {host} broke")),
     };
-    HostError::new(Kind::Transient, message)
+    HostError::new(kind, message)
 }

@@ -1,7 +1,8 @@
 //! Which host, which repository, and where the host's API is.
 
 use keelway_domain::border::{Resource, ResourceKind};
-use reqwest::Url;
+use keelway_outgoing::Url;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -259,12 +260,12 @@ fn unsaid(text: &str) -> String {
     text.rsplit_once('@').map_or(text.to_owned(), |(_, rest)| format!("…@{rest}"))
 }
 
-/// `https`, or `http` on a loopback address.
-pub(crate) fn permitted(url: &Url) -> bool {
+/// `https`, or `http` on a loopback address: what is reached is the guard's business.
+fn permitted(url: &Url) -> bool {
     url.scheme() == "https" || url.scheme() == "http" && is_loopback(url)
 }
 
-pub(crate) fn is_loopback(url: &Url) -> bool {
+fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     host == "localhost"
         || host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())

@@ -125,7 +125,7 @@ impl Client for Twin {
         self.call("", |world| {
             let files: Vec<(&str, &str)> =
                 world.commits[commit].files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-            Ok(Archive { bytes: crate::archive::tests::archive(&files), folder: false })
+            Ok(Archive { bytes: crate::archive::tests::archive(&files).into(), folder: false })
         })
     }
     async fn file(&self, _: &Repository, commit: &str, path: &str) -> Result<Option<File>, HostError> {

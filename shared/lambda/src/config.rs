@@ -54,9 +54,14 @@ pub struct Config {
     pub address_requests: u32,
     /// `KEELWAY_METRICS` (false): whether the functions on queues report what they handle.
     pub metrics: bool,
-    /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: hosts that webhooks and notifications may reach wherever they are, with commas
-    /// between. Only the functions that send them need it.
-    pub webhook_hosts: String,
+    /// `KEELWAY_ALLOWED_HOSTS`, optional: hosts and networks that requests may reach although they are not public, with commas between. Only
+    /// the functions that make requests need it.
+    pub allowed_hosts: String,
+    /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: more of them, for webhooks and notifications only.
+    webhook_hosts: String,
+    /// `KEELWAY_LOOPBACK` (false): whether git hosts, clusters and identity providers may be on this machine, without TLS. Only the local cloud
+    /// sets it.
+    pub loopback: bool,
     /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
     pub log: Level,
 }
@@ -86,6 +91,11 @@ impl Config {
     /// As [`Config::read`].
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::read(environment)
+    }
+
+    /// The hosts that webhooks and notifications may reach although they are not public, with commas between.
+    pub fn webhook_hosts(&self) -> String {
+        format!("{},{}", self.allowed_hosts, self.webhook_hosts)
     }
 
     /// The settings of the promotions engine.
@@ -133,6 +143,8 @@ impl Config {
             token_requests: env.number("KEELWAY_TOKEN_REQUESTS", 6000, (0, 1_000_000)),
             address_requests: env.number("KEELWAY_ADDRESS_REQUESTS", 6000, (0, 1_000_000)),
             metrics: env.parsed("KEELWAY_METRICS", false, "true, or false", |given| given.parse().ok()),
+            allowed_hosts: env.optional("KEELWAY_ALLOWED_HOSTS").unwrap_or_default(),
+            loopback: env.parsed("KEELWAY_LOOPBACK", false, "true, or false", |given| given.parse().ok()),
             webhook_hosts: env.optional("KEELWAY_WEBHOOK_ALLOWED_HOSTS").unwrap_or_default(),
             log: env.level("KEELWAY_LOG", Level::INFO),
         };

@@ -1,6 +1,51 @@
 //! Which addresses belong to the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// Addresses of every kind that is not public: whoever makes requests tests that none of them gets one.
+#[doc(hidden)]
+pub const NOT_PUBLIC: &[&str] = &[
+    "0.0.0.0",
+    "0.1.2.3",
+    "10.0.0.1",
+    "100.64.0.1",
+    "127.0.0.1",
+    "127.255.1.1",
+    "169.254.169.254",
+    "169.254.170.2",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.1",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::7f00:1",
+    "::ffff:127.0.0.1",
+    "::ffff:169.254.169.254",
+    "::ffff:10.0.0.1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::1",
+    "100::1",
+    "2001::1",
+    "2001:db8::1",
+    "2002:7f00:1::",
+    "2002:a00:1::",
+    "3fff::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fec0::1",
+    "ff02::1",
+];
 
 /// Whether an address may be that of anybody's public server. Private networks, this machine, links, the metadata services of clouds,
 /// multicast and everything reserved are not public; neither is an IPv6 address that stands for such an IPv4 address.
@@ -8,6 +53,38 @@ pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// A network, such as `10.20.0.0/16` or `fd00::/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    first: IpAddr,
+    bits: u32,
+}
+
+impl Network {
+    /// Whether an address is in it.
+    pub fn has(&self, address: IpAddr) -> bool {
+        match (self.first, address.to_canonical()) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => {
+                (u32::from(first) ^ u32::from(address)).checked_shr(32 - self.bits).unwrap_or_default() == 0
+            }
+            (IpAddr::V6(first), IpAddr::V6(address)) => {
+                (u128::from(first) ^ u128::from(address)).checked_shr(128 - self.bits).unwrap_or_default() == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (first, bits) = text.split_once('/').ok_or(())?;
+        let first: IpAddr = first.parse().map_err(drop)?;
+        let bits = bits.parse().ok().filter(|bits| *bits <= if first.is_ipv4() { 32 } else { 128 }).ok_or(())?;
+        Ok(Self { first, bits })
     }
 }
 
@@ -54,48 +131,31 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_not() {
-        for address in [
-            "0.0.0.0",
-            "0.1.2.3",
-            "10.0.0.1",
-            "100.64.0.1",
-            "127.0.0.1",
-            "127.255.1.1",
-            "169.254.169.254",
-            "169.254.170.2",
-            "172.16.0.1",
-            "172.31.255.255",
-            "192.0.0.1",
-            "192.0.2.1",
-            "192.88.99.1",
-            "192.168.1.1",
-            "198.18.0.1",
-            "198.51.100.1",
-            "203.0.113.1",
-            "224.0.0.1",
-            "240.0.0.1",
-            "255.255.255.255",
-            "::",
-            "::1",
-            "::7f00:1",
-            "::ffff:127.0.0.1",
-            "::ffff:169.254.169.254",
-            "::ffff:10.0.0.1",
-            "64:ff9b::a00:1",
-            "64:ff9b:1::1",
-            "100::1",
-            "2001::1",
-            "2001:db8::1",
-            "2002:7f00:1::",
-            "2002:a00:1::",
-            "3fff::1",
-            "fc00::1",
-            "fd00:ec2::254",
-            "fe80::1",
-            "fec0::1",
-            "ff02::1",
+    fn a_network_has_the_addresses_that_begin_like_it() {
+        let has = |network: &str, address: &str| network.parse::<Network>().unwrap().has(address.parse().unwrap());
+        for (network, address) in [
+            ("10.20.0.0/16", "10.20.255.1"),
+            ("10.20.30.40/32", "10.20.30.40"),
+            ("10.20.0.0/16", "::ffff:10.20.0.1"),
+            ("0.0.0.0/0", "192.168.1.1"),
+            ("fd00::/8", "fdff::1"),
+            ("::/0", "fe80::1"),
         ] {
+            assert!(has(network, address), "{network} {address}");
+        }
+        for (network, address) in
+            [("10.20.0.0/16", "10.21.0.1"), ("10.20.30.40/32", "10.20.30.41"), ("::/0", "10.0.0.1"), ("fd00::/8", "fe80::1")]
+        {
+            assert!(!has(network, address), "{network} {address}");
+        }
+        for text in ["10.0.0.0", "10.0.0.0/33", "10.0.0.0/", "fd00::/129", "/8", "hooks.internal/8", "10.0.0.0/-1"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_not() {
+        for address in NOT_PUBLIC {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
     }

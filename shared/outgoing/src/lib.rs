@@ -1,12 +1,21 @@
-//! Requests to servers of other people.
+//! Every request to a server of other people.
 //!
-//! [`Client`] connects only to addresses of the public internet, follows no redirect, and bounds time and size of everything.
-//! [`sign`] signs as Standard Webhooks does it (<https://www.standardwebhooks.com>).
+//! No other crate of the functions makes HTTP clients: [`Wire`] is the only way out. Its [`Guard`] connects only to addresses of the public
+//! internet, over https, and knows the operator's exceptions. A [`Wire`] bounds time and size of everything. [`Client`] is for webhooks and
+//! notifications; [`sign`] signs as Standard Webhooks does it (<https://www.standardwebhooks.com>).
 
 mod address;
 mod client;
+mod failure;
+mod guard;
 mod sign;
+mod wire;
 
-pub use address::is_public;
-pub use client::{Answer, Client, Failure, Hosts, Limits, Lookup, System};
+pub use address::{NOT_PUBLIC, is_public};
+pub use client::{Answer, Client, Limits};
+pub use failure::Failure;
+pub use guard::{Guard, Hosts, Lookup, System};
 pub use sign::sign;
+pub use wire::{Body, Call, Certificates, LARGE, Reply, Roots, Terms, Wire};
+
+pub use reqwest::{Method, StatusCode, Url, header};

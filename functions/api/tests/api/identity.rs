@@ -13,6 +13,7 @@ use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use keelway_domain::access::Identities;
 use keelway_domain::time::Span;
+use keelway_outgoing::{Guard, Hosts};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -289,6 +290,17 @@ async fn a_provider_that_is_away_is_not_missed_for_a_day() {
     assert_eq!(whoami(&stand, &token).await.status, 200);
     stand.world.pass(Span::minutes(60));
     assert_eq!(whoami(&stand, &token).await.status, 503);
+}
+
+#[tokio::test]
+async fn a_provider_at_an_address_that_is_not_public_is_not_asked() {
+    let (key, provider) = (Signer::ec("ec"), Provider::start().await);
+    provider.publish(&[&key]);
+    let identities = || Identities::parse(&provider.url, "keelway", RULES).unwrap();
+    for allowed in ["", "127.0.0.1"] {
+        let stand = Stand::with_identities_behind(Guard::new(Hosts::parse(allowed)), identities());
+        assert_eq!((whoami(&stand, &key.sign(&provider.claims(json!({})))).await.status, provider.reads()), (503, 0));
+    }
 }
 
 #[tokio::test]

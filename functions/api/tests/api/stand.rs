@@ -14,6 +14,7 @@ use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{Limits, Sequences};
+use keelway_outgoing::{Guard, Hosts};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
@@ -66,6 +67,7 @@ fn settings() -> Settings {
         deployments: here(),
         identities: None,
         paces: Paces::default(),
+        guard: Guard::new(Hosts::default()),
     }
 }
 
@@ -109,7 +111,13 @@ impl Stand {
 
     /// With identity providers.
     pub fn with_identities(identities: Option<Identities>) -> Self {
-        Self::on(Limits::default(), Known::default(), |settings| settings.identities = identities)
+        // The providers of the tests are on this machine.
+        Self::with_identities_behind(Guard::new(Hosts::default()).with_loopback(true), identities)
+    }
+
+    /// With identity providers, and what requests to them may reach.
+    pub fn with_identities_behind(guard: Guard, identities: Option<Identities>) -> Self {
+        Self::on(Limits::default(), Known::default(), |settings| (settings.identities, settings.guard) = (identities, guard))
     }
 
     fn on(limits: Limits, secrets: Known, change: impl FnOnce(&mut Settings)) -> Self {

@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 
 const CLUSTER: &str = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: eu, namespace: shop}\nspec:\n  server: https://10.0.0.1\n  secretRef: {name: t}\n";
 
-/// Lets the team apply clusters, too: without a policy, nobody but an administrator of everything does.
-const POLICY: &str =
-    "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec: {policy: {allows: {servers: ['*']}}}\n";
-
 /// Each kind that names something of the installation's: its text, another one, one that says the same, and where it is read.
 fn kinds() -> [(String, String, String, &'static str); 4] {
     let of = |text: String, was: &str, becomes: &str, path| {

@@ -5,7 +5,8 @@
 //! notifications are run as well. `KEELWAY_CASE=P05` runs one, on all forms.
 
 use crate::receiver::{Receiver, Reply};
-use keelway_attempts::{Allowed, Carrier};
+use crate::stand::here;
+use keelway_attempts::Carrier;
 use keelway_conformance::promotions::{PromotionsWorld, Real};
 use keelway_domain::promotions::definition::{Notification, Strategy};
 use keelway_domain::promotions::registry::GitHost as Registered;
@@ -64,8 +65,7 @@ impl Clients {
         let carrier = |secrets: &Known| {
             let ports = AtOnce::with(worker.clone(), secrets.clone());
             let pipelines = Promotions::new(ports.clone(), Limits::default());
-            Carrier::new(ports.clone(), Sequences::new(ports, sequences::Limits::default()), pipelines, Allowed::parse("127.0.0.1"))
-                .unwrap()
+            Carrier::new(ports.clone(), Sequences::new(ports, sequences::Limits::default()), pipelines, here())
         };
         Self {
             carrier: carrier(&secret),

@@ -1,6 +1,6 @@
 //! All engines on the in-memory world, and the real carrier of promotions. Time passes when told to.
 
-use keelway_attempts::{Allowed, Carrier};
+use keelway_attempts::Carrier;
 use keelway_domain::event::{CloudEvent, PROMOTION};
 use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
@@ -16,6 +16,7 @@ use keelway_engine::protocol::Loaded;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{self, Limits, Sequences};
+use keelway_outgoing::{Client, Guard, Hosts};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
@@ -57,6 +58,11 @@ pub fn definition(environments: &[&str], strategy: Strategy) -> Definition {
     }
 }
 
+/// Ways to receivers and git hosts on this machine.
+pub fn here() -> (Client, Guard) {
+    (Client::new(Hosts::parse("127.0.0.1")), Guard::new(Hosts::default()).with_loopback(true))
+}
+
 impl Stand {
     pub fn new(secrets: Known) -> Self {
         // A host's Retry-After counts from the time of day.
@@ -64,9 +70,7 @@ impl Stand {
         let world = World::new(Timestamp(i64::try_from(now).unwrap()));
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = || Promotions::new(ports(1), promotions::Limits::default());
-        // The receivers of the tests are on this machine.
-        let allowed = Allowed::parse("127.0.0.1");
-        let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines(), allowed).unwrap();
+        let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines(), here());
         Self {
             attempts: Attempts::new(pipelines(), carrier),
             pipelines: pipelines(),

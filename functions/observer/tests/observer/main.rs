@@ -3,6 +3,7 @@
 mod api;
 mod border;
 mod failures;
+mod guarded;
 mod left;
 mod schedule;
 mod stand;

@@ -13,6 +13,7 @@ use keelway_engine::secrets::Known;
 use keelway_engine::sequences::definitions::ProjectSettings;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_observer::Kubernetes;
+use keelway_outgoing::{Guard, Hosts};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
 use keelway_world::queue::{Parcel, Received};
@@ -63,13 +64,18 @@ pub fn in_prod(namespaces: &[&str]) -> Definition {
 }
 
 impl Stand {
+    /// The cluster is on this machine.
     pub async fn new() -> Self {
+        Self::behind(Guard::new(Hosts::default()).with_loopback(true)).await
+    }
+
+    pub async fn behind(guard: Guard) -> Self {
         let world = World::new(Timestamp(1_795_000_000_000));
         let secrets = Known::default().with("shop/token", &format!("{{\"token\": \"{TOKEN}\"}}")).with("shop/wrong", "other");
         let secrets = secrets.with("team-b/token", TOKEN);
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = |worker| Promotions::new(ports(worker), promotions::Limits::default());
-        let observer = Observer::new(pipelines(1), Kubernetes::new(ports(1)));
+        let observer = Observer::new(pipelines(1), Kubernetes::new(ports(1), guard));
         let server = Server::start().await;
         let stand = Self { pipelines: pipelines(2), observer, server, woken: vec![], observed: 0, world };
         stand.register(PROD, |_| {}).await;

@@ -106,7 +106,7 @@ fn event() -> Value {
 
 async fn send(subscription: &Subscription, again: Option<&str>) -> Attempt {
     let secrets = Known::default().with("shop/key", KEYS).with("shop/pager-token", "s3cret").with("shop/lines", LINES);
-    let client = Client::new(Hosts::parse("127.0.0.1")).unwrap();
+    let client = Client::new(Hosts::parse("127.0.0.1"));
     let of = Address { namespace: "shop".into(), name: "hook".into() };
     let delivery = Delivery::begin(("shop", "hook"), &event(), again, Executor::default(), NOW);
     assert_ne!(delivery.id, SubjectId(0));

@@ -1,5 +1,6 @@
 //! The client against the strict host of the tests: real repositories, real merges, and no request that the real host would not take.
 
+use crate::here;
 use keelway_githost::{Action, Fault, Method, NewRepository, Options, Scope, Token};
 use keelway_githosts::{Api, Change, Closed, Credentials, Form, Host, Kind, Merge, Proposed, Repository, Request, State};
 
@@ -16,7 +17,7 @@ struct Scene {
 }
 
 fn client(repository: &Repository, token: &str) -> Host {
-    Host::new(&Api::of(repository), &Credentials::parse(&format!(r#"{{"token": "{token}"}}"#)).unwrap()).unwrap()
+    Host::new(&Api::of(repository), &Credentials::parse(&format!(r#"{{"token": "{token}"}}"#)).unwrap(), &here()).unwrap()
 }
 
 fn at(server: &keelway_githost::Host, form: Form, repository: &str) -> Repository {

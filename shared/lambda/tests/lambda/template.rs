@@ -108,6 +108,11 @@ fn what_the_template_takes_the_functions_start_with() {
     seen.sort();
     let expected = [
         "AddressRequests",
+        // Of clusters, git hosts, identity providers, and of webhooks.
+        "AllowedHosts",
+        "AllowedHosts",
+        "AllowedHosts",
+        "AllowedHosts",
         "ApiTokenSha256",
         "LogLevel",
         "MaxEventBytes",
@@ -126,6 +131,18 @@ fn what_the_template_takes_the_functions_start_with() {
         "WebhookAllowedHosts",
     ];
     assert_eq!(seen, expected, "the parameters that the functions read");
+}
+
+/// A stack on AWS has no servers on its own machine that anybody should reach.
+#[test]
+fn no_stack_lets_requests_reach_its_own_machine() {
+    assert!(
+        Config::read(|name| if name == "KEELWAY_LOOPBACK" { Some("true".into()) } else { required(name).map(Into::into) })
+            .unwrap()
+            .loopback
+    );
+    assert!(!Config::read(|name| required(name).map(Into::into)).unwrap().loopback);
+    assert!(!template().to_string().contains("LOOPBACK"));
 }
 
 const DURATIONS: [(&str, &str); 2] = [("KEELWAY_START_DEADLINE", "StartDeadline"), ("KEELWAY_TASK_TIMEOUT", "TaskTimeout")];

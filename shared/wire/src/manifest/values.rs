@@ -149,7 +149,8 @@ pub fn url(node: &Node, field: &str, path: &str, scheme: Scheme, report: &mut Re
 /// Warns of a URL that nothing is sent to unless the operator allows its host.
 pub fn unencrypted(url: &str, at: &Node, path: &str, report: &mut Report) {
     if url.starts_with("http://") {
-        let message = "is reached only if the operator allows the host (parameter WebhookAllowedHosts): write `https://`";
+        let message =
+            "is reached only if the operator allows the host (parameter AllowedHosts or WebhookAllowedHosts): write `https://`";
         report.warning(at, path.to_owned(), message.into());
     }
 }

@@ -4,11 +4,12 @@ use super::hosts::{FORMS, Memory, SHARING, Strict, by_request};
 use super::stand::{Stand, environments};
 use crate::cost::{Used, number};
 use crate::report::{Aim, Report};
-use keelway_attempts::{Allowed, Carrier};
+use keelway_attempts::Carrier;
 use keelway_cloud_tests::Problem;
 use keelway_domain::time::Span;
 use keelway_engine::promotions::attempts::Outside;
 use keelway_engine::sequences::{Limits, Sequences};
+use keelway_outgoing::{Client, Guard, Hosts};
 use keelway_world::at_once::AtOnce;
 
 /// Open pull requests of a pipeline.
@@ -21,8 +22,9 @@ const HOURS: i64 = 8;
 /// A stand with the real carrier of promotions.
 pub async fn carried(form: &str, api: &str) -> Result<Stand<Carrier<AtOnce>>, Problem> {
     let carrier = |_: &_, ports: AtOnce, pipelines| {
-        Carrier::new(ports.clone(), Sequences::new(ports, Limits::default()), pipelines, Allowed::default())
-            .map_err(|error| Problem::of("a client", error))
+        // The git host is on this machine.
+        let ways = (Client::new(Hosts::default()), Guard::new(Hosts::default()).with_loopback(true));
+        Ok(Carrier::new(ports.clone(), Sequences::new(ports, Limits::default()), pipelines, ways))
     };
     Stand::new(form, api, carrier).await
 }

@@ -1,6 +1,7 @@
 //! A repository at the real Gitea, and what people do in it.
 
 use keelway_githosts::{Api, Change, Credentials, Form, Host, Proposed, Repository, Request, State};
+use keelway_outgoing::{Guard, Hosts};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -37,7 +38,8 @@ fn given(test: &str) -> Option<(String, String)> {
 }
 
 pub fn host(repository: &Repository, token: &str) -> Host {
-    Host::new(&Api::of(repository), &Credentials::parse(&json!({"token": token}).to_string()).unwrap()).unwrap()
+    let guard = Guard::new(Hosts::parse(repository.host())).with_loopback(true);
+    Host::new(&Api::of(repository), &Credentials::parse(&json!({"token": token}).to_string()).unwrap(), &guard).unwrap()
 }
 
 impl Place {

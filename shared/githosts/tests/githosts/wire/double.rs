@@ -1,5 +1,6 @@
 //! A server that expects certain requests in a certain order, and answers as it is told. Whatever else is asked fails the test.
 
+use crate::here;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -188,7 +189,7 @@ pub async fn scene(form: Form, steps: impl IntoIterator<Item = Step>) -> Scene {
     let double = Double::start(base, steps).await;
     let repository = Repository::parse(form, &format!("{}/{path}.git", double.address())).unwrap();
     let credentials = Credentials::parse(&format!(r#"{{"token": "{TOKEN}"}}"#)).unwrap();
-    let host = Host::new(&Api::of(&repository), &credentials).unwrap();
+    let host = Host::new(&Api::of(&repository), &credentials, &here()).unwrap();
     Scene { double, host, repository }
 }
 

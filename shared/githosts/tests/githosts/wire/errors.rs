@@ -1,6 +1,7 @@
 //! Failures that every form of host shares.
 
 use super::double::*;
+use crate::here;
 use keelway_githosts::{Api, Credentials, Form, Host, Kind, Repository};
 use serde_json::json;
 
@@ -66,7 +67,7 @@ async fn a_host_that_is_not_there_is_transient() {
     drop(listener);
     let repository = Repository::parse(Form::GitHub, &url).unwrap();
     let credentials = Credentials::parse(&json!({"token": TOKEN}).to_string()).unwrap();
-    let host = Host::new(&Api::of(&repository), &credentials).unwrap();
+    let host = Host::new(&Api::of(&repository), &credentials, &here()).unwrap();
     let error = host.get(&repository, 7).await.unwrap_err();
     told(&error);
     assert_eq!(error.kind, Kind::Transient);
@@ -112,12 +113,13 @@ async fn a_redirect_without_encryption_is_not_followed() {
 fn a_host_takes_only_credentials_and_certificates_that_it_can_use() {
     let api = Api::at(Form::GitLab, "https://git.test/api/v4").unwrap();
     let refused = |secret: serde_json::Value| {
-        let error = Host::new(&api, &Credentials::parse(&secret.to_string()).unwrap()).unwrap_err();
+        let error = Host::new(&api, &Credentials::parse(&secret.to_string()).unwrap(), &here()).unwrap_err();
         assert_eq!(error.kind, Kind::Credentials);
         error.message
     };
     assert!(refused(json!({"username": "me", "password": "hunter2"})).contains("access token"));
     assert!(refused(json!({"token": TOKEN, "caFile": "no PEM"})).contains("caFile"));
-    let debug = format!("{:?}", Host::new(&api, &Credentials::parse(&json!({"token": TOKEN}).to_string()).unwrap()).unwrap());
+    let credentials = Credentials::parse(&json!({"token": TOKEN}).to_string()).unwrap();
+    let debug = format!("{:?}", Host::new(&api, &credentials, &here()).unwrap());
     assert!(!debug.contains(TOKEN), "{debug}");
 }

@@ -1,6 +1,7 @@
 //! Gitea and Forgejo.
 
 use super::double::*;
+use crate::here;
 use keelway_githosts::{Closed, Form, Kind, Merge, Proposed, State};
 use serde_json::{Value, json};
 
@@ -90,7 +91,7 @@ async fn a_user_and_a_password_are_credentials_too() {
     .await;
     let repository = keelway_githosts::Repository::parse(Form::Gitea, &format!("{}/acme/shop", double.address())).unwrap();
     let credentials = keelway_githosts::Credentials::parse(r#"{"username": "me", "password": "hunter2"}"#).unwrap();
-    let host = keelway_githosts::Host::new(&keelway_githosts::Api::of(&repository), &credentials).unwrap();
+    let host = keelway_githosts::Host::new(&keelway_githosts::Api::of(&repository), &credentials, &here()).unwrap();
     assert_eq!(host.get(&repository, 7).await, Ok(None));
     double.done();
 }

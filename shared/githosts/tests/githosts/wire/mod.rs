@@ -7,3 +7,4 @@ mod gitea;
 mod github;
 mod github_settle;
 mod gitlab;
+mod guarded;

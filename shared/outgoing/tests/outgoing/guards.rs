@@ -1,82 +1,21 @@
 //! The guards, against a server that really listens and a resolver that changes its mind.
 
-use keelway_outgoing::{Answer, Client, Failure, Hosts, Limits, Lookup};
-use reqwest::header::HeaderMap;
-use std::future::Future;
-use std::net::IpAddr;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use crate::server::{Answers, OK, Server};
+use keelway_outgoing::header::HeaderMap;
+use keelway_outgoing::{Answer, Client, Failure, Hosts, Limits};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-
-/// Answers every connection with the same bytes. How many there were.
-struct Server {
-    port: u16,
-    connections: Arc<AtomicUsize>,
-    got: Arc<Mutex<String>>,
-}
-
-impl Server {
-    async fn answering(answer: impl Into<Vec<u8>>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = Self { port: listener.local_addr().unwrap().port(), connections: Arc::default(), got: Arc::default() };
-        let (connections, got, answer) = (server.connections.clone(), server.got.clone(), answer.into());
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                connections.fetch_add(1, Ordering::SeqCst);
-                let (answer, got) = (answer.clone(), got.clone());
-                tokio::spawn(async move {
-                    let mut buffer = vec![0; 4096];
-                    let n = stream.read(&mut buffer).await.unwrap_or_default();
-                    got.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..n]));
-                    // It may hang up before everything is written.
-                    drop(stream.write_all(&answer).await);
-                    // It never closes the connection itself.
-                    std::future::pending::<()>().await;
-                });
-            }
-        });
-        server
-    }
-    fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-/// One answer after the other, and then the last one for ever.
-#[derive(Clone)]
-struct Answers(Arc<Mutex<Vec<Vec<IpAddr>>>>, Arc<AtomicUsize>);
-
-impl Answers {
-    fn of(answers: &[&[&str]]) -> Self {
-        let parse = |one: &&[&str]| one.iter().map(|address| address.parse().unwrap()).collect();
-        Self(Arc::new(Mutex::new(answers.iter().map(parse).collect())), Arc::default())
-    }
-}
-
-impl Lookup for Answers {
-    fn lookup(&self, _: &str) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>> {
-        self.1.fetch_add(1, Ordering::SeqCst);
-        let mut answers = self.0.lock().unwrap();
-        let answer = if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() };
-        Box::pin(async move { Ok(answer) })
-    }
-}
 
 const QUICK: Limits =
     Limits { connect: Duration::from_secs(2), total: Duration::from_secs(4), request_bytes: 1000, answer_bytes: 1000 };
 
 fn client(lookup: Answers, allowed: &str) -> Client {
-    Client::with(lookup, Hosts::parse(allowed), QUICK).unwrap()
+    Client::with(lookup, Hosts::parse(allowed), QUICK)
 }
 
 async fn post(client: &Client, url: &str) -> Result<Answer, Failure> {
     client.post(url, HeaderMap::new(), "{}".into()).await
 }
-
-const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[tokio::test]
 async fn a_name_that_resolves_to_this_machine_gets_no_connection() {
@@ -105,8 +44,7 @@ async fn a_name_that_is_rebound_after_the_check_is_not_followed() {
         answers.clone(),
         Hosts::default(),
         Limits { connect: Duration::from_millis(300), total: Duration::from_millis(600), ..QUICK },
-    )
-    .unwrap();
+    );
     let url = format!("https://receiver.test:{}/", server.port);
     let first = post(&client, &url).await;
     assert!(matches!(first, Err(Failure::Unreachable(_) | Failure::TooSlow(_))), "{first:?}");
@@ -189,8 +127,7 @@ async fn whoever_does_not_answer_is_given_up() {
         Answers::of(&[&["127.0.0.1"]]),
         Hosts::parse("127.0.0.1"),
         Limits { total: Duration::from_millis(200), ..QUICK },
-    )
-    .unwrap();
+    );
     let slow = post(&client, &format!("http://127.0.0.1:{}/", server.port)).await;
     assert_eq!(slow, Err(Failure::TooSlow(0)));
     assert_eq!(server.connections(), 1, "and it is not asked a second time");

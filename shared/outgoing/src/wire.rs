@@ -1,0 +1,267 @@
+//! Requests to servers of one kind, each checked by the guard, redirects included.
+
+use crate::failure::Failure;
+use crate::guard::{Guard, Reach};
+use reqwest::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION};
+use reqwest::{Client as Http, Method, Request, Response, StatusCode, Url};
+use std::ops::Deref;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// An answer with more bytes is large: it waits until no other large answer is kept, before it is read on.
+pub const LARGE: usize = 1 << 20;
+
+/// How servers of a kind are talked to.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// For the connection, TLS included.
+    pub connect: Duration,
+    /// For everything together, redirects included.
+    pub total: Duration,
+    /// How long connections are kept that nobody uses; `None`: as long as usual.
+    pub idle: Option<Duration>,
+    /// Who vouches for servers.
+    pub roots: Roots,
+    /// So many redirects are followed. Credentials stay with the server that they are for.
+    pub redirects: usize,
+    /// Whether hosts that the operator names need no TLS. Not where credentials are sent.
+    pub plain: bool,
+}
+
+/// Who vouches for servers.
+#[derive(Debug, Clone, Default)]
+pub enum Roots {
+    /// The authorities that everybody knows.
+    #[default]
+    Known,
+    /// Those, and these.
+    Also(Certificates),
+    /// Only these.
+    Only(Certificates),
+}
+
+/// Certificates of authorities.
+#[derive(Debug, Clone)]
+pub struct Certificates(Vec<reqwest::Certificate>);
+
+impl Certificates {
+    /// One or more in PEM form; `None`: there is none.
+    pub fn from_pem(pem: &[u8]) -> Option<Self> {
+        reqwest::Certificate::from_pem_bundle(pem).ok().filter(|all| !all.is_empty()).map(Self)
+    }
+}
+
+/// Sends requests. It keeps its connections.
+#[derive(Debug)]
+pub struct Wire {
+    guard: Guard,
+    terms: Terms,
+    /// Made when they are first needed: most servers need one of them.
+    public: OnceLock<Http>,
+    anywhere: OnceLock<Http>,
+}
+
+impl Wire {
+    /// Behind this guard, on these terms.
+    pub fn new(guard: &Guard, terms: Terms) -> Self {
+        Self { guard: guard.clone(), terms, public: OnceLock::new(), anywhere: OnceLock::new() }
+    }
+
+    /// Prepares for requests to a URL.
+    ///
+    /// # Errors
+    /// When nothing would be sent there, as far as one can see without resolving its name.
+    pub fn prepare(&self, url: &str) -> Result<(), Failure> {
+        self.client(&parsed(url)?).map(drop)
+    }
+
+    /// A request that is to be sent.
+    pub fn call(&self, method: Method, url: &str) -> Call<'_> {
+        Call { wire: self, method, url: parsed(url), headers: HeaderMap::new(), body: None }
+    }
+
+    fn client(&self, url: &Url) -> Result<&Http, Failure> {
+        let reach = self.guard.reach(url, self.terms.plain)?;
+        let made = match reach {
+            Reach::Public => &self.public,
+            Reach::Anywhere => &self.anywhere,
+        };
+        if let Some(http) = made.get() {
+            return Ok(http);
+        }
+        let http = self.build(reach).map_err(|error| Failure::Unusable(error.to_string()))?;
+        Ok(made.get_or_init(|| http))
+    }
+
+    fn build(&self, reach: Reach) -> Result<Http, reqwest::Error> {
+        let mut builder = Http::builder()
+            .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.terms.connect)
+            // Each step of a redirect is checked by the guard.
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            // A proxy would connect to what it resolves itself.
+            .no_proxy()
+            .retry(reqwest::retry::never())
+            .dns_resolver(self.guard.resolver(reach));
+        if let Some(idle) = self.terms.idle {
+            builder = builder.pool_idle_timeout(idle);
+        }
+        builder = match self.terms.roots.clone() {
+            Roots::Known => builder,
+            Roots::Also(Certificates(roots)) => builder.tls_certs_merge(roots),
+            Roots::Only(Certificates(roots)) => builder.tls_certs_only(roots),
+        };
+        builder.build()
+    }
+}
+
+/// The parser's own text does not repeat the URL.
+fn parsed(url: &str) -> Result<Url, Failure> {
+    Url::parse(url.trim()).map_err(|error| Failure::Url(error.to_string()))
+}
+
+/// A request that is being prepared.
+#[derive(Debug)]
+pub struct Call<'w> {
+    wire: &'w Wire,
+    method: Method,
+    url: Result<Url, Failure>,
+    headers: HeaderMap,
+    body: Option<Vec<u8>>,
+}
+
+impl Call<'_> {
+    /// With more in its query.
+    #[must_use]
+    pub fn query(mut self, pairs: &[(&str, &str)]) -> Self {
+        if let Ok(url) = &mut self.url
+            && !pairs.is_empty()
+        {
+            url.query_pairs_mut().extend_pairs(pairs);
+        }
+        self
+    }
+
+    /// With a header, instead of others of this name.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// With all of these headers.
+    #[must_use]
+    pub fn headers(self, headers: HeaderMap) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// With a body.
+    #[must_use]
+    pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
+        Self { body: Some(body.into()), ..self }
+    }
+
+    /// Sends it, and reads at most so many bytes of the answer.
+    ///
+    /// # Errors
+    /// When there is no answer, or it breaks off.
+    pub async fn send(self, most: usize) -> Result<Reply, Failure> {
+        let (wire, total) = (self.wire, self.wire.terms.total);
+        let mut until = Instant::now() + total;
+        let slow = |_| Failure::slow(total);
+        let mut response = timeout_at(until, self.answer()).await.map_err(slow)??;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Body::default();
+        loop {
+            let chunk = timeout_at(until, response.chunk()).await.map_err(slow)?.map_err(|error| Failure::of(error, total))?;
+            let Some(chunk) = chunk else { return Ok(Reply { status, headers, body, cut: false }) };
+            if body.bytes.len() + chunk.len() > most {
+                return Ok(Reply { status, headers, body, cut: true });
+            }
+            if body.held.is_none() && body.bytes.len() + chunk.len() > LARGE {
+                let began = Instant::now();
+                // It waits for others, which is not the server's fault.
+                let held = timeout(total, wire.guard.large.clone().acquire_owned()).await.map_err(slow)?;
+                body.held = held.ok();
+                until += began.elapsed();
+            }
+            body.bytes.extend_from_slice(&chunk);
+        }
+    }
+
+    /// The answer without its body, at the end of all redirects.
+    pub(crate) async fn answer(self) -> Result<Response, Failure> {
+        let Self { wire, method, url, mut headers, body } = self;
+        let (mut url, mut left) = (url?, wire.terms.redirects);
+        loop {
+            let mut request = Request::new(method.clone(), url.clone());
+            *request.headers_mut() = headers.clone();
+            *request.body_mut() = body.clone().map(Into::into);
+            let sent = wire.client(&url)?.execute(request).await;
+            let response = sent.map_err(|error| Failure::of(error, wire.terms.total))?;
+            let Some(next) = next(&method, &url, &response).filter(|_| left > 0) else { return Ok(response) };
+            match wire.guard.reach(&next, wire.terms.plain) {
+                Ok(_) => {}
+                Err(failure @ Failure::Address(_)) => return Err(failure),
+                // The redirect itself is the answer then.
+                Err(_) => return Ok(response),
+            }
+            if next.origin() != url.origin() {
+                for name in [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE] {
+                    headers.remove(name);
+                }
+            }
+            left -= 1;
+            url = next;
+        }
+    }
+}
+
+/// Where a redirect leads, if it is one that may be followed: whatever changes something is sent to no other server, and never as something
+/// else.
+fn next(method: &Method, url: &Url, response: &Response) -> Option<Url> {
+    let to = url.join(response.headers().get(LOCATION)?.to_str().ok()?).ok()?;
+    let reads = [Method::GET, Method::HEAD].contains(method);
+    let follows = match response.status() {
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER => reads,
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => reads || to.origin() == url.origin(),
+        _ => false,
+    };
+    follows.then_some(to)
+}
+
+/// An answer that was read.
+#[derive(Debug)]
+pub struct Reply {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body, or the beginning of it.
+    pub body: Body,
+    /// Whether there is more of it than was to be read.
+    pub cut: bool,
+}
+
+/// The bytes of an answer. As long as a large one is kept, no other one is read.
+#[derive(Debug, Default)]
+pub struct Body {
+    bytes: Vec<u8>,
+    held: Option<OwnedSemaphorePermit>,
+}
+
+impl Deref for Body {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, held: None }
+    }
+}
