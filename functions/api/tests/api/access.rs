@@ -250,7 +250,7 @@ async fn a_token_from_its_creation_to_its_end() {
     let first = stand.token("ci", &["read", "trigger"], &["shop"]).await;
     assert!(first.starts_with("keelway_ci_") && first.len() == 75, "a form that scanners know");
     let me = send(&stand, "GET", "/v1/whoami", &first).await.json();
-    assert_eq!(me, json!({"token": "ci", "grants": [{"scopes": ["read", "trigger"], "projects": ["shop"]}]}));
+    assert_eq!(me, json!({"token": "ci", "by": "token:ci", "grants": [{"scopes": ["read", "trigger"], "projects": ["shop"]}]}));
     let again = stand.post("/v1/tokens", &json!({"name": "ci", "scopes": ["read"]})).await;
     assert_eq!((again.status, again.problem().contains("rotate it")), (409, true));
 
