@@ -122,7 +122,7 @@ async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
     path = "/v1/uniform/registration",
     tag = "executors",
     request_body(content = IntegrationState, example = json!({"name": "helm-service", "metadata": {"hostname": "node-1", "integrationversion": "1.4.5", "location": "control-plane", "kubernetesmetadata": {"namespace": "keptn"}}, "subscriptions": [{"event": "sh.keptn.event.deployment.triggered", "filter": {"projects": ["shop"], "stages": [], "services": []}}]})),
-    responses((status = 200, body = Identified), (status = 201, body = Identified))
+    responses((status = 200, body = Identified), (status = 201, body = Identified), (status = 409))
 )]
 pub async fn register<P: Ports + 'static>(
     State(api): State<Api<P>>,
@@ -273,7 +273,7 @@ pub async fn subscription<P: Ports + 'static>(
     path = "/v1/uniform/registration/{id}/subscription",
     tag = "executors",
     request_body(content = SubscriptionState, example = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"], "services": []}})),
-    responses((status = 201, body = Identified))
+    responses((status = 201, body = Identified), (status = 409))
 )]
 pub async fn subscribe<P: Ports + 'static>(
     State(api): State<Api<P>>,
@@ -295,7 +295,7 @@ pub async fn subscribe<P: Ports + 'static>(
     path = "/v1/uniform/registration/{id}/subscription/{subscription}",
     tag = "executors",
     request_body(content = SubscriptionState, example = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"], "services": []}})),
-    responses((status = 200, body = Identified))
+    responses((status = 200, body = Identified), (status = 409))
 )]
 pub async fn replace<P: Ports + 'static>(
     State(api): State<Api<P>>,
