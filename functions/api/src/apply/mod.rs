@@ -63,6 +63,11 @@ enum Planned {
     Shipyard { project: ProjectName, revision: String, manifest: ShipyardManifest },
 }
 
+/// Refuses a new config that is more than its project may have.
+pub async fn one_more_config<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest) -> Answer<()> {
+    quotas::check(api, &[Planned::DeploymentConfig(Box::new(manifest.clone()))]).await
+}
+
 /// Applies manifests, all of them or none.
 #[utoipa::path(
     post,

@@ -3,7 +3,7 @@
 use super::rollbacks;
 use super::{PAUSED, error, find, shape, unknown};
 use crate::Api;
-use crate::apply::border;
+use crate::apply::{border, one_more_config};
 use crate::caller::Caller;
 use crate::input::{Params, Path, Text, given, note};
 use crate::problem::{Answer, Refused};
@@ -94,6 +94,7 @@ pub async fn create<P: Ports + 'static>(
     let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
     let by = by(&caller, query.by.as_ref())?;
     let definition = &applied_by(&api, &caller, &manifest).await?;
+    one_more_config(&api, &manifest).await?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request: None, over: Some(0) };
     let outcome = api.deployments().apply(&of, &wanted).await?;
     written(&api, &of, outcome, StatusCode::CREATED).await

@@ -47,6 +47,17 @@ async fn two(quotas: &str) -> Stand {
     stand
 }
 
+/// The request that creates one config counts like a manifest that is applied.
+#[tokio::test]
+async fn a_config_that_is_created_takes_a_share_too() {
+    let stand = two("deploymentConfigs: 1").await;
+    for (namespace, name, status) in [("team-a", "one", 201), ("team-a", "two", 409), ("team-b", "one", 201)] {
+        let answer = stand.post_text("/v1/deploymentConfigs", "application/yaml", config(namespace, name, "")).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert!(status == 201 || answer.problem().contains("deploymentConfigs of its quotas is 1"), "{answer:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_one_above_the_quota_is_refused_and_the_first_of_another_project_is_not() {
     let manifests: [(&str, &str, fn(&str, &str, &str) -> String); 4] = [
