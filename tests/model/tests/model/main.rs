@@ -70,3 +70,7 @@ fn a_mistake_in_the_model_is_noticed() {
         println!("{wrong}: seed {seed}");
     }
 }
+
+/// As in the tests of the conformance: the stories make and drop small things all the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
