@@ -17,6 +17,7 @@ mod deployers;
 mod deployments;
 mod documented;
 mod environments;
+mod fenced;
 mod forge;
 mod forged;
 mod freeze;
