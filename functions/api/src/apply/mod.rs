@@ -13,6 +13,7 @@ use crate::problem::{Answer, Refused};
 use crate::{Api, deployments, revisions, subscriptions};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
+use keelway_domain::access::Need;
 use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
@@ -103,7 +104,7 @@ pub async fn apply<P: Ports + 'static>(
         let message = format!("names the revision that one shipyard replaces, but the body has {shipyards}: send one");
         return Err(Refused::field("If-Match", message));
     }
-    let mut planned = plan(api.engine(), given(wanted.project.as_ref()), parsed.documents).await?;
+    let mut planned = plan(api.engine(), &caller, given(wanted.project.as_ref()), parsed.documents).await?;
     rights::check(&caller, &planned)?;
     rights::vouch(&caller, &mut planned);
     border::check(&api, &caller, &planned).await?;
@@ -181,7 +182,12 @@ pub fn if_match(headers: &HeaderMap) -> Answer<Option<String>> {
 }
 
 /// Which project each document is for.
-async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: Vec<Document>) -> Answer<Vec<Planned>> {
+async fn plan<P: Ports>(
+    engine: &Sequences<P>,
+    caller: &Caller,
+    named: Option<&str>,
+    documents: Vec<Document>,
+) -> Answer<Vec<Planned>> {
     let declared: Vec<ProjectName> = documents
         .iter()
         .filter_map(|document| match document {
@@ -189,21 +195,22 @@ async fn plan<P: Ports>(engine: &Sequences<P>, named: Option<&str>, documents: V
             _ => None,
         })
         .collect();
+    let known = Known { engine, caller, declared };
     let mut planned = vec![];
     for document in documents {
         planned.push(match document {
             Document::Project(project) => Planned::Project(settings(project)),
             Document::Shipyard(manifest) => {
-                let project = project_of(engine, named, &declared, &manifest).await?;
+                let project = known.project_of(named, &manifest).await?;
                 Planned::Shipyard { project, revision: blob_id(&manifest.source), manifest }
             }
             Document::Remediation(manifest) => {
-                let project = named_project(engine, named, &declared, &manifest).await?;
+                let project = known.named_project(named, &manifest).await?;
                 let scope = scope_of(&project, &manifest)?;
                 Planned::Remediation(project, scope, manifest)
             }
             Document::Schedule(manifest) => {
-                find(engine, &declared, manifest.project.as_str()).await?;
+                known.find(manifest.project.as_str()).await?;
                 Planned::Schedule(manifest)
             }
             Document::Pipeline(manifest) => {
@@ -232,14 +239,6 @@ fn settings(project: ProjectManifest) -> ProjectSettings {
     }
 }
 
-/// A project that the text declares or that exists.
-async fn find<P: Ports>(engine: &Sequences<P>, declared: &[ProjectName], name: &str) -> Result<ProjectName, Refusal> {
-    match declared.iter().find(|declared| declared.as_str() == name) {
-        Some(declared) => Ok(declared.clone()),
-        None => engine.find_project(name).await.map(|project| project.settings.name),
-    }
-}
-
 /// The files that remediations are among.
 fn scope_of(project: &ProjectName, manifest: &RemediationManifest) -> Answer<Scope> {
     Ok(match (&manifest.stage, &manifest.service) {
@@ -261,49 +260,64 @@ pub fn remediation(uri: &str, content: &[u8]) -> Answer<Forms> {
     }
 }
 
-/// The query's project, else the annotation's.
-async fn named_project<P: Ports>(
-    engine: &Sequences<P>,
-    named: Option<&str>,
-    declared: &[ProjectName],
-    manifest: &RemediationManifest,
-) -> Answer<ProjectName> {
-    match named.or(manifest.project_annotation.as_deref()) {
-        Some(name) => Ok(find(engine, declared, name).await?),
-        None => Err(Refused::field(
-            "metadata.annotations",
-            "do not say which project the remediation is for: send ?project=<name>, or annotate it with keelway.dev/project",
-        )),
-    }
+/// The projects that documents may be for.
+struct Known<'a, P> {
+    engine: &'a Sequences<P>,
+    caller: &'a Caller,
+    /// Those that the text has.
+    declared: Vec<ProjectName>,
 }
 
-/// The query's project, else the annotation's, else the one that `metadata.name` names, with or without `shipyard-`, if it exists.
-async fn project_of<P: Ports>(
-    engine: &Sequences<P>,
-    named: Option<&str>,
-    declared: &[ProjectName],
-    manifest: &ShipyardManifest,
-) -> Answer<ProjectName> {
-    let find = async |name: &str| find(engine, declared, name).await;
-    if let Some(name) = named.or(manifest.project_annotation.as_deref()) {
-        return Ok(find(name).await?);
+impl<P: Ports> Known<'_, P> {
+    /// A project that the text declares or that exists. Whoever does not administer it does not learn which of these it is.
+    async fn find(&self, name: &str) -> Answer<ProjectName> {
+        self.caller.check(Need::Administer, Some(name))?;
+        Ok(self.look_up(name).await?)
     }
-    let Some(metadata) = manifest.metadata_name.as_deref() else {
-        return Err(Refused::field(
-            "metadata.name",
-            "is missing, and so nothing says which project the shipyard is for: send ?project=<name>, or annotate it with keelway.dev/project",
-        ));
-    };
-    match find(metadata.strip_prefix("shipyard-").unwrap_or(metadata)).await {
-        Ok(project) => Ok(project),
-        Err(Refusal::Unknown { hint, .. }) => {
-            let detail = format!(
-                "nothing says which project shipyard {metadata:?} is for: send ?project=<name>, annotate it with keelway.dev/project, or apply a \
-                 Project first"
-            );
-            Err(Refused::unknown_project(detail, &format!("; of projects, {hint}")))
+
+    async fn look_up(&self, name: &str) -> Result<ProjectName, Refusal> {
+        match self.declared.iter().find(|declared| declared.as_str() == name) {
+            Some(declared) => Ok(declared.clone()),
+            None => self.engine.find_project(name).await.map(|project| project.settings.name),
         }
-        Err(refusal) => Err(refusal.into()),
+    }
+
+    /// The query's project, else the annotation's.
+    async fn named_project(&self, named: Option<&str>, manifest: &RemediationManifest) -> Answer<ProjectName> {
+        match named.or(manifest.project_annotation.as_deref()) {
+            Some(name) => self.find(name).await,
+            None => Err(Refused::field(
+                "metadata.annotations",
+                "do not say which project the remediation is for: send ?project=<name>, or annotate it with keelway.dev/project",
+            )),
+        }
+    }
+
+    /// The query's project, else the annotation's, else the one that `metadata.name` names, with or without `shipyard-`, if it exists.
+    async fn project_of(&self, named: Option<&str>, manifest: &ShipyardManifest) -> Answer<ProjectName> {
+        if let Some(name) = named.or(manifest.project_annotation.as_deref()) {
+            return self.find(name).await;
+        }
+        let Some(metadata) = manifest.metadata_name.as_deref() else {
+            return Err(Refused::field(
+                "metadata.name",
+                "is missing, and so nothing says which project the shipyard is for: send ?project=<name>, or annotate it with \
+                 keelway.dev/project",
+            ));
+        };
+        let name = metadata.strip_prefix("shipyard-").unwrap_or(metadata);
+        self.caller.check(Need::Administer, Some(name))?;
+        match self.look_up(name).await {
+            Ok(project) => Ok(project),
+            Err(Refusal::Unknown { hint, .. }) => {
+                let detail = format!(
+                    "nothing says which project shipyard {metadata:?} is for: send ?project=<name>, annotate it with \
+                     keelway.dev/project, or apply a Project first"
+                );
+                Err(Refused::unknown_project(detail, &format!("; of projects, {hint}")))
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
     }
 }
 

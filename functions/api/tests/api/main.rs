@@ -19,6 +19,7 @@ mod deployers;
 mod deployments;
 mod documented;
 mod environments;
+mod fenced;
 mod follow_ups;
 mod forge;
 mod forged;

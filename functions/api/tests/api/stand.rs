@@ -121,7 +121,16 @@ impl Stand {
     }
 
     fn on(limits: Limits, secrets: Known, change: impl FnOnce(&mut Settings)) -> Self {
-        let world = World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap());
+        Self::at(World::new(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()), limits, secrets, change)
+    }
+
+    /// A copy that goes its own way, with a memory of its own.
+    pub fn fork(&self, secrets: Known) -> Self {
+        let copy = Self::at(self.world.fork(), Limits::default(), secrets, |_| {});
+        Self { bus_seen: self.bus_seen, tokens: self.tokens.clone(), ..copy }
+    }
+
+    fn at(world: World, limits: Limits, secrets: Known, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = settings();
         change(&mut settings);
         let app = router(Api::new(AtOnce::with(world.worker(0), secrets), limits.clone(), settings));
@@ -332,8 +341,8 @@ impl Stand {
         let Some(id) = receivable.first() else { return false };
         let engine = self.world.core().queue.messages[id].engine.clone();
         let received = self.world.core().queue.receive(*id).unwrap();
-        // Other functions deliver, and deploy.
-        if [keelway_engine::webhooks::NAME, deployments::DEPLOYERS].contains(&engine.as_str()) {
+        // Other functions deliver, deploy and observe.
+        if [keelway_engine::webhooks::NAME, deployments::DEPLOYERS, promotions::OBSERVER].contains(&engine.as_str()) {
             self.world.core().queue.acknowledge(*id);
             return true;
         }

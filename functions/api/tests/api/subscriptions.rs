@@ -31,14 +31,19 @@ async fn deliver(stand: &Stand, event: &str, status: u16) -> String {
 
 /// The same to another subscription.
 pub async fn deliver_to(stand: &Stand, name: &str, event: &str, status: u16) -> String {
-    let of = Address { namespace: "shop".into(), name: name.into() };
+    deliver_in(stand, ("shop", name), event, status).await
+}
+
+/// The same in any project.
+pub async fn deliver_in(stand: &Stand, (namespace, name): (&str, &str), event: &str, status: u16) -> String {
+    let of = Address { namespace: namespace.into(), name: name.into() };
     let engine = Webhooks::with(AtOnce::new(stand.world.worker(3)), Limits::default(), Says(status));
     let json = json!({
         "id": event, "source": "shipyard-controller", "type": "sh.keptn.event.approval.triggered", "shkeptncontext": "c-1",
-        "data": {"project": "shop"},
+        "data": {"project": namespace},
     });
     engine.message(&Message::Deliver { to: of, event: json, again: None }, Cause::default()).await.unwrap();
-    let id = id(("shop", name), "shipyard-controller", event, None);
+    let id = id((namespace, name), "shipyard-controller", event, None);
     engine.message(&Message::Wake { to: id, at: stand.world.now() }, Cause::default()).await.unwrap();
     id.to_string()
 }

@@ -2,7 +2,7 @@
 //!
 //! A request that fails is printed as a call of curl, with the operation and the seed: these two draw the same requests.
 
-mod document;
+pub mod document;
 mod draw;
 mod furnished;
 mod judge;
