@@ -48,7 +48,7 @@ async fn keptns_project_routes_look_at_the_project_in_the_body() {
     assert_eq!(stand.get("/v1/audit?action=apply&project=other").await.json()["totalCount"], 1);
 }
 
-const PLACES: [&str; 6] = ["aaa", "mine", "mmm", "hidden", "yours", "zzz"];
+const PLACES: [&str; 6] = ["qaqa", "mine", "mmm", "hidden", "yours", "zzz"];
 
 /// A list by pages of one entry, as `namespace/name`. No page names what belongs to others.
 async fn listed(stand: &Stand, path: &str) -> Vec<String> {

@@ -3,6 +3,9 @@
 use crate::stand::{Answer, Stand};
 use serde_json::{Value, json};
 
+/// Makes the manifest of something of this name in a namespace, with a difference.
+type Manifest = fn(&str, &str, &str) -> String;
+
 fn webhook(namespace: &str, name: &str, more: &str) -> String {
     format!(
         "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\nmetadata: {{name: {name}, namespace: {namespace}}}\nspec:\n  events: \
@@ -60,7 +63,7 @@ async fn a_config_that_is_created_takes_a_share_too() {
 
 #[tokio::test]
 async fn the_one_above_the_quota_is_refused_and_the_first_of_another_project_is_not() {
-    let manifests: [(&str, &str, fn(&str, &str, &str) -> String); 4] = [
+    let manifests: [(&str, &str, Manifest); 4] = [
         ("webhooks", "webhook subscriptions", webhook),
         ("deploymentConfigs", "deployment configs", config),
         ("pipelines", "pipelines", pipeline),

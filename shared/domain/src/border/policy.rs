@@ -121,7 +121,7 @@ pub struct Denied {
     /// The project.
     pub project: String,
     /// What it named.
-    pub resource: Resource,
+    pub resource: Box<Resource>,
     /// How it can be allowed.
     pub way: String,
 }
@@ -142,7 +142,7 @@ impl Standing<'_> {
                 self.project
             ),
         };
-        Err(Denied { project: self.project.to_owned(), resource, way })
+        Err(Denied { project: self.project.to_owned(), resource: Box::new(resource), way })
     }
 }
 

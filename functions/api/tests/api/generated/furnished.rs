@@ -14,6 +14,8 @@ use std::time::Duration;
 /// The secrets that no answer may have.
 pub const SECRETS: [&str; 3] = ["hook-s3cret", "registry-s3cret", "approval-s3cret"];
 
+/// A project that takes no more executors.
+pub const FULL: &str = "full";
 /// Services whose release waits for an approval.
 pub const WAITING: [&str; 3] = ["api", "jobs", "mail"];
 const DEV: &str = "
@@ -93,6 +95,10 @@ pub async fn furnish() -> Furnished {
     for shop in [PROD.to_owned(), stages(&format!("{DEV}{PROD}{LATE}")), stages(&format!("{DEV}{PROD}{LATE}# again\n"))] {
         stand.apply("shop", &shop).await;
     }
+    let full = format!(
+        "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: {FULL}}}\nspec: {{policy: {{quotas: {{integrations: 1}}}}}}\n"
+    );
+    stand.manifests(&full).await;
     let failed = stand.trigger("shop", "dev", "delivery", "cart").await;
     stand.execute("deployment", "fail").await;
     let waits = stand.trigger("shop", "dev", "delivery", "web").await;
@@ -112,6 +118,9 @@ pub async fn furnish() -> Furnished {
     begin_promotions(&mut stand, &manual("")).await;
     let attempts = deployments(&mut stand).await;
     let register = json!({"name": "helm-service", "metadata": {"hostname": "node-1"}, "subscriptions": [{"event": "sh.keptn.event.test.triggered"}]});
+    let filter = json!({"projects": [FULL]});
+    let only = json!({"name": "only", "metadata": {"hostname": "h"}, "subscriptions": [{"event": "sh.keptn.event.test.triggered", "filter": filter}]});
+    assert_eq!(stand.post("/v1/uniform/registration", &only).await.status, 201);
     let registered = stand.post("/v1/uniform/registration", &register).await.json()["id"].as_str().unwrap().to_owned();
     let subscriptions = stand.get(&format!("/v1/uniform/registration/{registered}/subscription")).await.json();
     let logs = json!({"logs": [{"integrationid": registered, "message": "m", "time": "2026-11-20T12:00:00Z"}]});

@@ -1,6 +1,6 @@
 //! Bodies beside the document's examples, so that requests meet what exists and every documented status is seen.
 
-use super::furnished::{Furnished, WAITING, manifests, shipyard};
+use super::furnished::{FULL, Furnished, WAITING, manifests, shipyard};
 use crate::deployments::{digest, manifest as config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +10,11 @@ use serde_json::{Value, json};
 /// A shipyard as Keptn's clients send it.
 fn encoded(with_dev: bool, remark: u64) -> String {
     STANDARD.encode(shipyard(with_dev, remark))
+}
+
+/// A subscription in a project that takes no more executors.
+fn of_full() -> Value {
+    json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": [FULL]}})
 }
 
 /// Bodies that fit an operation; texts are sent as they are.
@@ -58,7 +63,12 @@ pub fn bodies(operation: &str, f: &Furnished, rng: &mut Rng) -> Vec<Value> {
         ("POST", "/v1/project/{project}/approval/{context}/{trigger}") => {
             ["approve", "decline"].map(|decision| json!({"decision": decision})).to_vec()
         }
-        ("POST", "/v1/uniform/registration") => vec![json!({"name": format!("n-{n}"), "metadata": {"hostname": "h"}})],
+        ("POST", "/v1/uniform/registration") => vec![
+            json!({"name": format!("n-{n}"), "metadata": {"hostname": "h"}}),
+            json!({"name": format!("n-{n}"), "metadata": {"hostname": "h"}, "subscriptions": [of_full()]}),
+        ],
+        ("POST", "/v1/uniform/registration/{id}/subscription")
+        | ("PUT", "/v1/uniform/registration/{id}/subscription/{subscription}") => vec![of_full()],
         ("POST", "/v1/pipelines/{namespace}/{name}/commands") => {
             let at = |command: &str| json!({"command": command, "environment": "staging"});
             let mut all = ["hold", "release", "retry", "abort"].map(at).to_vec();
