@@ -87,7 +87,10 @@ fn forged(now: Timestamp, n: u64, rng: &mut Rng) -> Push {
         8 => push.signed.signature = changed(&push.signed.signature, rng),
         9 => push.signed.nonce = changed(&push.signed.nonce, rng),
         10 => push.signed.timestamp = (now.0 / 1000 + 1 + rng.below(200) as i64).to_string(),
-        _ => push.signed.signature = push.signed.signature.replace("sha256=", rng.pick::<&str>(&["sha384=", "sha512=", "SHA256=", ""])),
+        _ => {
+            push.signed.signature =
+                push.signed.signature.replace("sha256=", rng.pick::<&str>(&["sha384=", "sha512=", "SHA256=", ""]))
+        }
     }
     push
 }
