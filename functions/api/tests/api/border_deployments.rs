@@ -137,6 +137,35 @@ async fn hooks_tag_and_triggers_watch_elsewhere_only_with_a_consent() {
     }
 }
 
+/// What a tag of another project points to is not seen any more once the consent ends.
+#[tokio::test(start_paused = true)]
+async fn a_trigger_watches_elsewhere_only_while_there_is_a_consent() {
+    let mut stand = two().await;
+    let source = "apiVersion: keelway.dev/v1\nkind: ArtifactSource\nmetadata: {name: api, namespace: team-b}\nspec: {webhook: {secret: r}}\n";
+    stand.manifests(source).await;
+    consent(&mut stand, "observe").await;
+    let watches = config(
+        "  strategy: {type: Custom, customParams: {}}\n  triggers: [{type: ImageChange, imageChangeParams: {automatic: true, containerNames: [web], from: {kind: \
+         ImageStreamTag, namespace: team-b, name: 'api:stable'}}}]\n",
+    );
+    assert_eq!(apply(stand.like("both"), &watches).await.status, 200);
+    let mut latest = vec![];
+    for (n, act) in [(1, "observe"), (2, "deploy"), (3, "observe")] {
+        consent(&mut stand, act).await;
+        let digest = format!("sha256:{}", n.to_string().repeat(64));
+        let push = json!({"tag": "stable", "image": "registry.test/api", "digest": digest});
+        assert_eq!(stand.like("").post("/v1/artifacts/team-b/api", &push).await.status, 202);
+        for _ in 0..3 {
+            stand.world.pass(Span::seconds(10));
+            stand.work().await;
+        }
+        let shown = stand.get("/v1/deploymentConfigs/team-a:web/status").await.json();
+        latest.push(shown["latestVersion"].as_u64().unwrap());
+        assert_eq!(shown.to_string().contains(&digest), act == "observe", "{shown}");
+    }
+    assert_eq!(latest, [1, 1, 2]);
+}
+
 const ALIAS: &str =
     "  triggers: []\n  strategy: {type: Recreate}\n  targets: [{name: live, kind: lambda-alias, id: 'payments:live'}]\n";
 

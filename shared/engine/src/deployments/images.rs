@@ -3,12 +3,13 @@
 
 use super::message::Message;
 use super::{Address, Deployments, ask, configs, keys};
+use crate::border::let_in;
 use crate::item::{Attrs, Item, Key};
 use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
 use crate::table;
-use keelway_domain::border::{Home, Vouched};
+use keelway_domain::border::{Act, Home, Vouched};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Repository};
@@ -34,8 +35,8 @@ pub struct Push {
     pub by: String,
 }
 
-/// What the tags that a config watches point to.
-pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<Heads, PortError> {
+/// What the tags that a config watches point to. Of another namespace's, only while that consents; of one's own, nothing more is read.
+pub(super) async fn of(store: &impl Store, to: &Address, definition: &Definition) -> Result<Heads, PortError> {
     let watched: Vec<(ImageTag, Key)> = definition.watched().into_iter().map(|tag| (tag.clone(), keys::head(tag))).collect();
     if watched.is_empty() {
         return Ok(Heads::new());
@@ -45,7 +46,11 @@ pub(super) async fn of(store: &impl Store, definition: &Definition) -> Result<He
     let mut heads = Heads::new();
     for (tag, key) in watched {
         let head = items.get(&key).map(|item| read(item, (&tag.namespace, &tag.name))).transpose()?.flatten();
-        heads.extend(head.map(|head| (tag, head)));
+        if let Some(head) = head
+            && let_in(store, &to.namespace, Act::Observe, (&tag.namespace, &tag.name)).await?.is_ok()
+        {
+            heads.insert(tag, head);
+        }
     }
     Ok(heads)
 }

@@ -28,7 +28,7 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
             }
         };
         let heads = match &applied {
-            Some(applied) => images::of(&engine.ports, &applied.definition).await?,
+            Some(applied) => images::of(&engine.ports, &to, &applied.definition).await?,
             None => Heads::new(),
         };
         let facts = Facts { now: tick.now, cause: Cause::default(), applied: applied.as_ref(), heads: &heads, target: None };

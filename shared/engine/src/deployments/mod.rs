@@ -214,7 +214,7 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
         let written = items.get(&keys::definition(self.to));
         let applied = written.map(configs::read).transpose()?.flatten().map(|(applied, _)| applied);
         let heads = match &applied {
-            Some(applied) => images::of(&engine.ports, &applied.definition).await?,
+            Some(applied) => images::of(&engine.ports, self.to, &applied.definition).await?,
             None => Heads::new(),
         };
         let now = engine.ports.now();

@@ -60,7 +60,7 @@ impl<P: Ports> Deployments<P> {
         let now = self.ports.now();
         let loaded = items.get(&state).map(Loaded::read).transpose()?;
         let state = loaded.map_or_else(|| Config::new(&of.namespace, &of.name, now), |loaded| loaded.x);
-        let heads = images::of(&self.ports, &applied.definition).await?;
+        let heads = images::of(&self.ports, of, &applied.definition).await?;
         Ok(Some(View { state, applied, source, heads, now }))
     }
 
