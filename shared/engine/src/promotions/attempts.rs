@@ -110,7 +110,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
                 }
                 Some(None) => None,
                 // The evaluation that began it has found that it is not needed any more: nobody waits for the end of its lease.
-                None => Some(Outcome::Nothing(Condition::default())),
+                None if x.as_ref().is_some_and(|x| is_closing(x, attempt)) => Some(Outcome::Nothing(Condition::default())),
+                None => None,
             };
             if let Some(outcome) = outcome {
                 let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
@@ -129,8 +130,7 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let state = x.as_ref().and_then(|x| x.environments.get(&attempt.environment));
         let awaited = state.is_some_and(|state| {
             state.promotion.as_ref().is_some_and(|promotion| attempt.is_of(promotion) && !promotion.phase.is_final())
-                || state.closing.iter().any(|closing| attempt.is_of(&closing.promotion))
-        });
+        }) || x.as_ref().is_some_and(|x| is_closing(x, attempt));
         if let Some(strategy) = strategy.filter(|strategy| !awaited && !matches!(strategy, Strategy::Notification(_))) {
             let task = Task {
                 of: of.clone(),
@@ -265,6 +265,12 @@ fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
 /// Whether a sequence carries out the promotion at present.
 pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
     promotion.phase == Phase::Created && matches!(promotion.effect, Some(Made::Sequence { .. }))
+}
+
+/// Whether an attempt is being taken back.
+fn is_closing(x: &Pipeline, attempt: &Attempt) -> bool {
+    let state = x.environments.get(&attempt.environment);
+    state.is_some_and(|state| state.closing.iter().any(|closing| attempt.is_of(&closing.promotion)))
 }
 
 fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
