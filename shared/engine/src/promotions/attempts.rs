@@ -13,7 +13,7 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Closing, Condition, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -100,24 +100,16 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let present = |promotion: &&Promotion| {
             attempt.is_of(promotion) && promotion.attempt == attempt.attempt && promotion.phase == Phase::Attempting
         };
-        if begun == Handled::Committed {
-            let wanted = x.as_ref().and_then(|x| promotion(x, attempt)).filter(present);
-            let outcome = match wanted.map(|promotion| task(of, attempt, promotion)) {
-                Some(Some(task)) => {
-                    let run = x.as_ref().and_then(|x| x.run.as_ref()).filter(|run| run.number == attempt.run);
-                    let task = Task { authors: run.map(|run| run.authors.clone()).unwrap_or_default(), ..task };
-                    Some(self.outside.carry_out(&task).await?)
-                }
-                Some(None) => None,
-                // The evaluation that began it has found that it is not needed any more: nobody waits for the end of its lease.
-                None if x.as_ref().is_some_and(|x| is_closing(x, attempt)) => Some(Outcome::Nothing(Condition::default())),
-                None => None,
-            };
-            if let Some(outcome) = outcome {
-                let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
-                if ended != Handled::Stale {
-                    return Ok(ended);
-                }
+        // The evaluation that began it may have found that it is not needed any more.
+        let begun =
+            x.as_ref().and_then(|x| promotion(x, attempt)).filter(|promotion| begun == Handled::Committed && present(promotion));
+        if let Some(task) = begun.and_then(|promotion| task(of, attempt, promotion)) {
+            let run = x.as_ref().and_then(|x| x.run.as_ref()).filter(|run| run.number == attempt.run);
+            let task = Task { authors: run.map(|run| run.authors.clone()).unwrap_or_default(), ..task };
+            let outcome = self.outside.carry_out(&task).await?;
+            let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
+            if ended != Handled::Stale {
+                return Ok(ended);
             }
         }
         self.tidy(of, attempt, strategy).await
@@ -130,7 +122,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let state = x.as_ref().and_then(|x| x.environments.get(&attempt.environment));
         let awaited = state.is_some_and(|state| {
             state.promotion.as_ref().is_some_and(|promotion| attempt.is_of(promotion) && !promotion.phase.is_final())
-        }) || x.as_ref().is_some_and(|x| is_closing(x, attempt));
+                || state.closing.iter().any(|closing| attempt.is_of(&closing.promotion))
+        });
         if let Some(strategy) = strategy.filter(|strategy| !awaited && !matches!(strategy, Strategy::Notification(_))) {
             let task = Task {
                 of: of.clone(),
@@ -265,12 +258,6 @@ fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
 /// Whether a sequence carries out the promotion at present.
 pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
     promotion.phase == Phase::Created && matches!(promotion.effect, Some(Made::Sequence { .. }))
-}
-
-/// Whether an attempt is being taken back.
-fn is_closing(x: &Pipeline, attempt: &Attempt) -> bool {
-    let state = x.environments.get(&attempt.environment);
-    state.is_some_and(|state| state.closing.iter().any(|closing| attempt.is_of(&closing.promotion)))
 }
 
 fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> {
