@@ -73,26 +73,32 @@ impl Identities {
                     .into(),
             );
         }
-        let known = Self { issuers, audience, rules };
-        known.tell_people_apart()?;
-        Ok(Some(known))
+        Ok(Some(Self { issuers, audience, rules }))
     }
 
-    /// Whether each person of each provider has one identity, and nobody else has it.
-    fn tell_people_apart(&self) -> Result<(), String> {
-        for (at, issuer) in self.issuers.iter().enumerate() {
-            if is_reserved(issuer) {
-                return Err(format!("the issuer {issuer:?} begins like the name of a token or a key: it needs another host"));
-            }
-            let (own, others) = (provider(issuer), self.issuers.iter().enumerate().filter(|(other, _)| *other != at));
-            let inside = |other: &str| other == own || other.strip_prefix(own).is_some_and(|rest| rest.starts_with('/'));
-            if let Some((_, other)) = others.into_iter().find(|(_, other)| inside(provider(other))) {
-                return Err(format!(
-                    "the issuer {other:?} begins with {issuer:?}: a subject of one could be called as one of the other is; leave one out"
-                ));
-            }
+    /// The claim by which an issuer's people are told apart, so that each has one identity and nobody else has it. No pattern of the template
+    /// can tell this, and the others' tokens have to go on: so only tokens of this issuer are refused, and the function starts.
+    fn apart(&self, issuer: &str) -> Result<&str, String> {
+        if is_reserved(issuer) {
+            return Err("cannot be taken: its issuer begins like the name of a token or a key, and needs another host".into());
         }
-        Ok(())
+        let begins = |one: &str, other: &str| other.strip_prefix(one).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let (own, place) = (provider(issuer), self.issuers.iter().position(|known| known == issuer));
+        let others = self.issuers.iter().enumerate().filter(|(at, _)| Some(*at) != place).map(|(_, other)| provider(other));
+        if let Some(other) = others.into_iter().find(|other| begins(own, other) || begins(other, own)) {
+            return Err(format!(
+                "cannot be taken: of its issuer and {other:?}, one begins with the other, and a subject of one could be called as one of the other is; \
+                 leave one out"
+            ));
+        }
+        let mut named = self.rules.iter().filter(|rule| rule.is_about(issuer)).map(|rule| rule.by.as_deref().unwrap_or(SUBJECT));
+        let claim = named.next().unwrap_or(SUBJECT);
+        if named.any(|other| other != claim) {
+            return Err("cannot be taken: the rules of its issuer do not say by the same claim who it is, so one person could count as two; \
+                        write the same by:<claim> in all of them, or in none"
+                .into());
+        }
+        Ok(claim)
     }
 
     /// Who it is that an issuer makes these claims about.
@@ -100,14 +106,7 @@ impl Identities {
     /// # Errors
     /// What is wrong with the token, for its bearer.
     pub fn person(&self, issuer: &str, claims: &Value) -> Result<Person, String> {
-        let mut named = self.rules.iter().filter(|rule| rule.is_about(issuer)).map(|rule| rule.by.as_deref().unwrap_or(SUBJECT));
-        let claim = named.next().unwrap_or(SUBJECT);
-        // No pattern of the template can tell this, and the others' tokens have to go on: only this provider's are refused.
-        if named.any(|other| other != claim) {
-            return Err("cannot be taken: the rules of its issuer do not say by the same claim who it is, so one person could count as two; \
-                        write the same by:<claim> in all of them, or in none"
-                .into());
-        }
+        let claim = self.apart(issuer)?;
         let subject = match &claims[claim] {
             Value::String(text) => text.clone(),
             Value::Number(number) if number.is_u64() => number.to_string(),
@@ -250,11 +249,18 @@ mod tests {
             (GITHUB, "a=b,by:=>read", "one claim behind by:"),
             (GITHUB, "a=b,by:x,by:y=>read", "one claim behind by:"),
             (GITHUB, "by:x=>read", "does not begin with claim=value"),
-            ("https://a.test,https://a.test/b", "iss=https://a.test=>read", "begins with"),
-            ("https://a.test,https://a.test/", "iss=https://a.test=>read", "begins with"),
-            ("https://key:1", "a=b=>read", "another host"),
         ] {
             let why = Identities::parse(issuers, "keelway", rules).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+        for (issuers, of, words) in [
+            ("https://a.test,https://a.test/b", "https://a.test", "begins with"),
+            ("https://a.test,https://a.test/b", "https://a.test/b", "begins with"),
+            ("https://a.test,https://a.test/", "https://a.test", "begins with"),
+            ("https://key:1", "https://key:1", "another host"),
+        ] {
+            let known = Identities::parse(issuers, "keelway", &format!("iss={of}=>read")).unwrap().unwrap();
+            let why = known.person(of, &json!({"sub": "ann"})).unwrap_err();
             assert!(why.contains(words), "{why}");
         }
         let two = "iss=https://a.test,by:email=>read;iss=https://b.test=>read";
