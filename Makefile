@@ -62,6 +62,7 @@ lint: ## Check format, lints, the template, the policies, and licences if cargo-
 	@$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@python=$$($(CLOUD) venv lint); "$$(dirname "$$python")/cfn-lint" infra/template.yaml
 	@python=$$($(CLOUD) venv lint); "$$python" -W ignore infra/local/policies.py
+	@python=$$($(CLOUD) venv scan); "$$(dirname "$$python")/checkov" --config-file infra/local/checkov.yaml --file infra/template.yaml
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check; \
 		else echo "not run: cargo deny (cargo install cargo-deny)"; fi
 

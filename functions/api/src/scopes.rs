@@ -141,7 +141,7 @@ pub const ROUTES: &[Route] = &[
         Scope(&[Approve]),
         "decide",
     ),
-    ("POST", "/v1/observations", TRIGGER, ""),
+    ("POST", "/v1/observations", TRIGGER, "observe"),
     ("POST", "/v1/webhooks/{githost}", Itself, ""),
     ("GET", "/v1/clusters", LIST, ""),
     ("GET", "/v1/clusters/{namespace}/{name}", READ, ""),

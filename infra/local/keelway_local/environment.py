@@ -17,6 +17,7 @@ LOCAL = Path(__file__).resolve().parents[1]
 KINDS = {
     "cloud": ("venv", "requirements.txt"),
     "lint": ("venv-lint", "requirements-lint.txt"),
+    "scan": ("venv-scan", "requirements-scan.txt"),
     "package": ("venv-package", "requirements-package.txt"),
     "deploy": ("venv-deploy", "requirements-deploy.txt"),
     "test": ("venv-test", "requirements-test.txt"),

@@ -23,11 +23,18 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// From a list with commas between. What is neither a host nor a network allows nothing.
+    /// From a list with commas between. What is neither a host nor a network allows nothing, and the log says so.
     pub fn parse(list: &str) -> Self {
         let entries = list.split(',').map(|entry| entry.trim().to_ascii_lowercase()).filter(|entry| !entry.is_empty());
         let (networks, names): (Vec<String>, Vec<String>) = entries.partition(|entry| entry.contains('/'));
-        Self { names, networks: networks.iter().filter_map(|network| network.parse().ok()).collect() }
+        let network = |text: &String| {
+            let parsed = text.parse().ok();
+            if parsed.is_none() {
+                tracing::error!(entry = text, "an allowed network is ignored: write it as 10.20.0.0/16 or fd00::/8");
+            }
+            parsed
+        };
+        Self { names, networks: networks.iter().filter_map(network).collect() }
     }
 
     /// Whether the host of a URL is named.

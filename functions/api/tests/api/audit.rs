@@ -57,6 +57,18 @@ async fn an_entry_costs_one_write_unit_and_one_event() {
 }
 
 #[tokio::test]
+async fn a_report_is_there_if_it_sets_a_revision() {
+    let mut stand = Stand::new();
+    stand.token("flux", &["trigger"], &[]).await;
+    for what in ["v1/N", "v1/R", "v2/R"] {
+        stand.like("flux").observe("dev", what).await;
+    }
+    let found = entries(stand.like(""), "action=observe").await;
+    let told: Vec<_> = found.iter().rev().map(|entry| (entry["by"].as_str().unwrap(), entry["what"].as_str().unwrap())).collect();
+    assert_eq!(told, [("token:flux", "HelmRelease carts in dev runs v1"), ("token:flux", "HelmRelease carts in dev runs v2")]);
+}
+
+#[tokio::test]
 async fn everything_that_was_done_is_there_once_and_nothing_else() {
     let mut stand = Stand::new();
     stand.token("ci", &["trigger", "execute:deployment"], &["shop"]).await;

@@ -4,9 +4,12 @@ use crate::approvals::path;
 use crate::pipelines::{CARTS, begin, manual};
 use crate::stand::{Answer, Stand};
 use keelway_domain::event::CloudEvent;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::promotions;
 use keelway_engine::sequences::Sequences;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::at_once::AtOnce;
+use keelway_world::queue::Parcel;
 use serde_json::{Value, json};
 
 const STAGES: &str = "
@@ -134,6 +137,54 @@ async fn whoever_set_a_revision_does_not_approve_it() {
     assert_eq!(stand.like("bob").post(&to, &json!({})).await.status, 202);
     stand.work().await;
     assert_eq!(stand.forge.opened(), ["staging v3"]);
+}
+
+/// A fact about what runs in `dev`, told on the bus by `source`, which says who set it.
+fn told(source: &str, kind: &str, revision: &str, by: &str) -> CloudEvent {
+    let api = if kind == "HelmRelease" { "helm.toolkit.fluxcd.io/v2" } else { "keelway.dev/v1" };
+    let fact = json!({"apiVersion": api, "kind": kind, "name": "carts", "namespace": "dev", "revision": revision, "ready": true});
+    let event = json!({
+        "specversion": "1.0", "type": "dev.keelway.target.observed", "source": source, "id": format!("{source}-{revision}"),
+        "time": "2030-01-01T00:00:00Z", "data": {"facts": [fact], "by": [by]}
+    });
+    parse(&event, Origin::Bus, Timestamp(1_900_000_000_000)).unwrap()
+}
+
+fn tell(stand: &Stand, event: CloudEvent) {
+    stand.world.pass(Span::seconds(1));
+    stand.world.enqueue(promotions::NAME, Parcel::Event(event));
+}
+
+#[tokio::test]
+async fn only_the_deployments_engine_says_on_the_bus_who_set_a_revision() {
+    for (source, authors) in [("flux", Value::Null), ("keelway-deployments", json!(["token:bob"]))] {
+        let mut stand = Stand::new();
+        begin(&mut stand, &manual("    approval: {separate: true}\n")).await;
+        tell(&stand, told(source, "HelmRelease", "v3", "token:bob"));
+        stand.work().await;
+        let waiting = stand.get(CARTS).await.json()["environments"][1]["waitingApproval"].clone();
+        assert_eq!((&waiting["revision"], &waiting["authors"]), (&json!("v3"), &authors), "{source}: {waiting}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_deployments_engine_tells_what_a_deployment_config_runs() {
+    let pipeline = "apiVersion: pipelines.weave.works/v1alpha1\nkind: Pipeline\nmetadata: {name: own, namespace: dev}\nspec:\n  appRef: \
+                    {apiVersion: keelway.dev/v1, kind: DeploymentConfig, name: carts}\n  environments: [{name: dev, targets: [{namespace: dev}]}]\n";
+    let mut stand = Stand::new();
+    stand.manifests(pipeline).await;
+    let runs = async |stand: &mut Stand| {
+        stand.work().await;
+        stand.get("/v1/pipelines/dev/own").await.json()["environments"][0]["targets"][0]["revision"].clone()
+    };
+    tell(&stand, told("flux", "DeploymentConfig", "v9", "token:bob"));
+    assert_eq!(runs(&mut stand).await, Value::Null);
+    let fact = json!({"apiVersion": "keelway.dev/v1", "kind": "DeploymentConfig", "name": "carts", "namespace": "dev", "revision": "v9", "ready": true});
+    let refused = stand.post("/v1/observations", &fact).await;
+    assert_eq!((refused.status, refused.problem().contains("only Keelway tells what it runs")), (400, true), "{refused:?}");
+    assert_eq!(runs(&mut stand).await, Value::Null);
+    tell(&stand, told("keelway-deployments", "DeploymentConfig", "v2", "token:bob"));
+    assert_eq!(runs(&mut stand).await, "v2");
 }
 
 #[tokio::test]

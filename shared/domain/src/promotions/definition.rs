@@ -88,10 +88,15 @@ impl Target {
     pub fn beyond<'a>(&'a self, app: &'a App, own: &str) -> Option<(&'a str, &'a str)> {
         let (namespace, name) = match &self.cluster {
             Some(cluster) => cluster.split_once('/')?,
-            None if app.kind == "DeploymentConfig" => (self.namespace.as_str(), app.name.as_str()),
+            None if self.is_keelways(app) => (self.namespace.as_str(), app.name.as_str()),
             None => return None,
         };
         (namespace != own).then_some((namespace, name))
+    }
+
+    /// Whether this is one of Keelway's own deployment configs. Only the deployments engine tells what runs there.
+    pub fn is_keelways(&self, app: &App) -> bool {
+        self.cluster.is_none() && app.kind == "DeploymentConfig"
     }
 }
 

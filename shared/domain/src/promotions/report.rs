@@ -88,6 +88,24 @@ pub fn read(body: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Vec<O
     if wrong.is_empty() { Ok(facts) } else { Err(wrong) }
 }
 
+/// What is wrong with facts that somebody else than the deployments engine reports: what runs in a deployment config is not theirs to tell.
+///
+/// # Errors
+/// Every fact about a deployment config, by its place in the list.
+pub fn by_others(facts: &[Observation]) -> Result<(), Vec<Wrong>> {
+    let keelways = facts.iter().enumerate().filter(|(_, fact)| fact.target.is_keelways(&fact.app));
+    let wrong: Vec<Wrong> = keelways
+        .map(|(i, fact)| Wrong {
+            path: format!("[{i}]"),
+            message: format!(
+                "is about the deployment config {}/{}, of which only Keelway tells what it runs: for one of OpenShift, name its `cluster`",
+                fact.target.namespace, fact.app.name
+            ),
+        })
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
 /// Reads one fact of either form.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
 use crate::table::{self, Items};
 use keelway_domain::border::Act;
 use keelway_domain::cause::Cause;
+use keelway_domain::deployments;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
 use keelway_domain::promotions::observe::{Observations, Observed};
@@ -58,6 +59,17 @@ pub(super) async fn among(
     unregistered(store, definition, &mut all).await?;
     beyond(store, &of.namespace, definition, &mut all).await?;
     Ok(all)
+}
+
+/// What became of a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is older than what is known, and changed nothing.
+    Older,
+    /// It tells the revision that was known.
+    Same,
+    /// It tells another revision, or the first one.
+    Revision,
 }
 
 /// Puts what is missing in the place of what is known about targets of other namespaces that do not consent, or do not any more. Of one's own,
@@ -158,11 +170,11 @@ async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Obs
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Keeps a fact if it is newer than what is known, and wakes the pipelines that depend on its target. `false`: it is older.
+    /// Keeps a fact if it is newer than what is known, and wakes the pipelines that depend on its target.
     ///
     /// # Errors
     /// Of the ports. Reporting it again completes what was begun.
-    pub async fn observe(&self, fact: &Fact) -> Result<bool, PortError> {
+    pub async fn observe(&self, fact: &Fact) -> Result<Kept, PortError> {
         let partition = keys::target_partition(&fact.app, &fact.target);
         let key = keys::observation(&fact.app, &fact.target);
         for _ in 0..COMMIT_TRIES {
@@ -172,14 +184,17 @@ impl<P: Ports> Promotions<P> {
             known.as_ref().map_or(Ok(()), |item| check_format(item, FORMAT))?;
             if known.as_ref().is_some_and(|item| !is_of(item, (&fact.app, &fact.target))) {
                 tracing::error!(%key, target = keys::target_name(&fact.app, &fact.target), "the place of this target is taken by another one");
-                return Ok(false);
+                return Ok(Kept::Older);
             }
             let version = known.as_ref().and_then(|item| item.number("n"));
             if version.is_some_and(|version| version > fact.version) {
-                return Ok(false);
+                return Ok(Kept::Older);
             }
             let earlier = known.as_ref().map(|item| read(item, (&fact.app, &fact.target))).transpose()?.flatten();
-            let observed = fact.observed.clone().after(earlier.as_ref().map(|(_, observed)| observed));
+            let earlier = earlier.as_ref().map(|(_, observed)| observed);
+            let same = earlier.is_some_and(|earlier| earlier.revision == fact.observed.revision);
+            let kept = if same { Kept::Same } else { Kept::Revision };
+            let observed = fact.observed.clone().after(earlier);
             let asked = page.items.iter().any(|item| item.key.sk.starts_with(keys::DEPENDS));
             if version != Some(fact.version) {
                 let now = self.ports.now();
@@ -206,7 +221,7 @@ impl<P: Ports> Promotions<P> {
                     .map(|to| Message::Evaluate { to, because: format!("{partition} {}", fact.version) }.letter())
                     .collect();
                 table::send_all(&self.ports, &letters).await?;
-                let Some(next) = page.next.take() else { return Ok(true) };
+                let Some(next) = page.next.take() else { return Ok(kept) };
                 page = self.ports.query(&Query::table(partition.clone(), PAGE).after(Some(next))).await?;
             }
         }
@@ -233,10 +248,13 @@ impl<P: Ports> Promotions<P> {
         let Some(facts) = facts else {
             return self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await;
         };
-        // Of what deployment configs run, the engine that deployed it says whose it is.
-        let by: Vec<String> = event.data.get("by").and_then(|by| serde_json::from_value(by.clone()).ok()).unwrap_or_default();
+        // Of what deployment configs run, the engine that deployed it says whose it is. Others on the bus can vouch for nobody.
+        let ours = event.source == deployments::SOURCE;
+        let by = event.data.get("by").filter(|_| ours).and_then(|by| serde_json::from_value::<Vec<String>>(by.clone()).ok());
+        let by = by.unwrap_or_default();
         // Every delivery of the event must read the same.
-        match report::read(facts, event.text("cluster"), cause.sent) {
+        let read = report::read(facts, event.text("cluster"), cause.sent);
+        match read.and_then(|all| if ours { Ok(all) } else { report::by_others(&all).map(|()| all) }) {
             Ok(all) => {
                 for Observation { app, target, version, observed, .. } in all {
                     let observed = Observed { by: by.clone(), ..observed };

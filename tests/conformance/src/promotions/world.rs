@@ -8,7 +8,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::promotions::definitions::Outcome;
-use keelway_engine::promotions::observations::Fact;
+use keelway_engine::promotions::observations::{Fact, Kept};
 use keelway_engine::promotions::{Address, Message, NAME, keys};
 use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_wire::cloudevent::from_bus_envelope;
@@ -208,7 +208,8 @@ impl<H: GitHost> PromotionsWorld<H> {
         let all = report::read(&event["data"]["facts"], None, self.now()).unwrap_or_default();
         let facts =
             all.into_iter().map(|Observation { app, target, version, observed, .. }| Fact { app, target, version, observed });
-        let fresh: Vec<bool> = facts.map(|fact| block_on(self.api.pipelines.observe(&fact)) == Ok(true)).collect();
+        let newer = |fact| matches!(block_on(self.api.pipelines.observe(&fact)), Ok(Kept::Same | Kept::Revision));
+        let fresh: Vec<bool> = facts.map(newer).collect();
         self.story.deliver_all();
         Answer::handled(if fresh.contains(&true) { Handled::Recorded } else { Handled::Stale })
     }
