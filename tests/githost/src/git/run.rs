@@ -10,7 +10,8 @@ use std::sync::{OnceLock, PoisonError};
 const SMALL: usize = 4096;
 
 impl Git {
-    /// What a command reads. One that names objects only, by their ids, says the same for ever and is run once. `None`: it failed; an object may come.
+    /// What a command reads. One that names objects only, by their ids, says the same for ever and is run once. `None`: it failed; an
+    /// object may come.
     pub(super) fn found(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&arguments.join("\n")).cloned();
         if known.is_some() {
@@ -92,7 +93,8 @@ impl Git {
     }
 }
 
-/// Where `git` is. A program that is named by its path is started without copying this process, which costs more than most of its commands.
+/// Where `git` is. A program that is named by its path is started without copying this process, which costs more than most of its
+/// commands.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
