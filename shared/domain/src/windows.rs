@@ -2,8 +2,11 @@
 //!
 //! Promotions and stages of sequences have the same windows.
 
+mod gate;
 #[cfg(test)]
 mod tests;
+
+pub use gate::{Gate, gate, never, why};
 
 use crate::time::{Span, Timestamp};
 use chrono::{DateTime, LocalResult, NaiveDate, NaiveDateTime, TimeZone, Utc};
@@ -12,8 +15,6 @@ use croner::Cron;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// So many windows in a row are looked through for the time at which work may begin: more than the minutes of a day.
-const LOOKED_AT: usize = 2000;
 /// A time from which on a schedule is looked for that may never come.
 const LONG_AGO: Timestamp = Timestamp(0);
 
@@ -62,15 +63,6 @@ pub enum When {
         /// When it closes.
         until: Timestamp,
     },
-}
-
-/// Whether work may begin now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gate {
-    /// Yes.
-    Open,
-    /// No; it may from this time on, if there is one.
-    Closed(Option<Timestamp>),
 }
 
 /// Which end of a window a time is.
@@ -201,30 +193,6 @@ impl Window {
         Ok(())
     }
 
-    /// When it opened last, not after `at`, and when it closes then.
-    fn opened(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
-        match &self.when {
-            When::Recurring { schedule, duration } => {
-                let local = local(at, zone(self.zone.as_deref()).ok()?)?;
-                let start = cron(schedule).ok()?.find_previous_occurrence(&local, true).ok()?;
-                let start = Timestamp(start.timestamp_millis());
-                Some((start, start + *duration))
-            }
-            When::Once { from, until } => Some((*from, *until)).filter(|(from, _)| *from <= at),
-        }
-    }
-
-    fn opens(&self, after: Timestamp) -> Option<Timestamp> {
-        match &self.when {
-            When::Recurring { schedule, .. } => next(&cron(schedule).ok()?, zone(self.zone.as_deref()).ok()?, after),
-            When::Once { from, .. } => Some(*from).filter(|from| *from > after),
-        }
-    }
-
-    fn covers(&self, at: Timestamp) -> bool {
-        self.opened(at).is_some_and(|(_, end)| at < end)
-    }
-
     /// In words: its kind, when it is open, and why.
     pub fn words(&self) -> String {
         let kind = match self.kind {
@@ -240,44 +208,4 @@ impl Window {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("{kind} {when} {zone}{reason}")
     }
-}
-
-/// Whether work may begin at a time. Windows that deny win; without a window that allows, everything else is open.
-pub fn gate(windows: &[Window], now: Timestamp) -> Gate {
-    if open(windows, now) {
-        return Gate::Open;
-    }
-    let mut at = now;
-    for _ in 0..LOOKED_AT {
-        let Some(next) = possible(windows, at) else { break };
-        if open(windows, next) {
-            return Gate::Closed(Some(next));
-        }
-        at = next;
-    }
-    Gate::Closed(None)
-}
-
-/// The first time after one at which the gate is closed that it might be open: when all windows have ended that deny, or when the next one begins
-/// that allows.
-fn possible(windows: &[Window], at: Timestamp) -> Option<Timestamp> {
-    let of = |kind| windows.iter().filter(move |window| window.kind == kind);
-    let denied = of(Kind::Deny).filter_map(|window| window.opened(at)).map(|(_, end)| end).filter(|end| *end > at).max();
-    denied.or_else(|| of(Kind::Allow).filter_map(|window| window.opens(at)).min())
-}
-
-/// Why no work begins at a time at which the gate is closed: the reason that a window gives, or which kind keeps it closed.
-pub fn why(windows: &[Window], now: Timestamp) -> String {
-    let denying = windows.iter().find(|window| window.kind == Kind::Deny && window.covers(now));
-    let reason = |window: &Window| window.reason.clone().filter(|reason| !reason.is_empty());
-    match denying {
-        Some(window) => reason(window).unwrap_or_else(|| "a window that denies".into()),
-        None => "no window that allows is open".into(),
-    }
-}
-
-fn open(windows: &[Window], at: Timestamp) -> bool {
-    let of = |kind| windows.iter().filter(move |window| window.kind == kind);
-    let denied = of(Kind::Deny).any(|window| window.covers(at));
-    !denied && (of(Kind::Allow).next().is_none() || of(Kind::Allow).any(|window| window.covers(at)))
 }

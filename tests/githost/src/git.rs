@@ -1,10 +1,11 @@
 //! The one place that runs `git`. Bare repositories with real objects; nothing of the caller's configuration is read.
 
+mod run;
+
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A failure of the `git` command itself: the host answers 500.
 #[derive(Debug, thiserror::Error)]
@@ -114,8 +115,25 @@ impl Git {
 
     /// Full names and ids of the references under a prefix, by name.
     pub fn references(&self, prefix: &str) -> Result<Vec<(String, String)>, GitError> {
+        if !self.directory.join("packed-refs").exists() {
+            let mut all = vec![];
+            self.loose(prefix.trim_end_matches('/'), &mut all);
+            all.sort();
+            return Ok(all);
+        }
         let text = self.text(&["for-each-ref", "--format=%(refname) %(objectname)", prefix])?;
         Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(name, sha)| (name.to_owned(), sha.to_owned())).collect())
+    }
+
+    /// The references whose files are below a name.
+    fn loose(&self, name: &str, all: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(self.directory.join(name)).into_iter().flatten().flatten() {
+            let name = format!("{name}/{}", entry.file_name().to_string_lossy());
+            match std::fs::read_to_string(entry.path()) {
+                Ok(text) => all.extend(is_reference(&name).then(|| (name, text.trim().to_owned()))),
+                Err(_) => self.loose(&name, all),
+            }
+        }
     }
 
     /// Moves a reference from one object to another; `None` says that it does not exist. False: it pointed elsewhere.
@@ -137,9 +155,8 @@ impl Git {
         if let Some(sha) = self.branch(revision)? {
             return Ok(Some(sha));
         }
-        let name = format!("{revision}^{{commit}}");
-        let found = self.run(&["rev-parse", "--verify", "--quiet", &name], None, &[])?;
-        Ok(found.status.success().then(|| String::from_utf8_lossy(&found.stdout).trim().to_owned()))
+        let found = self.found(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?;
+        Ok(found.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
 
     /// `blob`, `tree`, `commit` or `tag`, if the object is there.
@@ -185,7 +202,7 @@ impl Git {
     /// The entry at a path, if there is one. The empty path is the root.
     pub fn entry(&self, revision: &str, path: &str) -> Result<Option<Entry>, GitError> {
         if path.is_empty() {
-            let tree = self.text(&["rev-parse", &format!("{revision}^{{tree}}")])?;
+            let tree = self.lines(&["rev-parse", &format!("{revision}^{{tree}}")])?;
             let (mode, kind) = ("040000".to_owned(), "tree".to_owned());
             return Ok(Some(Entry { mode, kind, sha: tree.trim().to_owned(), size: None, path: String::new() }));
         }
@@ -201,7 +218,10 @@ impl Git {
     /// Stores bytes as they are.
     pub fn write_blob(&self, bytes: &[u8]) -> Result<String, GitError> {
         let output = self.output(&["hash-object", "-w", "--no-filters", "--stdin"], Some(bytes), &[])?;
-        Ok(String::from_utf8_lossy(&output).trim().to_owned())
+        let sha = String::from_utf8_lossy(&output).trim().to_owned();
+        self.know(&["cat-file", "-t", &sha], b"blob\n");
+        self.know(&["cat-file", "blob", &sha], bytes);
+        Ok(sha)
     }
 
     /// Stores a tree: a base, if any, and changes to it.
@@ -243,7 +263,9 @@ impl Git {
             arguments.extend(["-p", parent]);
         }
         let output = self.output(&arguments, Some(commit.message.as_bytes()), &environment)?;
-        Ok(String::from_utf8_lossy(&output).trim().to_owned())
+        let sha = String::from_utf8_lossy(&output).trim().to_owned();
+        self.know(&["cat-file", "-t", &sha], b"commit\n");
+        Ok(sha)
     }
 
     /// The tree of a real merge of two commits; `Err` holds the paths in conflict.
@@ -263,7 +285,7 @@ impl Git {
 
     /// The commits that the second has and the first has not, newest first.
     pub fn log(&self, without: &str, with: &str) -> Result<Vec<String>, GitError> {
-        let text = self.text(&["rev-list", with, &format!("^{without}")])?;
+        let text = self.lines(&["rev-list", with, &format!("^{without}")])?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
@@ -272,7 +294,7 @@ impl Git {
         let limit = format!("--max-count={limit}");
         let mut arguments = vec!["--literal-pathspecs", "rev-list", &limit, revision, "--"];
         arguments.extend((!path.is_empty()).then_some(path));
-        Ok(self.text(&arguments)?.lines().map(str::to_owned).collect())
+        Ok(self.lines(&arguments)?.lines().map(str::to_owned).collect())
     }
 
     /// Whether the first commit is the second or one of its ancestors.
@@ -287,7 +309,7 @@ impl Git {
 
     /// Letter (`A`, `M`, `D`, …) and path of what changed between two commits.
     pub fn changed(&self, from: &str, to: &str) -> Result<Vec<(char, String)>, GitError> {
-        let text = self.text(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to])?;
+        let text = self.lines(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to])?;
         let parts: Vec<_> = text.split('\0').collect();
         Ok(parts.chunks_exact(2).filter_map(|pair| Some((pair[0].chars().next()?, pair[1].to_owned()))).collect())
     }
@@ -302,74 +324,8 @@ impl Git {
         let (format, prefix) = (format!("--format={format}"), format!("--prefix={prefix}"));
         let mut arguments = vec!["archive", &format, &prefix, revision];
         arguments.extend((!path.is_empty()).then_some(path));
-        self.output(&arguments, None, &[])
+        self.read(&arguments)
     }
-
-    /// What a command reads. One that names objects only, by their ids, says the same for ever and is run once. `None`: it failed; an object may come.
-    fn found(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
-        let command = arguments.join("\n");
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(said) = known().get(&command) {
-            return Ok(Some(said.clone()));
-        }
-        let found = self.run(arguments, None, &[])?;
-        if !found.status.success() {
-            return Ok(None);
-        }
-        if names_only_objects(arguments) {
-            known().insert(command, found.stdout.clone());
-        }
-        Ok(Some(found.stdout))
-    }
-
-    /// The same of something that must be there.
-    fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
-        match self.found(arguments)? {
-            Some(found) => Ok(found),
-            // Once more, for its message.
-            None => self.output(arguments, None, &[]),
-        }
-    }
-
-    /// Runs a git command in the repository with more environment; its output as it is.
-    pub(crate) fn output(&self, arguments: &[&str], input: Option<&[u8]>, more: &[(&str, String)]) -> Result<Vec<u8>, GitError> {
-        let output = self.run(arguments, input, more)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        Err(failed(arguments, String::from_utf8_lossy(&output.stderr).trim().to_owned()))
-    }
-
-    fn text(&self, arguments: &[&str]) -> Result<String, GitError> {
-        Ok(String::from_utf8_lossy(&self.output(arguments, None, &[])?).into_owned())
-    }
-
-    fn run(&self, arguments: &[&str], input: Option<&[u8]>, more: &[(&str, String)]) -> Result<std::process::Output, GitError> {
-        let failed = |error: std::io::Error| failed(arguments, error.to_string());
-        let mut command = Command::new("git");
-        command.current_dir(&self.directory).args(arguments).env_clear();
-        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("LC_ALL", "C");
-        command.env("GIT_DIR", &self.directory).envs(more.iter().map(|(name, value)| (name, value)));
-        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-        std::thread::scope(|scope| {
-            // On a thread: a large input and a large output must not wait for each other.
-            let stdin = child.stdin.take().zip(input);
-            let fed = scope.spawn(move || stdin.map_or(Ok(()), |(mut stdin, input)| stdin.write_all(input)));
-            let output = child.wait_with_output().map_err(failed)?;
-            match fed.join() {
-                Ok(Err(error)) if output.status.success() => Err(failed(error)),
-                _ => Ok(output),
-            }
-        })
-    }
-}
-
-/// Whether every revision that a command names is an object's id. What follows `--` is a path.
-fn names_only_objects(arguments: &[&str]) -> bool {
-    let after = arguments.iter().skip_while(|word| word.starts_with('-')).skip(1).take_while(|word| **word != "--");
-    after.filter(|word| !word.starts_with('-') && !["commit", "blob"].contains(*word)).all(|word| is_sha(word))
 }
 
 /// Whether a text is a full object id.

@@ -9,6 +9,12 @@ fn window(kind: Kind, schedule: &str, hours: i64, zone: &str) -> Window {
     }
 }
 
+/// In UTC, for so many minutes.
+fn minutes(kind: Kind, schedule: &str, minutes: i64) -> Window {
+    let when = When::Recurring { schedule: schedule.into(), duration: Span::minutes(minutes) };
+    Window { when, ..window(kind, schedule, 1, "UTC") }
+}
+
 fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
@@ -117,14 +123,70 @@ fn windows_over_midnight_longer_than_their_period_and_by_the_millisecond() {
 
 #[test]
 fn the_time_is_found_behind_thousands_of_windows() {
-    let half = |kind, schedule: &str, minutes| Window {
-        when: When::Recurring { schedule: schedule.into(), duration: Span::minutes(minutes) },
-        ..window(kind, schedule, 1, "UTC")
-    };
-    let new_year = [half(Kind::Allow, "0 0 1 1 *", 60), half(Kind::Deny, "*/10 * * * *", 5)];
+    let new_year = [minutes(Kind::Allow, "0 0 1 1 *", 60), minutes(Kind::Deny, "*/10 * * * *", 5)];
     assert_eq!(gate(&new_year, at("2026-11-23T00:00:00Z")), Gate::Closed(Some(at("2027-01-01T00:05:00Z"))));
-    let evening = [half(Kind::Deny, "* 0-22 * * *", 1)];
+    let evening = [minutes(Kind::Deny, "* 0-22 * * *", 1)];
     assert_eq!(gate(&evening, at("2026-11-23T00:00:00Z")), Gate::Closed(Some(at("2026-11-23T23:00:00Z"))));
+}
+
+/// As many windows as a stage may have: for each that allows, one denies at the same time; each pair begins at another minute.
+fn fifty_that_never_open() -> Vec<Window> {
+    let pair = |minute: i64| {
+        let schedule = format!("{minute} 9 * * *");
+        [Kind::Allow, Kind::Deny].map(|kind| window(kind, &schedule, 1, "Europe/Berlin"))
+    };
+    let covered = window(Kind::Deny, "0 9 * * *", 2, "Europe/Berlin");
+    (0..24).flat_map(pair).chain([window(Kind::Allow, "30 9 * * *", 1, "Europe/Berlin"), covered]).collect()
+}
+
+#[test]
+fn what_fifty_windows_never_open_is_given_up_after_two_years_and_a_bounded_number_of_times() {
+    let mut search = gate::Search::of(&fifty_that_never_open());
+    assert_eq!(search.from(at("2026-11-23T12:00:00Z")), None);
+    assert!((20_000..20_050).contains(&search.computed()), "{} times were computed", search.computed());
+    // Two of them end with the two years.
+    let mut search = gate::Search::of(&fifty_that_never_open()[..2]);
+    assert_eq!(search.from(at("2026-11-23T12:00:00Z")), None);
+    assert!(search.computed() < 3_000, "{} times were computed", search.computed());
+}
+
+#[test]
+fn an_opening_is_found_within_two_years_of_the_first_that_is_denied() {
+    let denied_until = |until: &str| {
+        let deny = Window { reason: None, ..once(Kind::Deny, "2026-01-01T00:00:00Z", until) };
+        [window(Kind::Allow, "0 9 * * *", 1, "UTC"), window(Kind::Deny, "0 9 * * MON-SAT", 1, "UTC"), deny]
+    };
+    // 3,000 days that are closed in a row are one.
+    assert_eq!(
+        gate(&denied_until("2034-03-20T00:00:00Z"), at("2026-01-01T00:00:00Z")),
+        Gate::Closed(Some(at("2034-03-26T09:00:00Z")))
+    );
+    // On 29 February 2028, a Tuesday, it is closed; in 2032 it would be open.
+    let leap = [window(Kind::Allow, "0 9 29 2 *", 1, "UTC"), window(Kind::Deny, "0 9 * * TUE", 1, "UTC")];
+    assert_eq!(gate(&leap[..1], at("2026-01-01T00:00:00Z")), Gate::Closed(Some(at("2028-02-29T09:00:00Z"))));
+    assert_eq!(gate(&leap, at("2026-01-01T00:00:00Z")), Gate::Closed(None));
+    // 16,032 half hours, each denied by itself.
+    let months = [minutes(Kind::Deny, "*/30 * * 1-11 *", 30)];
+    assert_eq!(gate(&months, at("2027-01-01T00:00:00Z")), Gate::Closed(Some(at("2027-12-01T00:00:00Z"))));
+}
+
+#[test]
+fn what_never_opens_is_known_without_a_clock() {
+    let office = window(Kind::Allow, "0 9 * * *", 1, "UTC");
+    assert!(never(&[office.clone(), window(Kind::Deny, "0 9 * * *", 1, "UTC")]));
+    assert!(never(&fifty_that_never_open()));
+    assert!(never(&[window(Kind::Deny, "0 0 * * *", 24, "UTC")]));
+    assert!(never(&[minutes(Kind::Deny, "* * * * *", 1)]));
+    assert!(never(&[
+        once(Kind::Allow, "2026-12-24T00:00:00Z", "2026-12-25T00:00:00Z"),
+        once(Kind::Deny, "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z")
+    ]));
+    assert!(!never(&[]));
+    assert!(!never(&[office.clone()]));
+    assert!(!never(&[once(Kind::Deny, "2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z")]), "it ends");
+    assert!(!never(&[once(Kind::Allow, "2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z")]), "it was open");
+    // The same hour in winter, another one in summer.
+    assert!(!never(&[window(Kind::Allow, "0 9 * * *", 1, "Europe/Berlin"), window(Kind::Deny, "0 8 * * *", 1, "UTC")]));
 }
 
 #[test]

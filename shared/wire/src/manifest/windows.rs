@@ -6,7 +6,7 @@ use super::outline::items;
 use super::project::{duration, text};
 use super::tree::Node;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::windows::{Edge, Kind, When, Window, instant, zone};
+use keelway_domain::windows::{Edge, Kind, When, Window, instant, never, zone};
 
 /// The most windows in one list.
 const MOST: usize = 50;
@@ -23,7 +23,12 @@ pub fn read(node: &Node, path: &str, report: &mut Report) -> Vec<Window> {
         return vec![];
     }
     let read = |(place, node): (usize, &Node)| window(node, &format!("{path}[{place}]"), report);
-    entries.into_iter().enumerate().filter_map(read).collect()
+    let windows: Vec<Window> = entries.into_iter().enumerate().filter_map(read).collect();
+    if never(&windows) {
+        let message = "never open: windows that deny cover everything that is allowed for two years; shorten or remove one of them";
+        report.error(list, path, message.into());
+    }
+    windows
 }
 
 fn window(node: &Node, path: &str, report: &mut Report) -> Option<Window> {

@@ -61,3 +61,20 @@ fn everything_wrong_is_told_with_its_remedy() {
     let odd = shipyard("  - name: dev\n    sequences: [{name: delivery, ignoreWindows: maybe, tasks: [{name: deployment}]}]\n");
     assert!(findings(&odd).contains("ignoreWindows: is a text: write `true` or `false`"), "{}", findings(&odd));
 }
+
+#[test]
+fn windows_that_never_open_are_refused() {
+    for never in [
+        "    - {kind: allow, schedule: '0 9 * * *', duration: 1h}\n    - {kind: deny, schedule: '0 9 * * *', duration: 1h}\n",
+        "    - {kind: deny, schedule: '0 0 * * *', duration: 24h}\n",
+    ] {
+        let found = findings(&stage(never));
+        assert!(
+            found.contains("error: shipyard.yaml:7:") && found.contains("spec.stages[0].windows: never open"),
+            "{never}{found}"
+        );
+    }
+    // One hour is left.
+    let found = findings(&stage("    - {kind: deny, schedule: '0 0 * * *', duration: 23h}\n"));
+    assert_eq!(found, "");
+}
