@@ -1,15 +1,22 @@
 //! A task of a sequence is carried out while the sequence waits for it, once, and not otherwise.
 
 use keelway_conformance::deployments::{Both, Shop, Starter, definition};
+use keelway_conformance::stand::{Stand, delivery, object, stage, task};
 use keelway_domain::deployments::definition::{Concurrency, Definition, Trigger};
-use keelway_domain::deployments::{Command, Status};
+use keelway_domain::deployments::{Command, Config, Status};
+use keelway_domain::event::{CloudEvent, Kind};
+use keelway_domain::shipyard::{Shipyard, Task};
 use keelway_domain::time::Span;
-use keelway_engine::deployments::keys;
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::deployments::configs::Wanted;
+use keelway_engine::deployments::{Address, NAME, keys};
+use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::sequences::commands::Control;
+use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::deployments::Waiting;
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
+use serde_json::json;
 
 fn config() -> Definition {
     definition(vec![Trigger::Manual])
@@ -176,4 +183,96 @@ fn copies_of_a_task_that_nobody_carries_out_are_answered_once() {
     }
     assert_eq!(shop.answers(&waiting), answers);
     assert!(shop.world.story.world.core().table.peek(&keys::task(&waiting.trigger())).is_some());
+}
+
+/// Both engines on one table.
+struct Two {
+    sequences: Stand,
+    configs: Both,
+}
+
+impl Two {
+    /// A sequence whose only task the config `cart` carries out.
+    fn new() -> Self {
+        let deployment = Task { properties: object(json!({"deploymentConfig": "cart"})), ..task("deployment") };
+        let sequences = Stand::new(&Shipyard { stages: vec![stage("dev", vec![delivery(vec![deployment], None)])] });
+        let configs = Both::new(&sequences.world.worker(3), &Starter::default(), None);
+        Engine::ports(&configs).begin(None);
+        let wanted = Wanted { definition: &config(), source: "", by: "ann", request: None, over: None };
+        block_on(configs.configs.apply(&Self::cart(), &wanted)).unwrap();
+        let two = Self { sequences, configs };
+        two.work();
+        two
+    }
+
+    fn cart() -> Address {
+        Address { namespace: "p".into(), name: "cart".into() }
+    }
+
+    fn x(&self) -> Config {
+        let core = self.sequences.world.core();
+        Loaded::read(core.table.peek(&keys::config(&Self::cart())).unwrap()).unwrap().x
+    }
+
+    /// Handles the messages of configs that are due.
+    fn work(&self) {
+        loop {
+            let id = {
+                let core = self.sequences.world.core();
+                core.queue.receivable(core.now).into_iter().find(|id| core.queue.messages[id].engine == NAME)
+            };
+            let Some(id) = id else { return };
+            let received = self.sequences.world.core().queue.receive(id).unwrap();
+            block_on(handle(&self.configs, &received)).unwrap();
+            self.sequences.world.core().queue.acknowledge(id);
+        }
+    }
+
+    /// Delivers what was published last of a type, as the rule does.
+    fn deliver(&self, ty: &str) -> CloudEvent {
+        let event = self.sequences.published("c1", ty).unwrap_or_else(|| panic!("{ty} was not published"));
+        assert!(keelway_world::deployments::takes(event["source"].as_str().unwrap(), ty), "{event}");
+        let envelope = json!({"source": event["source"], "detail-type": event["type"], "detail": event});
+        let event = from_bus_envelope(&envelope, self.sequences.world.now()).unwrap();
+        self.sequences.world.enqueue(NAME, Parcel::Event(event.clone()));
+        self.work();
+        event
+    }
+}
+
+#[test]
+fn a_sequence_that_is_aborted_or_times_out_takes_its_version_with_it() {
+    for aborted in [true, false] {
+        let two = Two::new();
+        two.sequences.trigger("c1");
+        let trigger = two.deliver("sh.keptn.event.deployment.triggered");
+        assert_eq!((two.x().latest, two.x().last.unwrap().status), (1, Status::New));
+        let started = two.sequences.published("c1", "sh.keptn.event.deployment.started").unwrap();
+        let answer = CloudEvent {
+            id: started["id"].as_str().unwrap().into(),
+            ty: keelway_domain::event::EventType::task("deployment", Kind::Started),
+            triggered_id: Some(trigger.id.clone()),
+            ..two.sequences.trigger_event("c1")
+        };
+        two.sequences.emit(answer);
+        two.sequences.rest();
+        if aborted {
+            two.sequences.tell("c1", Control::Abort);
+        } else {
+            two.sequences.world.pass(Span::minutes(48 * 60));
+            two.work();
+        }
+        two.sequences.rest();
+        let ended = two.sequences.published("c1", "sh.keptn.event.dev.delivery.finished").unwrap();
+        assert_eq!(ended["data"]["result"], "fail", "{ended}");
+        let cancelled = two.deliver("dev.keelway.task.cancelled");
+        assert_eq!(cancelled.data["deployment"], json!({"deploymentConfig": "cart"}));
+        let last = two.x().last.unwrap();
+        assert_eq!(last.status, Status::Failed);
+        assert_eq!(aborted, last.reason == "Cancelled", "by then its own deadline has passed: {last:?}");
+        // The trigger again, and nothing happens.
+        let before = two.x();
+        two.deliver("sh.keptn.event.deployment.triggered");
+        assert_eq!(two.x(), before);
+    }
 }
