@@ -6,9 +6,11 @@
 //! lease that reaches beyond it, and send the message of the next step. A lost message costs time: when the lease ends, the engine sends another one.
 
 mod aliases;
+mod alive;
 mod checkpoint;
 mod hooks;
 mod plan;
+mod published;
 mod rights;
 mod starters;
 mod tasks;
@@ -35,12 +37,13 @@ use work::{Done, Work};
 /// A delivery to this function.
 pub type Delivery = keelway_engine::protocol::Delivery<Job>;
 
-/// A step takes less than this.
-const STEP: Span = Span::minutes(5);
+/// Most steps take less than this. Whoever takes a longer one says so meanwhile; whoever stops in the middle is followed by another one when it
+/// ends, whatever becomes of the message in the queue.
+const STEP: Span = Span::seconds(45);
 /// Whoever waits looks at least so often.
 const LOOK: Span = Span::minutes(14);
 /// The lease reaches so far beyond the next step.
-const GRACE: Span = Span::minutes(3);
+const GRACE: Span = Span::seconds(45);
 /// The exit codes of a deployment that succeeded, and of one that did not.
 const SUCCEEDED: i64 = 0;
 const FAILED: i64 = 1;
@@ -142,7 +145,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             Err(why) => (Rights::default(), Some(why)),
         };
         let mut work = Work::new(attempt.of, (&x, d), snapshot.definition, (told.now, seen, rights));
-        let exit = self.step(&mut work, desired, denied).await;
+        let exit = self.alive(attempt, &token, self.step(&mut work, desired, denied)).await;
         self.tell(attempt, work, (token, at), exit).await
     }
 
@@ -206,10 +209,13 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     async fn act(&self, work: &mut Work) -> Result<Done, PortError> {
         let which = match work.point.stage {
             Stage::Look => return aliases::look(work),
-            Stage::Publish => return aliases::publish(&self.cloud, work).await,
+            Stage::Publish => {
+                published::find(&self.engine, &self.cloud, work).await?;
+                return aliases::publish(&self.cloud, work).await;
+            }
             Stage::Ready => return aliases::ready(&self.cloud, work).await,
             Stage::Shift(n) => {
-                let weights = plan::weights(&work.definition.strategy, work.first);
+                let weights = plan::weights(&work.definition.strategy, work.at_once());
                 let weight = weights.get(n).map_or(100, |step| step.weight);
                 return aliases::shift(&self.cloud, work, weight).await;
             }
@@ -228,14 +234,14 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
 
     /// What follows the stage that is done.
     fn advance(&self, work: &mut Work) -> Option<i64> {
-        let stages = plan::stages(&work.definition, &work.point, work.first);
+        let stages = plan::stages(&work.definition, &work.point, work.at_once());
         let place = stages.iter().position(|stage| *stage == work.point.stage);
         let next = place.and_then(|place| stages.get(place + 1)).copied().unwrap_or(Stage::End);
         let so_far = plan::goes_so_far(work, work.point.stage, next);
         let mut due = work.now;
         let mut hold = None;
         if let Stage::Shift(n) = work.point.stage {
-            let weights = plan::weights(&work.definition.strategy, work.first);
+            let weights = plan::weights(&work.definition.strategy, work.at_once());
             match weights.get(n).and_then(|step| step.bake) {
                 Some(bake) => due = due + bake,
                 // Whoever asks for more proceeds by that: nothing holds it.
@@ -245,7 +251,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
                     work.tell(format!("{}; it holds until it is told to proceed", work.progress.message.clone()));
                 }
             }
-            if n + 1 == weights.len() {
+            if n + 1 == weights.len() && !work.goes_back() {
                 due = due.max(work.now + plan::least_bake(&work.definition));
             }
         }

@@ -72,7 +72,11 @@ pub async fn prepare<P: Ports>(
     }
     let n = target(&view.state, Input::Command(&command, &note), Some(&view.applied));
     let found = match n {
-        Some(n) => api.deployments().ended(&of, n).await?,
+        Some(n) => match api.deployments().ended(&of, n).await? {
+            Ok(found) => found,
+            // The forecast says so, too; but the command may have been obeyed before.
+            Err(damaged) => return Ok(Err(vec![error("release", "Invalid", format!("{}: name another version", damaged.why))])),
+        },
         None => None,
     };
     // The forecast has found it; or the command was obeyed before, and what it went back to is not kept any more.
@@ -133,7 +137,7 @@ fn why(view: &View, n: u64) -> String {
     if n + 1 == view.state.latest {
         "it is the version before the latest".into()
     } else {
-        format!("it is the newest complete version below #{}: those in between failed", view.state.latest)
+        format!("it is the newest complete version below #{} that deploys something else", view.state.latest)
     }
 }
 

@@ -13,10 +13,14 @@ use serde::{Deserialize, Serialize};
 pub const QUIET: Span = Span::seconds(2);
 /// It becomes a version after this time even if more keeps changing.
 pub const QUIET_MOST: Span = Span::seconds(20);
-/// A deployer that Keelway starts is started again after this time, if nobody has claimed the work.
+/// A deployer that Keelway starts is started again after this time at the latest, if nobody has claimed the work.
 pub const OFFER_AGAIN: Span = Span::minutes(2);
+/// Keelway's own deployer, told to go on where it was, has so long to take the work up. Then it is told again.
+pub const TAKE_UP: Span = Span::seconds(30);
 /// A deployer that was told to stop has so long to do it.
 pub const STOP: Span = Span::minutes(10);
+/// The clocks of whoever tells of alarms and of functions differ by less than this.
+pub const ALARM_SKEW: Span = Span::seconds(60);
 /// How long a claim lasts if the deployer says nothing else.
 pub const LEASE: Span = Span::seconds(60);
 /// The longest lease a deployer may ask for.
@@ -204,6 +208,9 @@ pub struct Latest {
     /// The image of the first container.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
+    /// Triggers are suspended with it, so that the image stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspend: bool,
     /// The task of a sequence that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,
@@ -226,6 +233,9 @@ pub struct Back {
     /// Also to a version that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
+    /// By the steps of the strategy, and not at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
     /// What configs that are rolled back together have in common.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
@@ -277,6 +287,8 @@ pub enum Input<'a> {
     Alarm(&'a str, bool, Timestamp),
     /// A person or a tool asks.
     Command(&'a Command, &'a Note),
+    /// The sequence does not wait any more for the task with this trigger.
+    Over(&'a str),
 }
 
 /// What a decision reads in addition to the state.
@@ -292,6 +304,8 @@ pub struct Facts<'a> {
     pub heads: &'a Heads,
     /// The version to go back to, if the input or the state asks for one and it exists.
     pub target: Option<&'a (Past, Snapshot)>,
+    /// Why that version is of no use although it is kept.
+    pub damaged: Option<&'a str>,
 }
 
 /// What a commit has done by somebody else.

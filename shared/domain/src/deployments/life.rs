@@ -3,7 +3,7 @@
 use super::advance::Step;
 use super::announce;
 use super::deployment::{Cancel, Deployment, Status};
-use super::facts::{Applied, Back, OFFER_AGAIN, Order, Past, STOP};
+use super::facts::{ALARM_SKEW, Applied, Back, Order, Past, STOP, TAKE_UP};
 use super::part::Part;
 use super::state::Version;
 use crate::event::Object;
@@ -99,10 +99,11 @@ impl Step<'_> {
             let lease = claim.lease;
             return self.wake_at(lease);
         }
-        if d.content.starts && claim.by == announce::SOURCE && d.cancel.is_none() {
-            claim.lease = now + OFFER_AGAIN;
+        // That of a deployment that is cancelled takes back what it changed.
+        if d.content.starts && claim.by == announce::SOURCE {
+            claim.lease = now + TAKE_UP;
             self.orders.push(Order::Start { n: d.n, attempt: d.attempt, at: now });
-            return self.wake_at(now + OFFER_AGAIN);
+            return self.wake_at(now + TAKE_UP);
         }
         let (by, cancel) = (claim.by.clone(), d.cancel.clone());
         match cancel {
@@ -155,11 +156,13 @@ impl Step<'_> {
         d.ended = Some(now);
         d.due = None;
         d.part = None;
-        // It was too late to stop it.
-        d.cancel = None;
+        if let Some(cancel) = d.cancel.take() {
+            d.message = format!("{}; {}: too late, it was complete", d.message, cancel.message);
+        }
         let done = d.clone();
-        let version = Version { n: done.n, snapshot: done.snapshot, at: now };
-        self.next.previous = self.next.active.replace(version).or(self.next.previous.take());
+        let content = done.content.template;
+        let before = self.next.active.replace(Version { n: done.n, snapshot: done.snapshot, at: now, content });
+        self.next.previous = before.filter(|before| before.content != content).or(self.next.previous.take());
         self.answer_task(&done, "pass", &format!("{} is complete", self.next.version_name(done.n)));
         self.past.push(Past { deployment: done, at: now });
     }
@@ -245,6 +248,7 @@ impl Step<'_> {
                 application: true,
                 parts: None,
                 allow_failed: false,
+                by_steps: false,
                 group: String::new(),
                 task: None,
             };
@@ -274,7 +278,10 @@ impl Step<'_> {
         }
         self.next.alarms.retain(|name, _| auto.alarms.contains(name));
         self.next.alarms.insert(name.to_owned(), (on, at));
-        if on && !known.is_some_and(|(was, _)| was) {
+        // An alarm that went on before the attempt began tells nothing about it, whatever is known of the alarm.
+        let since = self.next.last.as_ref().map(|last| last.since);
+        let concerns = since.is_none_or(|since| at + ALARM_SKEW >= since);
+        if on && concerns && !known.is_some_and(|(was, _)| was) {
             self.went_on(name, &auto);
         }
     }
@@ -299,6 +306,18 @@ impl Step<'_> {
         {
             last.undo = message;
             self.wake_at(now);
+        }
+    }
+
+    /// The sequence does not wait for a task any more: what carries it out stops, or does not begin.
+    pub fn give_up_task(&mut self, triggered: &str) {
+        let carries = |d: &Deployment| d.task.as_ref().is_some_and(|task| task.triggered == triggered);
+        let why = "its sequence does not wait for it any more";
+        if let Some(waited) = self.next.pending.take_if(|d| carries(d)) {
+            self.answer_task(&waited, "aborted", why);
+        }
+        if self.next.in_flight().is_some_and(carries) {
+            self.cancel("Cancelled", why);
         }
     }
 

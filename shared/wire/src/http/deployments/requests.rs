@@ -52,6 +52,9 @@ pub struct InstantiateRequest {
     /// Suspended triggers fire again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resume_triggers: bool,
+    /// Triggers are suspended, so that an image that is named stays although its container follows a tag.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suspend_triggers: bool,
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -88,6 +91,9 @@ pub struct SteerAnswer {
     /// There was nothing to do, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing: Option<String>,
+    /// What follows a cancellation: a newer change is deployed next, or a newer version is given up with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// The version that it led to; else the latest one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<VersionState>,
@@ -122,6 +128,9 @@ pub struct RollbackRequest {
     /// Also to a version that failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
+    /// By the steps of the strategy. Default: at once, with its hooks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -215,6 +224,9 @@ pub struct OneRollback {
     /// As in [`RollbackRequest`].
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
+    /// By the steps of the strategy. Default: at once, with its hooks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
 }
 
 /// What a rollback did to a config, or would do.
