@@ -50,6 +50,8 @@ struct State {
     /// The requests of executions as they were read.
     asks: HashMap<String, i64>,
     committed: bool,
+    /// What it has begun.
+    begun: BTreeSet<Key>,
     /// A queue entry held back.
     entry: Option<Item>,
     /// The lane as first seen in this message.
@@ -192,6 +194,9 @@ impl Planted {
             {
                 *condition = Condition::Always;
             }
+            (Some(Plant::HeldKept), Write::Update { key, set, remove, .. }) if is_execution(key) && set.contains_key("en") => {
+                remove.retain(|name| name != "hd");
+            }
             (Some(Plant::ScheduleUnconditional), Write::Update { key, condition, .. }) if extras::is_schedule(key) => {
                 *condition = Condition::Always;
             }
@@ -218,6 +223,9 @@ impl Planted {
         let lock = page.items.iter().position(|item| is_lock(&item.key));
         let holder = lock.and_then(|place| page.items[place].text("h").map(str::to_owned));
         match self.plant {
+            Some(Plant::GrantToEndedIgnored) if self.settles() && matches!(self.state().message, Some(Message::Granted { .. })) => {
+                page.items.clear();
+            }
             Some(Plant::FreeLaneTaken) if holder.is_none() && self.state().outside && self.settles() => {
                 page.items.retain(|item| is_lock(&item.key));
             }
@@ -245,6 +253,8 @@ impl Planted {
         if writes.iter().any(|write| is_execution(write.key()) || extras::is_schedule(write.key())) {
             self.state().committed = true;
         }
+        let begun = writes.iter().filter(|write| matches!(write, Write::Put(..)) && is_execution(write.key()));
+        self.state().begun.extend(begun.map(|write| write.key().clone()));
     }
 
     /// The parts of a transaction that a mistaken engine would make.
