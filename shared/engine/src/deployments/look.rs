@@ -28,7 +28,14 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
             }
         };
         let heads = match &applied {
-            Some(applied) => images::of(&engine.ports, &to, &applied.definition).await?,
+            Some(applied) => match images::of(&engine.ports, &to, &applied.definition).await {
+                Ok(heads) => heads,
+                Err(error) if error.is_of_an_item() => {
+                    tracing::error!(config = %to, %error, "the sweep passes over a deployment config");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            },
             None => Heads::new(),
         };
         let facts = Facts { now: tick.now, cause: Cause::default(), applied: applied.as_ref(), heads: &heads, target: None };
