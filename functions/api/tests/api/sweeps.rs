@@ -33,7 +33,8 @@ async fn a_tag_that_cannot_be_read_keeps_no_other_config_from_being_swept() {
     let (broken, other) = (head(&stand, "cart"), head(&stand, "other"));
     let newer = other.text("j").unwrap().replace(&digest(1), &digest(2));
     ports.put_batch(&[broken.with("j", "{"), other.with("j", newer)], &[]).await.unwrap();
-    // Nobody told the config of the other tag.
+    // Nobody told the config of the other tag, and no timer comes.
+    stand.world.pass(Span::minutes(30));
     stand.world.core().queue.messages.clear();
     let (engine, mut tick) = (Deployments::new(ports, Limits::default()), Tick::default());
     while !page(&engine, &mut tick).await.unwrap().finished {}

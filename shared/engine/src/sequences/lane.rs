@@ -62,15 +62,9 @@ enum Place {
     Gone,
 }
 
-/// That a window held it back when it entered the queue. Whoever is let through later enters it anew.
-const HELD: &str = "hd";
-
 /// The entry of an execution in its lane's queue.
 pub(super) fn entry_item(x: &Execution) -> Item {
-    Item::new(entry(x))
-        .with("c", x.context.as_str())
-        .with_some("sq", x.is_replaceable().then_some(x.sequence.as_str()))
-        .with_some(HELD, x.held.is_some().then_some(true))
+    Item::new(entry(x)).with("c", x.context.as_str()).with_some("sq", x.is_replaceable().then_some(x.sequence.as_str()))
 }
 
 /// The request that an entry of a queue stands for.
@@ -215,10 +209,10 @@ impl<P: Ports> Sequences<P> {
         x.held.as_ref().is_some_and(|held| held.holds(self.ports.now()))
     }
 
-    /// The first in a queue that no window holds back, behind those that one does. Their entries say so: only the others are read.
+    /// The first in a queue that no window holds back, behind those that one does.
     async fn first_free(&self, x: &Execution, lane: &LaneKey) -> Result<Option<Box<Execution>>, PortError> {
         let (items, _) = table::all(&self.ports, Query::table(lane.0.clone(), 100).prefix("Q#"), LOOKED_AT).await?;
-        let requests: Vec<_> = items.iter().filter(|item| !item.flag(HELD)).filter_map(|item| request(&x.project, item)).collect();
+        let requests: Vec<_> = items.iter().filter_map(|item| request(&x.project, item)).collect();
         for some in requests.chunks(AT_ONCE) {
             let wanted: Vec<_> = some.iter().map(|(to, _)| keys::execution(to)).collect();
             let found = self.read(&wanted).await?;
