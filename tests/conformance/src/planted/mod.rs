@@ -223,9 +223,6 @@ impl Planted {
         let lock = page.items.iter().position(|item| is_lock(&item.key));
         let holder = lock.and_then(|place| page.items[place].text("h").map(str::to_owned));
         match self.plant {
-            Some(Plant::GrantToEndedIgnored) if self.settles() && matches!(self.state().message, Some(Message::Granted { .. })) => {
-                page.items.clear();
-            }
             Some(Plant::FreeLaneTaken) if holder.is_none() && self.state().outside && self.settles() => {
                 page.items.retain(|item| is_lock(&item.key));
             }

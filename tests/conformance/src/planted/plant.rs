@@ -91,15 +91,13 @@ pub enum Plant {
     ActionsBeginAnew,
     /// An older trigger that comes late stays beside the newer one that waits.
     OlderStays,
-    /// A grant that meets the end of its execution leaves the lane as it is.
-    GrantToEndedIgnored,
     /// Who is held back and ends is still marked.
     HeldKept,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 46] = [
+    pub const ALL: [Plant; 45] = [
         Plant::LaneBeforeEntry,
         Plant::FollowUpSplit,
         Plant::CheckStripped,
@@ -144,7 +142,6 @@ impl Plant {
         Plant::RetriedByRequest,
         Plant::ActionsBeginAnew,
         Plant::OlderStays,
-        Plant::GrantToEndedIgnored,
         Plant::HeldKept,
     ];
 }
