@@ -171,6 +171,12 @@ fn open(execution: &ExecutionState, waits: &Waits, now: Option<Timestamp>) -> (M
             (Mark::Waits, behind.unwrap_or_else(|| "its turn".into()), since)
         }
         "window" => (Mark::Held, frozen(waits, now), since),
+        "executor" if waits.answered_by.is_some() => {
+            let by = one_line(waits.answered_by.as_deref().unwrap_or_default(), 40);
+            let left = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
+            let counts = left.map(|left| format!(", counts in {left}")).unwrap_or_default();
+            (Mark::Waits, format!("{task}: {by} answered without .started{counts}"), since)
+        }
         "executor" if is_long(waits, now) => (Mark::Waits, format!("{task}: no executor"), since),
         "approval" => (Mark::Held, "approval".into(), since),
         "resume" => (Mark::Held, "paused".into(), since),
@@ -196,6 +202,11 @@ fn is_long(waits: &Waits, now: Option<Timestamp>) -> bool {
     Timestamp::parse(&waits.since).zip(now).is_some_and(|(since, now)| (now - since).0 >= PATIENCE_MS)
 }
 
+/// Of a task that was given up: that it may still run.
+fn may_run(task: Option<&TaskState>) -> String {
+    task.filter(|task| task.may_run.is_some()).map(|task| format!("; {} may still run", task.name)).unwrap_or_default()
+}
+
 /// How an execution ended.
 fn over(execution: &ExecutionState) -> (Mark, String, String) {
     let time = between(execution.started_at.as_deref(), execution.finished_at.as_deref());
@@ -207,8 +218,14 @@ fn over(execution: &ExecutionState) -> (Mark, String, String) {
         (None, message) => message.to_owned(),
     };
     match (execution.state.as_str(), execution.result.as_deref()) {
-        ("aborted", _) => (Mark::Fail, if message.is_empty() { "aborted".into() } else { message }, String::new()),
-        ("timedOut", _) => (Mark::Fail, late(last.filter(|task| task.state == "timedOut"), message), String::new()),
+        ("aborted", _) => {
+            let what = if message.is_empty() { "aborted".into() } else { message };
+            (Mark::Fail, what + &may_run(last), String::new())
+        }
+        ("timedOut", _) => {
+            let what = late(last.filter(|task| task.state == "timedOut"), message);
+            (Mark::Fail, what + &may_run(last), String::new())
+        }
         (_, Some("pass")) => (Mark::Pass, String::new(), time),
         (_, Some("warning")) => {
             let task = execution.tasks.iter().rfind(|task| task.result.as_deref() == Some("warning"));
@@ -275,7 +292,7 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
         Some(waits) if waits.reason == "resume" => {
             hint(format!("keelway resume sequence -p {project} -c {id}"), format!("{subject} is paused in {stage}"))
         }
-        Some(waits) if waits.reason == "executor" && is_long(waits, now) => {
+        Some(waits) if waits.reason == "executor" && waits.answered_by.is_none() && is_long(waits, now) => {
             let task = waits.task.as_deref().unwrap_or("TASK");
             let left = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
             let until = left.map(|left| format!(", given up in {left}")).unwrap_or_default();

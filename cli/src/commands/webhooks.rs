@@ -58,6 +58,8 @@ fn table(all: &[WebhookState], format: Format) -> Table {
             (None, Some(since)) => format!("failing since {since}"),
             (None, None) => "ready".to_owned(),
         };
+        let waiting = webhook.waiting.filter(|waiting| *waiting > 0).map(|waiting| format!(", {waiting} waiting"));
+        let status = status + waiting.as_deref().unwrap_or_default();
         let events: Vec<&str> = webhook.spec["events"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let (namespace, name, events) = (webhook.namespace.clone(), webhook.name.clone(), events.join(", "));
         let mut row = vec![namespace, name, status, events];

@@ -4,6 +4,7 @@ use super::Phase;
 use super::answer::{Ended, Run};
 use super::process::{self, Keep, Output, exit, kill};
 use rustix::process::Pid;
+use std::future::Future;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -28,9 +29,18 @@ pub struct Job<'a> {
     pub echo: bool,
 }
 
-/// Runs it to its end; `None` when this process was told to drop everything.
-pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run> {
-    let not_started = |why: String| Some(Run { ended: Ended::NotStarted(why), stdout: vec![], stderr: vec![] });
+/// Why a command has no end of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// This process was told to drop everything.
+    Dropped,
+    /// Nobody waits for its answer any more.
+    Over,
+}
+
+/// Runs it to its end. `over`: until nobody waits for its answer any more.
+pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>, over: impl Future<Output = ()>) -> Result<Run, Stopped> {
+    let not_started = |why: String| Ok(Run { ended: Ended::NotStarted(why), stdout: vec![], stderr: vec![] });
     let Some((program, arguments)) = job.command.split_first() else { return not_started("there is no command".into()) };
     let mut command = Command::new(program);
     command.args(arguments).envs(job.variables).kill_on_drop(true).process_group(0);
@@ -57,16 +67,20 @@ pub async fn run(job: Job<'_>, mut phase: watch::Receiver<Phase>) -> Option<Run>
             end(&mut child, group, &mut phase).await;
             Ended::TooMuch
         }
+        () = over => {
+            end(&mut child, group, &mut phase).await;
+            return Err(Stopped::Over);
+        }
         () = dropped(&mut phase) => {
             kill(&mut child, group).await;
-            return None;
+            return Err(Stopped::Dropped);
         }
     };
     process::read_the_rest(readers).await;
     let too_much = stdout.is_full() && matches!(ended, Ended::Code(_) | Ended::Signal(_));
     let ended = if too_much { Ended::TooMuch } else { ended };
     let stdout = if ended == Ended::TooMuch { vec![] } else { stdout.taken() };
-    Some(Run { ended, stdout, stderr: stderr.taken() })
+    Ok(Run { ended, stdout, stderr: stderr.taken() })
 }
 
 /// A command has its task, and not what this process may do: neither its token nor the contexts of `keelway login`.
@@ -91,6 +105,7 @@ mod tests {
     use super::super::process::KEPT;
     use super::*;
     use rustix::fs::{Mode, OFlags};
+    use std::future::pending;
     use tokio::time::timeout;
 
     async fn shell(script: &str, limit: Duration) -> Run {
@@ -98,7 +113,7 @@ mod tests {
         let variables = vec![("KEELWAY_STAGE", "dev".to_owned())];
         let job = Job { command: &command, variables, input: "{\"id\":\"t\"}".into(), limit, echo: false };
         let (_sender, phase) = watch::channel(Phase::Serve);
-        run(job, phase).await.unwrap()
+        run(job, phase, pending()).await.unwrap()
     }
 
     /// Only says that nothing moves any more.
@@ -115,7 +130,7 @@ mod tests {
     async fn a_command_that_is_not_there() {
         let command = ["/nowhere/at-all".to_owned()];
         let (_sender, phase) = watch::channel(Phase::Serve);
-        let ran = run(job_of(&command), phase).await.unwrap();
+        let ran = run(job_of(&command), phase, pending()).await.unwrap();
         assert!(matches!(ran.ended, Ended::NotStarted(why) if why.contains("/nowhere/at-all")));
     }
 
@@ -162,12 +177,12 @@ mod tests {
     async fn dropping_everything_ends_it_without_an_answer() {
         let command: Vec<String> = ["sleep", "600"].map(str::to_owned).into();
         let (sender, phase) = watch::channel(Phase::Serve);
-        let ran = tokio::spawn(async move { run(job_of(&command), phase).await });
+        let ran = tokio::spawn(async move { run(job_of(&command), phase, pending()).await });
         sender.send(Phase::Finish).unwrap();
         sleep(Duration::from_millis(200)).await;
         assert!(!ran.is_finished());
         sender.send(Phase::Drop).unwrap();
-        assert_eq!(timeout(LONG, ran).await.unwrap().unwrap(), None);
+        assert_eq!(timeout(LONG, ran).await.unwrap().unwrap(), Err(Stopped::Dropped));
     }
 
     fn job_of(command: &[String]) -> Job<'_> {

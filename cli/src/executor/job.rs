@@ -1,7 +1,7 @@
 //! One trigger, from `.started` to `.finished`.
 
 use super::answer::{self, Run};
-use super::command::{self, Job};
+use super::command::{self, Job, Stopped};
 use super::places::Turn;
 use super::{Phase, Worker, jittered};
 use crate::api_error::ApiError;
@@ -11,8 +11,9 @@ use keelway_domain::event::{CloudEvent, Kind};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{Accepted, EventPage};
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 /// The pauses between attempts: doubling from the first to the last, for as long as the API does not answer.
@@ -21,6 +22,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 const MARGIN: Duration = Duration::from_secs(60);
 /// The answers of one name in one context do not fill more pages than this.
 const PAGES: usize = 100;
+
+/// From the look that misses a trigger to the one that confirms it.
+const SECOND_LOOK: Duration = Duration::from_millis(500);
 
 /// What `.status.changed` says.
 const WAITS: &str = "waits for a free place";
@@ -46,6 +50,8 @@ pub struct Taken {
     pub trigger: CloudEvent,
     /// Whether it was open already when this process began: work begun under this name is then taken over, not left alone.
     pub inherited: bool,
+    /// Told when a list of open triggers does not have it any more.
+    pub missed: Arc<Notify>,
 }
 
 /// What this name told about a trigger before.
@@ -105,9 +111,16 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: w
         (false, false) => (),
     }
     let began = Instant::now();
-    let Some(run) = command::run(job(worker, taken, attempt), phase.clone()).await else {
-        line(taken, "killed without an answer: it is run again when an executor of this name starts");
-        return Outcome::Dropped;
+    let run = match command::run(job(worker, taken, attempt), phase.clone(), over(worker, taken)).await {
+        Ok(run) => run,
+        Err(Stopped::Over) => {
+            line(taken, "ended: the sequence was aborted or timed out, and waits for no answer any more");
+            return Outcome::Done;
+        }
+        Err(Stopped::Dropped) => {
+            line(taken, "killed without an answer: it is run again when an executor of this name starts");
+            return Outcome::Dropped;
+        }
     };
     if let Some(warning) = answer::warning(&run) {
         line(taken, &format!("warning: {warning}"));
@@ -165,6 +178,17 @@ fn elsewhere(worker: &Worker, taken: &Taken, last: Timestamp) -> Option<Outcome>
     let left = (worker.limit + MARGIN).checked_sub(age).filter(|left| !left.is_zero())?;
     line(taken, "is being answered by another process of this name");
     Some(Outcome::Later(Instant::now() + left))
+}
+
+/// Until the task waits for no answers any more. A list may lag: a second look has to say the same.
+async fn over(worker: &Worker, taken: &Taken) {
+    loop {
+        taken.missed.notified().await;
+        sleep(jittered(SECOND_LOOK)).await;
+        if !is_open(worker, taken).await {
+            return;
+        }
+    }
 }
 
 /// Whether the task still waits for answers. If that cannot be known, it does.

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 /// More pages of open triggers than this are not read in one go.
@@ -86,6 +86,8 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
         room: usize::from(what.concurrency) + QUEUE,
         jobs: JoinSet::new(),
         known: HashMap::new(),
+        working: HashMap::new(),
+        missing: HashSet::new(),
         inherited: None,
         fingerprint: None,
     };
@@ -143,6 +145,10 @@ struct Pool {
     room: usize,
     jobs: JoinSet<(String, Outcome)>,
     known: HashMap<String, Known>,
+    /// The triggers of all jobs, and whom to tell that one is not open any more.
+    working: HashMap<String, Arc<Notify>>,
+    /// Those of them that the last list of all open triggers did not have.
+    missing: HashSet<String>,
     /// What was open at the first look; `None` before it.
     inherited: Option<HashSet<String>>,
     /// Of everything that is open, if all of it is known.
@@ -171,6 +177,8 @@ impl Pool {
                         news = Instant::now();
                         self.take(found).await;
                     }
+                    // Nothing new: what was missing is missing still.
+                    self.missing.iter().filter_map(|id| self.working.get(id)).for_each(|missed| missed.notify_one());
                 }
                 Err(error) if self.inherited.is_none() && matches!(error.status(), Some(400 | 401 | 403)) => {
                     return Err(error.into());
@@ -215,6 +223,9 @@ impl Pool {
     }
 
     fn note(&mut self, done: Option<Result<(String, Outcome), tokio::task::JoinError>>) {
+        if let Some(Ok((id, _))) = &done {
+            self.working.remove(id);
+        }
         match done {
             Some(Ok((id, Outcome::Done))) => self.know(id, Known::Done),
             Some(Ok((id, Outcome::Later(when)))) => self.know(id, Known::NotBefore(when)),
@@ -290,7 +301,9 @@ impl Pool {
 
     fn taken(&self, trigger: CloudEvent) -> Option<Taken> {
         match EventType::parse(&trigger.ty) {
-            EventType::Task(task, Kind::Triggered) => Some(Taken { task: task.to_string(), trigger, inherited: false }),
+            EventType::Task(task, Kind::Triggered) => {
+                Some(Taken { task: task.to_string(), trigger, inherited: false, missed: Arc::default() })
+            }
             _ => None,
         }
     }
@@ -300,6 +313,7 @@ impl Pool {
             let inherited = self.inherited.get_or_insert_with(|| open.clone());
             inherited.retain(|id| open.contains(id));
             self.known.retain(|id, known| matches!(known, Known::Taken) || open.contains(id));
+            self.missing = self.working.keys().filter(|id| !open.contains(*id)).cloned().collect();
         }
         self.fingerprint = found.fingerprint;
         for taken in found.fresh {
@@ -309,6 +323,7 @@ impl Pool {
             let id = taken.trigger.id.clone();
             let inherited = self.inherited.as_ref().is_some_and(|inherited| inherited.contains(&id));
             self.know(id.clone(), Known::Taken);
+            self.working.insert(id.clone(), taken.missed.clone());
             let (worker, phase) = (Arc::clone(&self.worker), self.phase.clone());
             let (taken, turn) = (Taken { inherited, ..taken }, self.places.ask().await);
             self.jobs.spawn(async move { (id, job::answer(&worker, &taken, turn, phase).await) });

@@ -109,6 +109,7 @@ fn every_wait_says_for_what_since_when_and_what_would_help() {
         json!({"reason": "lane", "since": at(30), "task": "release"}),
         json!({"reason": "window", "since": at(30), "until": "2026-11-21T10:00:00.000Z", "window": "quarter end"}),
         approval(),
+        json!({"reason": "executor", "since": at(30), "until": "2026-11-21T08:02:42.000Z", "task": "deployment", "answeredBy": "ci"}),
     ];
     let mut states: Vec<Value> = waits.into_iter().map(|waits| carts(waits, "started")).collect();
     for (n, state) in states.iter_mut().enumerate() {
@@ -143,6 +144,13 @@ fn every_end_says_why() {
         end(4, json!({"result": "fail", "state": "aborted"})),
         end(5, json!({"result": "fail", "message": "at task test the event would have 300000 bytes", "tasks": []})),
         context("600af7d0-0000", "carts", "triggered", &[]),
+        end(
+            7,
+            json!({
+                "result": "fail", "state": "aborted", "message": "the sequence was aborted",
+                "tasks": [{"name": "deployment", "state": "aborted", "mayRun": 1}],
+            }),
+        ),
     ];
     show(&api, &states);
     let seen = Screen::start(&mut api.keelway(&["get", "sequences", "-p", "shop"]), 100, 40).ended().1;

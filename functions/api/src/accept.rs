@@ -25,6 +25,7 @@ use keelway_wire::cloudevent::{self, Origin};
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::http::{Accepted, AcceptedEvent, BatchAccepted};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 /// The most events in a batch.
@@ -107,11 +108,14 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
         }
     }
     let looked = join_all(events.iter().map(|(_, event)| api.engine().preflight(event))).await;
-    let mut fresh = vec![];
+    let (mut fresh, mut notes) = (vec![], BTreeMap::new());
     for ((place, event), looked) in events.iter().zip(looked) {
         match looked.map_err(Refused::from) {
-            Ok(Preflight::Publish { follow_up }) => match starts(caller, event, follow_up) {
-                Ok(()) => fresh.push(event.clone()),
+            Ok(Preflight::Publish { follow_up, note }) => match starts(caller, event, follow_up) {
+                Ok(()) => {
+                    notes.extend(note.map(|note| (*place, note)));
+                    fresh.push(event.clone());
+                }
                 Err(why) => refused.push((*place, why)),
             },
             Ok(Preflight::Known) => tracing::info!(event = event.id, "this event was taken before"),
@@ -125,8 +129,12 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     }
     table::publish(api.engine().ports(), &fresh).await?;
     tell(caller, &told, fresh.is_empty());
-    let accepted = |(_, event): (usize, CloudEvent)| AcceptedEvent { id: event.id, context: event.context.to_string() };
-    Ok(axum::Json(BatchAccepted { events: events.into_iter().map(accepted).collect() }).into_response())
+    let mut accepted = |(place, event): (usize, CloudEvent)| AcceptedEvent {
+        message: notes.remove(&place),
+        context: event.context.to_string(),
+        id: event.id,
+    };
+    Ok(axum::Json(BatchAccepted { events: events.into_iter().map(&mut accepted).collect() }).into_response())
 }
 
 /// The refusal of an event that has the identity of an earlier one of its batch, and other content.
@@ -190,8 +198,10 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
     said.fits(&event)?;
     let event = authored(event, caller);
     let decides = admit(api, caller, &event)?;
+    let mut message = None;
     match api.engine().preflight(&event).await? {
-        Preflight::Publish { follow_up } => {
+        Preflight::Publish { follow_up, note } => {
+            message = note;
             starts(caller, &event, follow_up)?;
             overrides::at_trigger(api, caller, &event, said).await?;
             table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?;
@@ -213,7 +223,7 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
             return approvals::settle(api, caller, (&to, trigger), wanted, |x| api.engine().decision_of(x, &event)).await;
         }
     }
-    Ok(axum::Json(Accepted { context: event.context.to_string() }).into_response())
+    Ok(axum::Json(Accepted { context: event.context.to_string(), message }).into_response())
 }
 
 /// What triggers something says who triggers it. Answers to tasks start nothing by themselves.

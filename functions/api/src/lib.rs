@@ -140,7 +140,10 @@ impl<P: Ports> Api<P> {
     {
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
-        let webhooks = Webhooks::new(ports.clone(), webhook_deliveries::Limits { retention: limits.retention });
+        let webhooks = Webhooks::new(
+            ports.clone(),
+            webhook_deliveries::Limits { retention: limits.retention, max_event_bytes: limits.max_event_bytes },
+        );
         let access = Access::new(ports.clone(), limits.retention);
         let providers = settings.identities.clone().map(|known| identity::Providers::new(known, &settings.guard));
         let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));

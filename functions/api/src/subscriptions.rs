@@ -69,6 +69,7 @@ fn shown(of: &Address, applied: &Applied) -> WebhookState {
             delivery: off.by.clone(),
         }),
         failing_since: applied.failing.map(|since| since.rfc3339()),
+        waiting: None,
     }
 }
 
@@ -87,9 +88,9 @@ async fn found<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<(A
 async fn unknown<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Refused> {
     let all = api.webhooks().subscriptions().await?;
     // Who asks may see what is in this namespace.
-    let known = all.iter().filter(|(other, _)| other.namespace == of.namespace).take(KNOWN as usize);
+    let known = all.within(&of.namespace).take(KNOWN as usize);
     let short: String = of.name.chars().take(100).collect();
-    Ok(Refusal::unknown("webhook subscription", &short, known.map(|(other, _)| other.name.as_str())).into())
+    Ok(Refusal::unknown("webhook subscription", &short, known.map(|other| other.name.as_str())).into())
 }
 
 /// Lists the webhook subscriptions.
@@ -114,7 +115,7 @@ pub async fn list<P: Ports + 'static>(
     // There are few of them: all are read.
     let all = api.webhooks().subscriptions().await?;
     let is_wanted = |of: &Address| namespace.is_none_or(|wanted| wanted == of.namespace) && caller.sees(&of.namespace);
-    let mut rest = all.iter().filter(|(of, _)| is_wanted(of) && *of.to_string() > *after);
+    let mut rest = all.readable.iter().filter(|(of, _)| is_wanted(of) && *of.to_string() > *after);
     let webhook_subscriptions: Vec<_> = rest.by_ref().take(limit as usize).map(|(of, applied)| shown(of, applied)).collect();
     let last = webhook_subscriptions.last().filter(|_| rest.next().is_some());
     let next_page_key = last.map_or("0".into(), |last| format!("{}/{}", last.namespace, last.name));
@@ -139,7 +140,8 @@ pub async fn one<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<WebhookState>> {
     let (of, applied) = found(&api, &namespace, &name).await?;
-    Ok(Json(shown(&of, &applied)))
+    let waiting = api.webhooks().waiting(&of).await?;
+    Ok(Json(WebhookState { waiting: Some(waiting as u64), ..shown(&of, &applied) }))
 }
 
 /// The manifest as it was applied.

@@ -1,12 +1,12 @@
 //! One tick: due dead letters first, then as many pages of every engine's open work as time allows. The sweep saves its position,
 //! so that the next one continues there.
 
-use keelway_aws::Aws;
 use keelway_engine::deployments::{Asked, Deployments};
-use keelway_engine::ports::PortError;
+use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Engine, dead_letter};
+use keelway_engine::registry::Registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::schedules::Schedules;
 use keelway_engine::webhooks::Webhooks;
@@ -31,28 +31,29 @@ struct Done {
 }
 
 /// All engines.
-pub struct Engines {
+pub struct Engines<P> {
     /// Executions.
-    pub sequences: Sequences<Aws>,
+    pub sequences: Sequences<P>,
     /// Pipelines.
-    pub promotions: Promotions<Aws>,
+    pub promotions: Promotions<P>,
     /// Deployment configs.
-    pub deployments: Deployments<Aws>,
+    pub deployments: Deployments<P>,
     /// Deliveries of webhooks.
-    pub webhooks: Webhooks<Aws>,
+    pub webhooks: Webhooks<P>,
 }
 
 /// Sweeps until everything is checked or the time is up. Letters get half of the time, so that many letters do not delay open work.
 ///
 /// # Errors
 /// What the engines could not do. The next tick repeats it.
-pub async fn sweep(Engines { sequences, promotions, deployments, webhooks }: &Engines, until: Instant) -> Result<(), PortError> {
+pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, until: Instant) -> Result<(), PortError> {
+    let Engines { sequences, promotions, deployments, webhooks } = engines;
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
-        let letters = letters(sequences.ports(), half_of(until)).await?;
-        // Each engine has its time, and one that fails does not keep the others from their work.
+        // Each part has its time, and one that fails does not keep the others from their work.
+        let letters = letters(sequences.ports(), half_of(until)).await;
         // Configs are looked at next.
-        let asked = registries(deployments, half_of(until)).await;
+        let asked = registries(deployments, registry, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let schedules = pages(&Schedules(sequences), half_of(until)).await;
@@ -60,7 +61,7 @@ pub async fn sweep(Engines { sequences, promotions, deployments, webhooks }: &En
         let executions = pages(sequences, until).await;
         let all = [&configs, &pipelines, &schedules, &deliveries, &executions];
         metrics::stuck(all.into_iter().flatten().map(|swept| swept.stuck).sum());
-        let (asked, configs, pipelines, schedules) = (asked?, configs?, pipelines?, schedules?);
+        let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
         let (deliveries, executions) = (deliveries?, executions?);
         Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules, executions, deliveries })
     };
@@ -73,7 +74,7 @@ fn half_of(until: Instant) -> Instant {
     now + until.saturating_duration_since(now) / 2
 }
 
-async fn letters(ports: &Aws, until: Instant) -> Result<usize, PortError> {
+async fn letters(ports: &impl Ports, until: Instant) -> Result<usize, PortError> {
     let mut sent = 0;
     loop {
         let some = dead_letter::redrive(ports).await?;
@@ -85,8 +86,8 @@ async fn letters(ports: &Aws, until: Instant) -> Result<usize, PortError> {
 }
 
 /// Asks registries about pushes that nobody told.
-async fn registries(deployments: &Deployments<Aws>, until: Instant) -> Result<Asked, PortError> {
-    deployments.ask_registries(deployments.ports(), || Instant::now() + PAGE_TIME <= until).await
+async fn registries<P: Ports>(deployments: &Deployments<P>, registry: &impl Registry, until: Instant) -> Result<Asked, PortError> {
+    deployments.ask_registries(registry, || Instant::now() + PAGE_TIME <= until).await
 }
 
 async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError> {
@@ -114,4 +115,54 @@ fn outcome(done: &Done) -> String {
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
     let letters = done.letters;
     format!("{letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelway_domain::cause::Cause;
+    use keelway_domain::deployments::registry::Repository;
+    use keelway_domain::time::{Span, Timestamp};
+    use keelway_engine::deployments;
+    use keelway_engine::registry::Tagged;
+    use keelway_engine::webhooks::{Address, Message};
+    use keelway_engine::{promotions, sequences};
+    use keelway_world::World;
+    use keelway_world::at_once::AtOnce;
+    use keelway_world::core::Fault;
+    use serde_json::json;
+
+    struct NoRegistry;
+
+    impl Registry for NoRegistry {
+        async fn tags(&self, _: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
+            Ok(None)
+        }
+    }
+
+    #[tokio::test]
+    async fn letters_that_cannot_be_sent_keep_no_engine_from_being_swept() {
+        let world = World::new(Timestamp(1_795_000_000_000));
+        let ports = AtOnce::new(world.worker(0));
+        let engines = Engines {
+            sequences: Sequences::new(ports.clone(), sequences::Limits::default()),
+            promotions: Promotions::new(ports.clone(), promotions::Limits::default()),
+            deployments: Deployments::new(ports.clone(), deployments::Limits::default()),
+            webhooks: Webhooks::new(ports, Default::default()),
+        };
+        let of = Address { namespace: "p".into(), name: "hook".into() };
+        let says = json!({"events": ["*"], "projects": ["p"], "url": "https://receiver.test", "attempts": 10});
+        engines.webhooks.apply(&of, &serde_json::from_value(says).unwrap(), "").await.unwrap();
+        let event = json!({"id": "e-1", "source": "somebody", "type": "a.type", "data": {"project": "p"}});
+        let deliver = Message::Deliver { to: of, event, again: None, unmatched: false };
+        engines.webhooks.message(&deliver, Cause::default()).await.unwrap();
+        // Its wake-up is lost, and the sweep's first request, which is about letters, fails.
+        world.core().queue.messages.clear();
+        world.pass(Span::minutes(20));
+        let mut first = true;
+        world.core().faults = Some(Box::new(move |_, _| if std::mem::take(&mut first) { Fault::Throttled } else { Fault::None }));
+        let swept = sweep(&engines, &NoRegistry, Instant::now() + Duration::from_secs(60)).await;
+        assert!(swept.is_err(), "the tick says what could not be done");
+        assert_eq!(world.core().queue.messages.len(), 1, "the delivery is woken");
+    }
 }

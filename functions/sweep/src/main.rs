@@ -1,13 +1,11 @@
-//! The function on a schedule. Wires; [`handler`] calls the engine as long as there is time.
+//! The function on a schedule. Only connects the parts.
 
-mod handler;
-
-use handler::Engines;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::webhooks::Webhooks;
 use keelway_lambda::{aws, batch};
+use keelway_sweep::{Engines, sweep};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
@@ -17,9 +15,10 @@ async fn main() -> Result<(), Error> {
     let promotions = Promotions::new(ports.clone(), config.promotions());
     let deployments = Deployments::new(ports.clone(), config.deployments());
     let webhooks = Webhooks::new(ports.clone(), config.webhooks());
-    let engines = &Engines { sequences: Sequences::new(ports, config.limits), promotions, deployments, webhooks };
+    let sequences = Sequences::new(ports.clone(), config.limits);
+    let (engines, registry) = (&Engines { sequences, promotions, deployments, webhooks }, &ports);
     lambda_runtime::run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {
-        handler::sweep(engines, batch::until(event.context.deadline)).await.map_err(Error::from)
+        sweep(engines, registry, batch::until(event.context.deadline)).await.map_err(Error::from)
     }))
     .await
 }

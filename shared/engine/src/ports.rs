@@ -6,6 +6,9 @@ use crate::item::{Attrs, Item, Key, Name};
 use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
+/// As errors call the reading of an item.
+const DECODE: &str = "decode";
+
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
@@ -36,6 +39,10 @@ pub enum PortError {
 }
 
 impl PortError {
+    /// Whether it is about one item that this code cannot read, and not about the table: others can be read.
+    pub fn is_of_an_item(&self) -> bool {
+        matches!(self, Self::Retry { request: DECODE, .. } | Self::Refused { request: DECODE, .. })
+    }
     /// Whether the same message may succeed later.
     pub fn passes(&self) -> bool {
         !matches!(self, Self::Refused { .. })

@@ -105,7 +105,7 @@ impl Config {
 
     /// The settings of the webhooks engine.
     pub fn webhooks(&self) -> webhooks::Limits {
-        webhooks::Limits { retention: self.limits.retention }
+        webhooks::Limits { retention: self.limits.retention, max_event_bytes: self.limits.max_event_bytes }
     }
 
     /// The settings of the deployments engine. The queue's ARN tells account and region.

@@ -23,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(5), total: Duration::from_secs(15), request_bytes: 256 * 1024, answer_bytes: 16 * 1024 }
+        Self { connect: Duration::from_secs(3), total: Duration::from_secs(5), request_bytes: 256 * 1024, answer_bytes: 16 * 1024 }
     }
 }
 

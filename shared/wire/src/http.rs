@@ -72,6 +72,9 @@ pub struct Accepted {
     /// The context the event belongs to: what to watch.
     #[serde(rename = "keptnContext")]
     pub context: String,
+    /// Of an answer to a task that does not count as it is: why, and when it will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// The answer to a batch of events at `POST /v1/event`.
@@ -93,6 +96,9 @@ pub struct AcceptedEvent {
     /// The context it belongs to.
     #[serde(rename = "keptnContext")]
     pub context: String,
+    /// Of an answer to a task that does not count as it is: why, and when it will.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// A page of events: `GET /v1/event` and `GET /v1/event/triggered/{type}`.

@@ -39,6 +39,21 @@ fn a_busy_executor_claims_what_waits_and_runs_it_in_order() {
 }
 
 #[test]
+fn a_command_whose_sequence_is_aborted_is_ended_and_not_answered() {
+    let api = Api::start();
+    api.world().open.push(trigger("test", "t-1"));
+    let executor = start(&api, &[], "trap 'echo told >&2; exit 0' TERM; sleep 600 & wait");
+    api.wait("started", |world| !of(world, "started").is_empty());
+    // Somebody aborts the sequence.
+    api.world().open.clear();
+    executor.wait_for("context-of-t-1 ended: the sequence was aborted or timed out");
+    assert!(of(&api.world(), "finished").is_empty());
+    // The process goes on with what comes next.
+    api.world().open.push(trigger("test", "t-2"));
+    api.wait("started", |world| of(world, "started").len() == 2);
+}
+
+#[test]
 fn what_is_over_before_its_turn_is_not_run() {
     let api = Api::start();
     let (gate, dir) = (Gate::closed(), tempfile::tempdir().unwrap());

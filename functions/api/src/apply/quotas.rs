@@ -44,7 +44,7 @@ async fn is_new<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<bool> {
 /// How many of them a namespace has: at least `most`, if there are that many.
 async fn count<P: Ports>(api: &Api<P>, (of, namespace): (Counted, &str), most: usize) -> Answer<usize> {
     if of == Counted::Webhooks {
-        return Ok(api.webhooks().subscriptions().await?.iter().filter(|(other, _)| other.namespace == namespace).count());
+        return Ok(api.webhooks().subscriptions().await?.within(namespace).count());
     }
     let (mut found, mut after) = (0, None);
     loop {

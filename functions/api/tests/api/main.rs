@@ -53,6 +53,7 @@ mod schedules;
 mod separate;
 mod stand;
 mod subscriptions;
+mod sweeps;
 mod texts;
 mod triggered;
 mod vouched;

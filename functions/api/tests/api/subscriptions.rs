@@ -42,7 +42,7 @@ pub async fn deliver_in(stand: &Stand, (namespace, name): (&str, &str), event: &
         "id": event, "source": "shipyard-controller", "type": "sh.keptn.event.approval.triggered", "shkeptncontext": "c-1",
         "data": {"project": namespace},
     });
-    engine.message(&Message::Deliver { to: of, event: json, again: None }, Cause::default()).await.unwrap();
+    engine.message(&Message::Deliver { to: of, event: json, again: None, unmatched: false }, Cause::default()).await.unwrap();
     let id = id((namespace, name), "shipyard-controller", event, None);
     engine.message(&Message::Wake { to: id, at: stand.world.now() }, Cause::default()).await.unwrap();
     id.to_string()
@@ -54,6 +54,18 @@ fn sent(stand: &Stand) -> Vec<Value> {
     let own = core.queue.messages.values().filter(|message| message.engine == "webhooks");
     let all = own.map(|message| serde_json::from_str::<Value>(&message.parcel.text()).unwrap());
     all.filter(|body| body["keelway"] != "wake").collect()
+}
+
+#[tokio::test]
+async fn a_subscription_says_how_many_deliveries_to_it_wait() {
+    let stand = Stand::new();
+    stand.manifests(SLACK).await;
+    stand.manifests(&SLACK.replace("name: slack, n", "name: other, n")).await;
+    for (name, event, status) in [("slack", "e-1", 500), ("slack", "e-2", 500), ("slack", "e-3", 200), ("other", "e-1", 500)] {
+        deliver_to(&stand, name, event, status).await;
+    }
+    let waiting = async |name: &str| stand.get(&format!("/v1/webhookSubscriptions/shop/{name}")).await.json()["waiting"].clone();
+    assert_eq!((waiting("slack").await, waiting("other").await), (json!(2), json!(1)));
 }
 
 #[tokio::test]

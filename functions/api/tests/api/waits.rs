@@ -199,3 +199,49 @@ async fn a_context_is_found_by_the_beginning_of_its_name() {
     let short = stand.get("/v1/sequence/shop?contextPrefix=other").await;
     assert_eq!((short.status, short.problem().contains("at least 8")), (400, true));
 }
+
+/// An answer of the executor `e` to the open task `deployment`.
+fn answer(context: &str, open: &Value, kind: &str) -> Value {
+    json!({
+        "type": format!("sh.keptn.event.deployment.{kind}"), "source": "e", "shkeptncontext": context, "triggeredid": open["id"],
+        "data": {"project": "shop", "stage": "dev", "service": "cart", "result": "pass", "status": "succeeded"}
+    })
+}
+
+#[tokio::test]
+async fn an_answer_without_started_says_what_is_missing_and_when_it_counts() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    let context = stand.deliver("dev", "cart", "cart:1").await;
+    let open = stand.open("deployment").await;
+    let told = stand.post("/v1/event", &answer(&context, &open, "finished")).await.json();
+    let message =
+        "no .started has come for this task: this .finished counts as soon as one comes, or else at 2026-11-20T12:10:00.000Z";
+    assert_eq!(told, json!({"keptnContext": context, "message": message}));
+    stand.work().await;
+    let waits = execution(&stand.state(&context).await, 0)["waits"].clone();
+    assert_eq!((&waits["reason"], &waits["answeredBy"], &waits["until"]), (&json!("executor"), &json!("e"), &at(600)));
+    let started = stand.post("/v1/event", &answer(&context, &open, "started")).await.json();
+    assert_eq!(started, json!({"keptnContext": context}));
+    stand.work().await;
+    let one = execution(&stand.state(&context).await, 0);
+    assert_eq!((&one["tasks"][0]["state"], &one["waits"]["answeredBy"]), (&json!("finished"), &Value::Null));
+}
+
+#[tokio::test]
+async fn after_an_abort_everybody_is_told_what_may_still_run() {
+    let mut stand = Stand::new();
+    stand.apply("shop", STAGES).await;
+    let context = stand.deliver("dev", "cart", "cart:1").await;
+    let open = stand.open("deployment").await;
+    assert_eq!(stand.post("/v1/event", &answer(&context, &open, "started")).await.status, 200);
+    stand.work().await;
+    assert_eq!(stand.post(&format!("/v1/sequence/shop/{context}/control"), &json!({"state": "abort"})).await.status, 200);
+    stand.work().await;
+    let one = execution(&stand.state(&context).await, 0);
+    assert_eq!((&one["tasks"][0]["state"], &one["tasks"][0]["mayRun"]), (&json!("aborted"), &json!(1)));
+    // The executor learns it from the answer to its next request.
+    let changed = stand.post("/v1/event", &answer(&context, &open, "status.changed")).await.json();
+    let message = "the sequence was aborted: this is recorded and counts no more; end what still works on the task";
+    assert_eq!(changed, json!({"keptnContext": context, "message": message}));
+}

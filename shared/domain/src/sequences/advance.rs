@@ -246,6 +246,7 @@ impl<'a> Step<'a> {
         self.next.reactions.clear();
         self.next.bare.clear();
         self.next.quick = false;
+        self.next.view.answered = None;
     }
 
     /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence has the same name; also if it is this one, which
@@ -305,6 +306,7 @@ impl<'a> Step<'a> {
         }
         self.draft(draft);
         show::ended(&mut self.next, outcome, message);
+        show::left(&mut self.next, outcome.end);
         self.next.outcome = Some(outcome);
         self.next.lane = Lane::None;
         self.next.open = None;

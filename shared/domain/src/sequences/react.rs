@@ -75,6 +75,7 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     step.next.bare.extend((kind == ReactionKind::Started).then(|| Bare::of(event, &task.name, at)).flatten());
     step.next.quick = false;
     let (started, finished) = (step.next.count(ReactionKind::Started), step.next.count(ReactionKind::Finished));
+    show::answered(&mut step.next, started, event);
     if complete_with(started, finished) {
         step.last = Some(event.clone());
         complete(step)

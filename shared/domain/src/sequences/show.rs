@@ -1,7 +1,7 @@
 //! What the views show of tasks and ends. It is stored with the state, so that a list needs no other reads; no decision reads it.
 
 use super::advance::Step;
-use super::state::{Deployed, Execution, Outcome, ReactionKind, TaskTimes};
+use super::state::{Deployed, End, Execution, Outcome, ReactionKind, TaskTimes};
 use crate::event::{CloudEvent, Object, TaskResult};
 use crate::shipyard::{APPROVAL, Task};
 use serde_json::Value;
@@ -24,6 +24,23 @@ pub(super) fn task_done(step: &mut Step<'_>, task: &Task, result: TaskResult, to
         next.view.message = told.text("message").filter(|message| !message.is_empty()).map(str::to_owned);
     }
     next.view.deployed = deployed.or(next.view.deployed.take());
+}
+
+/// The present task was answered. As long as nobody says `.started`, it is known who answered first.
+pub(super) fn answered(next: &mut Execution, started: usize, event: &CloudEvent) {
+    if started > 0 {
+        next.view.answered = None;
+    } else if next.view.answered.is_none() {
+        next.view.answered = Some(event.source.clone());
+    }
+}
+
+/// The present task ends unanswered: how many executors may still work on it.
+pub(super) fn left(next: &mut Execution, end: End) {
+    if matches!(end, End::Aborted | End::TimedOut) && next.is_open() && !next.waits_for_approval() {
+        let left = next.count(ReactionKind::Started).saturating_sub(next.count(ReactionKind::Finished));
+        next.view.left = u32::try_from(left).unwrap_or(u32::MAX);
+    }
 }
 
 /// The present task, an approval, is decided by this event.

@@ -253,6 +253,10 @@ pub struct View {
     pub overridden: Option<(String, String)>,
     /// What it last put into its stage.
     pub deployed: Option<Deployed>,
+    /// Who answered the open task with `.finished` before anybody said `.started`.
+    pub answered: Option<String>,
+    /// How many executors had said `.started`, and no `.finished`, when the task was aborted or timed out: they may still work.
+    pub left: u32,
 }
 
 /// When a task was triggered, first answered with `.started`, and complete.

@@ -26,6 +26,9 @@ pub const LONGEST_PAUSE: Span = Span::minutes(24 * 60);
 /// A subscription that has failed for this long is disabled at the end of the next delivery that fails.
 pub const FAILING: Span = Span::minutes(3 * 24 * 60);
 
+/// How long a delivery is put back at least, and at most, because its receiver takes too long.
+const PUT_BACK: (Span, Span) = (Span::seconds(30), Span::minutes(60));
+
 /// What a decision knows besides the delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
@@ -48,6 +51,8 @@ pub enum Input<'a> {
     Attempted(usize, &'a Attempt),
     /// A person wants the attempt after `usize` others now.
     Now(usize),
+    /// The attempt after `usize` others was not made: its receiver takes too long, and has its share of the places.
+    PutBack(usize),
     /// There is nothing to deliver to any more.
     Stop(End),
     /// A wake-up, with nothing to do.
@@ -66,10 +71,19 @@ pub enum Decision {
 /// The pause before the attempt after `made` others: as the schedule has it, and up to a tenth longer, so that deliveries that failed
 /// together are not tried together. Never random: every worker finds the same time.
 pub fn delay(x: &Delivery, made: usize) -> Span {
-    let pause = SCHEDULE[made.min(SCHEDULE.len() - 1)];
+    spread(x, made, SCHEDULE[made.min(SCHEDULE.len() - 1)])
+}
+
+fn spread(x: &Delivery, made: usize, pause: Span) -> Span {
     let spread = pause.0.unsigned_abs() / 10;
     let jitter = if spread == 0 { 0 } else { hash64(&[&x.id.0.to_be_bytes(), &made.to_be_bytes()]) % spread };
     Span(pause.0 + i64::try_from(jitter).unwrap_or_default())
+}
+
+/// When an attempt that was not made is due again. A delivery that has waited for long waits for longer, so that many of them cost little.
+fn put_back(x: &Delivery, now: Timestamp) -> Timestamp {
+    let (least, most) = PUT_BACK;
+    now + spread(x, x.attempts.len(), (now - x.began).clamp(least, most))
 }
 
 impl Delivery {
@@ -92,9 +106,12 @@ pub fn decide(x: &Delivery, input: Input<'_>, facts: &Facts) -> Decision {
         Input::Now(n) if n == x.attempts.len() && x.due.is_some_and(|due| due > facts.now) => {
             Decision::Commit(Box::new(Delivery { due: Some(facts.now), ..x.clone() }), None)
         }
+        Input::PutBack(n) if n == x.attempts.len() && x.due.is_some_and(|due| due <= facts.now) => {
+            Decision::Commit(Box::new(Delivery { due: Some(put_back(x, facts.now)), ..x.clone() }), None)
+        }
         Input::Stop(end) => ended(Delivery { health: None, ..x.clone() }, end, facts),
         // A copy of something that was done.
-        Input::Attempted(..) | Input::Now(_) | Input::Wake => Decision::Settle,
+        Input::Attempted(..) | Input::Now(_) | Input::PutBack(_) | Input::Wake => Decision::Settle,
     }
 }
 
@@ -128,7 +145,9 @@ fn attempted(x: &Delivery, attempt: &Attempt, facts: &Facts) -> Decision {
 fn ended(x: Delivery, end: End, facts: &Facts) -> Decision {
     let mut next = Delivery { end: Some(end), due: None, ..x };
     let result = if end == End::Delivered { TaskResult::Pass } else { TaskResult::Fail };
-    let answer = next.executor.finished.then(|| next.answer(Some(result), facts.now)).flatten();
+    // Nobody waits for the answer to a task that is over.
+    let answers = next.executor.finished && end != End::TaskOver;
+    let answer = answers.then(|| next.answer(Some(result), facts.now)).flatten();
     let record = Record {
         events: answer.into_iter().collect(),
         made_by: facts.cause.id,
@@ -213,6 +232,29 @@ mod tests {
         };
         assert_eq!((due(3600), due(10_000_000)), (Some(3600), Some(86_400)));
         assert!((5..=6).contains(&due(1).unwrap()), "the schedule is longer");
+    }
+
+    #[test]
+    fn a_delivery_that_is_put_back_waits_longer_each_time_and_keeps_its_attempts() {
+        let mut x = delivery(Executor::default());
+        let (mut now, mut pauses) = (START, vec![]);
+        for _ in 0..12 {
+            x = committed(decide(&x, Input::PutBack(0), &facts(now, None))).0;
+            let due = x.due.unwrap();
+            pauses.push((due - now).0 / 1000);
+            now = due;
+        }
+        assert_eq!((x.attempts.len(), x.end), (0, None));
+        assert!(pauses.is_sorted() && pauses[0] >= 30 && pauses[11] <= 3960, "{pauses:?}");
+        assert_eq!(decide(&x, Input::PutBack(0), &facts(START, None)), Decision::Settle, "a copy that comes before it is due");
+    }
+
+    #[test]
+    fn a_task_that_is_over_is_not_answered() {
+        let (x, record) = delivery(Executor { started: true, finished: true }).begun(Cause::default());
+        assert!(record.is_some());
+        let (x, record) = committed(decide(&x, Input::Stop(End::TaskOver), &facts(START, None)));
+        assert_eq!((x.end, record), (Some(End::TaskOver), None));
     }
 
     #[test]

@@ -98,6 +98,10 @@ pub enum End {
     Disabled,
     /// The subscription was deleted before the next attempt.
     Deleted,
+    /// The task that the receiver was to carry out was over before the next attempt.
+    TaskOver,
+    /// There is no room to keep what the receiver would answer.
+    TooLarge,
 }
 
 impl End {
@@ -109,6 +113,8 @@ impl End {
             Self::Gone => "gone",
             Self::Disabled => "disabled",
             Self::Deleted => "deleted",
+            Self::TaskOver => "taskOver",
+            Self::TooLarge => "tooLarge",
         }
     }
 }
@@ -209,6 +215,8 @@ impl Delivery {
             Some(End::Gone) => format!("{webhook} answered 410 and is disabled"),
             Some(End::Disabled) => format!("{webhook} is disabled"),
             Some(End::Deleted) => format!("{webhook} was deleted"),
+            Some(End::TaskOver) => format!("{webhook} was not asked: the task is over"),
+            Some(End::TooLarge) => format!("{webhook} was not asked: the event is too large to keep its answer"),
         }
     }
 }

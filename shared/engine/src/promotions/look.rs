@@ -39,7 +39,14 @@ pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick
     for (loaded, to, definition) in readable {
         watched.extend(open_requests(&loaded.x).into_iter().map(|watch| (to.clone(), watch)));
         let observations = match &definition {
-            Some(definition) => observations::among(&engine.ports, &observed, &to, definition).await?,
+            Some(definition) => match observations::among(&engine.ports, &observed, &to, definition).await {
+                Ok(observations) => observations,
+                Err(error) if error.is_of_an_item() => {
+                    tracing::error!(pipeline = %to, %error, "the sweep passes over a pipeline");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            },
             None => Observations::new(),
         };
         // Nobody may have heard that a sequence has ended.

@@ -155,6 +155,10 @@ impl Start<'_> {
         change.with.extend(context);
         if change.next.lane == Lane::Wants {
             change.with.push(Write::Put(entry_item(&change.next), Condition::Always));
+            // It is in the queue with its commit. Nobody begins because of one that is held back, so many of them do not look at each
+            // other. It drives the lane when it is let through.
+            let held = change.next.held.is_some();
+            change.effects.retain(|effect| !held || *effect != Effect::Duty(Duty::Ask));
             let asks = |effect: &mut Effect<Duty>| {
                 if *effect == Effect::Duty(Duty::Ask) {
                     *effect = Effect::Duty(look.clone().unwrap_or(Duty::Drive));

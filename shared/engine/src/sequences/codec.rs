@@ -103,6 +103,8 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
             }),
             overridden: stored(item, "ov"),
             deployed: deployed(item, "dv"),
+            answered: text("fi"),
+            left: small("lt"),
         },
     })
 }
@@ -161,7 +163,9 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
         .with_some("mg", x.view.message.as_deref().map(|message| shorten(message, MAX_MESSAGE)))
         .with_some("by", x.view.decided.as_ref().map(|(task, by)| format!("{task}|{}", shorten(by, 100))))
         .with_some("ov", x.view.overridden.as_ref().map(|given| serde_json::json!(given).to_string()))
-        .with_some("dv", x.view.deployed.as_ref().map(encode_deployed));
+        .with_some("dv", x.view.deployed.as_ref().map(encode_deployed))
+        .with_some("fi", x.view.answered.as_deref().map(|source| shorten(source, 100)))
+        .with_some("lt", (x.view.left > 0).then_some(i64::from(x.view.left)));
     let open = x.open.as_ref().zip(x.sent).zip(x.record);
     let item = match (x.outcome, open) {
         (Some(outcome), _) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with("ttl", expires.0 / 1000),

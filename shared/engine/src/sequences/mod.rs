@@ -35,6 +35,7 @@ pub mod standing;
 mod subject;
 mod turn;
 pub mod views;
+pub mod waits;
 
 pub use answer::MAX_DECISION_BYTES;
 pub use message::{Address, Message};

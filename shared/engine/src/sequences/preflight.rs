@@ -2,14 +2,16 @@
 //! again when it handles the event: the state may have changed by then.
 
 use super::commands::unknown_approval;
-use super::definitions::Refusal;
+use super::definitions::{Project, Refusal};
 use super::message::Address;
 use super::{Loaded, Sequences, keys};
 use crate::ports::{PortError, Ports};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{ProjectName, ServiceName};
-use keelway_domain::sequences::{Standing, content, domain_event_starts, identity, mismatch, standing};
+use keelway_domain::sequences::{
+    End, Execution, Policy, ReactionKind, Standing, content, deadline, domain_event_starts, identity, mismatch, standing,
+};
 use keelway_domain::shipyard::{APPROVAL, EVALUATION, Sequence, Shipyard};
 
 /// What to do with a client's event.
@@ -19,6 +21,8 @@ pub enum Preflight {
     Publish {
         /// It starts by hand what otherwise follows the end of another sequence.
         follow_up: bool,
+        /// Of an answer to a task that does not count as it is: why, and when it will.
+        note: Option<String>,
     },
     /// The same event was accepted before: give the same answer, and do nothing.
     Known,
@@ -27,7 +31,7 @@ pub enum Preflight {
 }
 
 impl Preflight {
-    const PUBLISH: Self = Self::Publish { follow_up: false };
+    const PUBLISH: Self = Self::Publish { follow_up: false, note: None };
 }
 
 impl<P: Ports> Sequences<P> {
@@ -70,11 +74,11 @@ impl<P: Ports> Sequences<P> {
                 }
                 let follow_up = sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?.is_follow_up();
                 Ok(match self.trigger_taken(name, event).await? {
-                    Preflight::Publish { .. } => Preflight::Publish { follow_up },
+                    Preflight::Publish { note, .. } => Preflight::Publish { follow_up, note },
                     taken => taken,
                 })
             }
-            EventType::Task(task, kind) => self.answer_fits(name, event, (task.as_str(), *kind)).await,
+            EventType::Task(task, kind) => self.answer_fits(&project, event, (task.as_str(), *kind)).await,
             EventType::Other(_) => {
                 service(event)?;
                 match self.domain_event_known(name, event).await? {
@@ -111,12 +115,8 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Whether an answer fits the task that its `triggeredid` names, and whether it already counts there.
-    async fn answer_fits(
-        &self,
-        project: &ProjectName,
-        event: &CloudEvent,
-        (task, kind): (&str, Kind),
-    ) -> Result<Preflight, Refusal> {
+    async fn answer_fits(&self, known: &Project, event: &CloudEvent, (task, kind): (&str, Kind)) -> Result<Preflight, Refusal> {
+        let project = &known.settings.name;
         let given: String = event.triggered_id.as_deref().unwrap_or_default().chars().take(100).collect();
         let decides = task == APPROVAL && kind == Kind::Finished;
         let Some(trigger) = RecordId::from_uuid(&given) else {
@@ -139,8 +139,31 @@ impl<P: Ports> Sequences<P> {
         match x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
             Some(present) if present.content != content(event) => Err(Refusal::Conflict(other_content(event))),
             Some(_) => Ok(Preflight::Known),
-            None => Ok(Preflight::PUBLISH),
+            None => Ok(Preflight::Publish { follow_up: false, note: self.note(known, &x, (open, kind)).await? }),
         }
+    }
+
+    /// What whoever answers a task has to know, if the answer does not count as it is.
+    async fn note(&self, known: &Project, x: &Execution, (open, kind): (bool, Kind)) -> Result<Option<String>, Refusal> {
+        if !open {
+            let why = match x.outcome.map(|outcome| outcome.end) {
+                Some(End::Aborted) => "the sequence was aborted",
+                Some(End::TimedOut) => "the sequence timed out",
+                _ => "the task is over",
+            };
+            return Ok(Some(format!("{why}: this is recorded and counts no more; end what still works on the task")));
+        }
+        if kind != Kind::Finished || x.count(ReactionKind::Started) > 0 {
+            return Ok(None);
+        }
+        let policy = Policy {
+            start_deadline: known.settings.start_deadline.unwrap_or(self.limits.start_deadline),
+            task_timeout: known.settings.task_timeout.unwrap_or(self.limits.task_timeout),
+            max_event_bytes: self.limits.max_event_bytes,
+        };
+        let until = deadline(x, &self.sequence(x).await?, &policy);
+        let until = until.map(|until| format!(", or else at {}", until.rfc3339())).unwrap_or_default();
+        Ok(Some(format!("no .started has come for this task: this .finished counts as soon as one comes{until}")))
     }
 }
 

@@ -21,6 +21,9 @@ pub enum Message {
         /// A person asked for it again: what tells it from the first time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
+        /// The subscription could not be read when the event came: whether it takes the event is still to be decided.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unmatched: bool,
     },
     /// The next attempt is due.
     Wake {

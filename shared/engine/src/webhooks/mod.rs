@@ -7,17 +7,20 @@ mod codec;
 mod health;
 pub mod keys;
 mod message;
+mod places;
 mod subject;
 mod subscriptions;
 mod views;
 
 pub use message::{Address, Message};
-pub use subscriptions::{Applied, MOST, Off, Outcome, fits};
+pub use places::PLACES;
+pub use subscriptions::{Applied, MOST, Off, Outcome, Subscriptions, fits};
 pub use views::{DeliveryPage, Redelivery};
 
-use crate::item::Key;
+use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::ports::{PortError, Ports};
-use crate::protocol::{self, Body, Change, Engine, Handled, Handler, Verdict, run};
+use crate::protocol::{self, Body, Change, Engine, Handled, Handler, Verdict, invalid, run};
+use crate::sequences::{history, waits};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
@@ -30,16 +33,21 @@ use std::future::Future;
 /// The engine's name, and that of its queue.
 pub const NAME: &str = "webhooks";
 
+/// What the attempts of a delivery take of its item at most.
+const ROOM: usize = 64 * 1024;
+
 /// Settings of the installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How long deliveries that have ended are kept. Default 90 days.
     pub retention: Span,
+    /// The largest event that is delivered, as EventBridge counts it. Default 240 KB.
+    pub max_event_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { retention: Span::minutes(90 * 24 * 60) }
+        Self { retention: Span::minutes(90 * 24 * 60), max_event_bytes: 240 * 1024 }
     }
 }
 
@@ -86,6 +94,7 @@ pub struct Webhooks<P, S = Nobody> {
     limits: Limits,
     sender: S,
     known: subscriptions::Known,
+    places: places::Places,
 }
 
 impl<P: Ports> Webhooks<P> {
@@ -98,7 +107,7 @@ impl<P: Ports> Webhooks<P> {
 impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// An engine that makes requests.
     pub fn with(ports: P, limits: Limits, sender: S) -> Self {
-        Self { ports, limits, sender, known: subscriptions::Known::default() }
+        Self { ports, limits, sender, known: subscriptions::Known::default(), places: places::Places::default() }
     }
 
     /// The same, with the subscriptions that another one remembers.
@@ -127,8 +136,19 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             Some(Applied { off: Some(_), .. }) => return self.turn(to, (Input::Stop(End::Disabled), None), cause).await,
             Some(applied) => applied,
         };
+        if !has_room(&x) {
+            return self.turn(to, (Input::Stop(End::TooLarge), None), cause).await;
+        }
+        if x.executor != Executor::default() && waits::is_over(&self.ports, &x.event).await? {
+            return self.turn(to, (Input::Stop(End::TaskOver), None), cause).await;
+        }
+        let Some(place) = self.places.take(&of, now) else {
+            tracing::info!(webhook = %of, delivery = %to, "put back: the receiver takes long, and has its share of the places");
+            return self.turn(to, (Input::PutBack(x.attempts.len()), None), cause).await;
+        };
         let request = Request { of: &of, subscription: &applied.value, delivery: &x, now };
         let attempt = self.sender.send(&request).await?;
+        place.made(&attempt, self.ports.now());
         tracing::info!(
             webhook = %of,
             delivery = %to,
@@ -139,6 +159,14 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             "webhook tried"
         );
         self.turn(to, (Input::Attempted(x.attempts.len(), &attempt), Some(applied)), cause).await
+    }
+
+    /// An event that is too large is recorded with the reason, before anything else is written.
+    async fn too_large(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let (size, limit) = (event.size(), self.limits.max_event_bytes);
+        let reason =
+            format!("webhooks take it, but it has {size} bytes, {limit} are allowed: send a reference instead of the content");
+        invalid::record(&self.ports, self.limits.retention, cause.sent, &reason, &event.to_bytes()).await
     }
 
     async fn turn(&self, to: SubjectId, (input, of): (Input<'_>, Option<&Applied>), cause: Cause) -> Result<Handled, PortError> {
@@ -162,18 +190,30 @@ impl<P: Ports, S: Sender> Engine for Webhooks<P, S> {
     fn is_wake_up(message: &Message) -> bool {
         matches!(message, Message::Wake { .. })
     }
-    async fn event(&self, event: &CloudEvent, _: Cause) -> Result<Handled, PortError> {
+    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let all = self.in_force().await?;
-        let takers = all.iter().filter(|(_, applied)| applied.off.is_none() && applied.value.takes(event));
+        let takers = all.readable.iter().filter(|(_, applied)| self.takes(applied, event));
+        // One that only newer code can read delays none of the others: a message of its own waits for that code.
+        let unmatched = all.unread.iter().map(|to| (to, true));
+        let to: Vec<_> = takers.map(|(to, _)| (to, false)).chain(unmatched).collect();
+        if to.is_empty() {
+            return Ok(Handled::Recorded);
+        }
+        if event.size() > self.limits.max_event_bytes {
+            return self.too_large(event, cause).await;
+        }
         let json = event.to_json();
-        let deliver = |(to, _): &(Address, Applied)| Message::Deliver { to: to.clone(), event: json.clone(), again: None }.letter();
-        let letters: Vec<_> = takers.map(deliver).collect();
+        let deliver =
+            |(to, unmatched): (&Address, bool)| Message::Deliver { to: to.clone(), event: json.clone(), again: None, unmatched };
+        let letters: Vec<_> = to.into_iter().map(|to| deliver(to).letter()).collect();
         table::send_all(&self.ports, &letters).await?;
         Ok(Handled::Recorded)
     }
     async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
         match message {
-            Message::Deliver { to, event, again } => run(self, cause, &Begin { to, event, again: again.as_deref(), cause }).await,
+            Message::Deliver { to, event, again, unmatched } => {
+                run(self, cause, &Begin { to, event, again: again.as_deref(), unmatched: *unmatched, cause }).await
+            }
             Message::Wake { to, .. } => self.attempt(*to, cause).await,
             Message::Now { to, attempts } => self.turn(*to, (Input::Now(*attempts), None), cause).await,
         }
@@ -197,7 +237,29 @@ struct Begin<'a> {
     to: &'a Address,
     event: &'a Value,
     again: Option<&'a str>,
+    unmatched: bool,
     cause: Cause,
+}
+
+/// Whether what a receiver answers can be kept. Events are smaller than that by far, except those that older code took.
+fn has_room(x: &Delivery) -> bool {
+    let item = Item { key: keys::delivery(x.id), attrs: codec::attributes(x, x.began) };
+    item.size() + ROOM.saturating_sub(json_bytes(&x.attempts)) <= MAX_ITEM_BYTES
+}
+
+fn json_bytes(attempts: &[Attempt]) -> usize {
+    crate::json::json(&attempts).len()
+}
+
+impl Begin<'_> {
+    /// Whether the subscription takes the event now. What was matched was compared with what it said; only the time counts still.
+    fn is_taken<P: Ports, S: Sender>(&self, engine: &Webhooks<P, S>, applied: &Applied) -> bool {
+        let time = self.event.get("time").and_then(Value::as_str).and_then(Timestamp::parse);
+        // A person may ask for what is old.
+        let in_time = self.again.is_some() || time.is_none_or(|time| engine.is_in_time(applied, time));
+        let taken = || history::from_json(self.event).is_some_and(|event| applied.value.takes(&event));
+        applied.off.is_none() && in_time && (!self.unmatched || taken())
+    }
 }
 
 impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Begin<'_> {
@@ -215,8 +277,10 @@ impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Begin<'_> {
             return Ok(Verdict::Settle);
         }
         let applied = items.get(&keys::subscription(self.to)).map(subscriptions::read).transpose()?;
-        // It was deleted or disabled after the event was matched.
-        let Some(applied) = applied.filter(|applied| applied.off.is_none()) else { return Ok(Verdict::Done(Handled::Stale)) };
+        // It was deleted or disabled after the event was matched, or the message comes too late.
+        let Some(applied) = applied.filter(|applied| self.is_taken(engine, applied)) else {
+            return Ok(Verdict::Done(Handled::Stale));
+        };
         let executor = Executor { started: applied.value.send_started, finished: applied.value.send_finished };
         let of = (self.to.namespace.as_str(), self.to.name.as_str());
         let x = Delivery::begin(of, self.event, self.again, executor, engine.ports.now());

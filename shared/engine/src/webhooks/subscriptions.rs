@@ -3,9 +3,11 @@
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
 use crate::json::{json, member};
-use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::ports::{Condition, PortError, Ports, Query, Transacted, Write, Written};
+use crate::protocol::record::SKEW;
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
+use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const FORMAT: i64 = 1;
 /// At most so many subscriptions in an installation: every event is compared with all of them.
 pub const MOST: usize = 200;
+/// So many are read: more than [`MOST`], so that one is told even if it was applied by code that did not count.
+const READ: usize = 2 * MOST;
+/// How many there are, beside how often they have changed. Whoever makes or deletes one changes this in the same transaction.
+const COUNT: Name = Name::Borrowed("n");
 /// Since when nothing has reached the receiver.
 pub(super) const FAILING: Name = Name::Borrowed("fa");
 /// That it is disabled.
@@ -99,7 +105,28 @@ impl Clone for Known {
 }
 
 /// All subscriptions, by namespace and name.
-type All = Arc<Vec<(Address, Applied)>>;
+#[derive(Debug, Clone, Default)]
+pub struct Subscriptions {
+    /// Those that this code can read.
+    pub readable: Vec<(Address, Applied)>,
+    /// The others; newer code can.
+    pub unread: Vec<Address>,
+}
+
+impl Subscriptions {
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.readable.len() + self.unread.len()
+    }
+
+    /// The names of those in a namespace.
+    pub fn within<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Address> {
+        self.readable.iter().map(|(of, _)| of).chain(&self.unread).filter(move |of| of.namespace == namespace)
+    }
+}
+
+/// As a worker remembers them.
+type All = Arc<Subscriptions>;
 
 fn values(value: &Subscription, source: &str) -> Attrs {
     Attrs::from([("j".into(), json(value).into()), ("src".into(), source.into())])
@@ -151,9 +178,6 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
                 self.touch().await?;
                 return Ok(Outcome::Unchanged);
             }
-            if old.is_none() && self.subscriptions().await?.len() >= MOST {
-                return Ok(Outcome::TooMany);
-            }
             let version = old.map_or(0, |old| old.version);
             let mut set = values(value, source);
             set.extend(is_there());
@@ -163,7 +187,13 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             set.extend(found.is_none().then(|| (BEGAN, now.0.into())));
             let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
             let write = Write::Update { key: key.clone(), condition, set, remove: vec![], raise: false };
-            if self.ports.write(&write).await? == Written::Done {
+            let done = if found.is_some() {
+                self.ports.write(&write).await? == Written::Done
+            } else {
+                let Some(counted) = self.counted(1).await? else { return Ok(Outcome::TooMany) };
+                self.ports.transact(&[write, counted]).await? == Transacted::Done
+            };
+            if done {
                 self.touch().await?;
                 return Ok(Outcome::Changed);
             }
@@ -180,7 +210,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         for _ in 0..COMMIT_TRIES {
             let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
             let delete = Write::Delete(key.clone(), Condition::Version(found.version()));
-            if self.ports.write(&delete).await? == Written::Done {
+            let Some(counted) = self.counted(-1).await? else { return Err(contended(key)) };
+            if self.ports.transact(&[delete, counted]).await? == Transacted::Done {
                 self.touch().await?;
                 return Ok(true);
             }
@@ -194,10 +225,44 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// Of the ports.
     pub async fn remove_all(&self, namespace: &str) -> Result<usize, PortError> {
         let mut removed = 0;
-        for (of, _) in self.subscriptions().await?.iter().filter(|(of, _)| of.namespace == namespace) {
+        for of in self.subscriptions().await?.within(namespace) {
             removed += usize::from(self.remove(of).await?);
         }
         Ok(removed)
+    }
+
+    /// The write that counts one more, or one less, in the transaction that makes or deletes it. `None`: there are [`MOST`].
+    async fn counted(&self, by: i64) -> Result<Option<Write>, PortError> {
+        let key = keys::changed();
+        let found = self.ports.get(&key).await?;
+        let counted = found.as_ref().and_then(|item| item.number(&COUNT)).and_then(|n| usize::try_from(n).ok());
+        let there = match counted {
+            Some(there) if by < 0 || there < MOST => there,
+            // Code that did not count may have made or deleted some.
+            _ => self.subscriptions().await?.count(),
+        };
+        if by > 0 && there >= MOST {
+            return Ok(None);
+        }
+        let (condition, version) = match &found {
+            None => (Condition::Absent, 0),
+            Some(item) => (Condition::Version(item.version()), item.version()),
+        };
+        let there = i64::try_from(there).unwrap_or_default().saturating_add(by).max(0);
+        let set = Attrs::from([("v".into(), (version + 1).into()), (COUNT, there.into())]);
+        Ok(Some(Write::Update { key, condition, set, remove: vec![], raise: false }))
+    }
+
+    /// Whether it takes an event, as it is now.
+    pub(super) fn takes(&self, applied: &Applied, event: &CloudEvent) -> bool {
+        applied.off.is_none() && self.is_in_time(applied, event.time) && applied.value.takes(event)
+    }
+
+    /// Whether an event of this time is delivered: none from before the subscription took events, and none that may have been delivered
+    /// longer ago than deliveries are kept. Whoever sends events may have another clock.
+    pub(super) fn is_in_time(&self, applied: &Applied, time: Timestamp) -> bool {
+        let began = applied.began.is_none_or(|began| time + SKEW >= began);
+        began && self.ports.now() - time < self.limits.retention
     }
 
     /// Has a subscription that is disabled take events again. `None`: there is none; `false`: it was not disabled.
@@ -236,9 +301,20 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn subscriptions(&self) -> Result<Vec<(Address, Applied)>, PortError> {
-        let (items, _) = table::all(&self.ports, Query::table(keys::SUBSCRIPTIONS, 100), MOST).await?;
-        items.iter().map(|item| Ok((keys::address(&item.key), read(item)?))).collect()
+    pub async fn subscriptions(&self) -> Result<Subscriptions, PortError> {
+        let (items, _) = table::all(&self.ports, Query::table(keys::SUBSCRIPTIONS, 100), READ).await?;
+        let mut all = Subscriptions::default();
+        for item in &items {
+            let of = keys::address(&item.key);
+            match read(item) {
+                Ok(applied) => all.readable.push((of, applied)),
+                Err(error) => {
+                    tracing::error!(webhook = %of, %error, "a webhook subscription cannot be read: its deliveries wait");
+                    all.unread.push(of);
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// All of them, as they are now: one item is read, and the others only if that one says that they have changed.

@@ -1,12 +1,16 @@
 //! The log of deliveries, and what people ask of a delivery.
 
 use super::subscriptions::Applied;
-use super::{Address, Loaded, Message, Sender, Webhooks, keys};
-use crate::item::Key;
+use super::{Address, Loaded, Message, NAME, Sender, Webhooks, keys};
+use crate::item::{Item, Key};
+use crate::keys::{open_work, shard_of};
 use crate::ports::{Cursor, Index, PortError, Ports, Query};
 use crate::table;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::webhooks::{self, Delivery};
+
+/// Of so many deliveries of a namespace that are not over, it is looked whose they are.
+const LOOKED_AT: usize = 500;
 
 /// A page of deliveries.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -59,6 +63,20 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         Ok(DeliveryPage { deliveries, next: page.next.and_then(|next| next.index_sort) })
     }
 
+    /// How many deliveries to a subscription are not over, of the 500 oldest of its namespace. The index lags a moment behind.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn waiting(&self, of: &Address) -> Result<usize, PortError> {
+        let partition = open_work(NAME, shard_of(&of.namespace));
+        let query = Query::index(Index::ByAge, partition, 100).prefix(&format!("{}#", of.namespace));
+        let (entries, _) = table::all(&self.ports, query, LOOKED_AT).await?;
+        let wanted: Vec<Key> = entries.into_iter().map(|item| item.key).collect();
+        let items = table::read(&self.ports, &wanted).await?;
+        let waits = |item: &&Item| item.text("na") == Some(of.name.as_str()) && item.number("du").is_some();
+        Ok(items.values().filter(waits).count())
+    }
+
     /// A delivery of a namespace.
     ///
     /// # Errors
@@ -86,7 +104,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         } else {
             let again = format!("{id} {ask}");
             let new = webhooks::id((&to.namespace, &to.name), x.text("source"), x.text("id"), Some(&again));
-            (Message::Deliver { to, event: x.event.clone(), again: Some(again) }, Redelivery::Again(new))
+            (Message::Deliver { to, event: x.event.clone(), again: Some(again), unmatched: false }, Redelivery::Again(new))
         };
         table::send_all(&self.ports, &[message.letter()]).await?;
         Ok(done)

@@ -438,3 +438,10 @@ fn only_repositories_that_a_parameter_names_are_read() {
     readers.sort_unstable();
     assert_eq!(readers, ["DeployedImagesPolicy", "SourceRepositoriesPolicy"]);
 }
+
+#[test]
+fn the_places_of_a_worker_of_webhooks_are_the_messages_it_gets_at_once() {
+    let template = template();
+    let batch = &template["Resources"]["WebhooksFunction"]["Properties"]["Events"]["Queue"]["Properties"]["BatchSize"];
+    assert_eq!(batch.as_u64(), Some(keelway_engine::webhooks::PLACES as u64));
+}

@@ -96,6 +96,9 @@ pub struct TaskState {
     /// Of an approval: who decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Of a task that was aborted or timed out: how many executors had begun and had not answered. They may still work.
+    #[serde(rename = "mayRun", skip_serializing_if = "Option::is_none")]
+    pub may_run: Option<u64>,
 }
 
 /// Somebody let an execution begin although its stage was closed.
@@ -134,6 +137,9 @@ pub struct Waits {
     /// The execution that holds the lane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
+    /// Who has sent `.finished`, while nobody has sent `.started`: the answer counts when a `.started` comes, else at `until`.
+    #[serde(rename = "answeredBy", skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
     /// What keeps the stage closed: the reason of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,

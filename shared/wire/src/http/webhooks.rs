@@ -24,6 +24,9 @@ pub struct WebhookState {
     /// Since when nothing has reached the receiver; absent: the last delivery succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<String>,
+    /// Of a single subscription: how many deliveries to it wait for their next attempt, of the 500 oldest of its namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u64>,
 }
 
 /// Why a subscription is disabled.
@@ -67,7 +70,7 @@ pub struct DeliveryState {
     pub namespace: String,
     /// The name of its subscription.
     pub webhook: String,
-    /// `waiting`, `delivered`, `givenUp`, `gone`, `disabled` or `deleted`.
+    /// `waiting`, `delivered`, `givenUp`, `gone`, `disabled`, `deleted`, `taskOver` or `tooLarge`.
     pub status: String,
     /// What became of it, in a sentence.
     pub message: String,

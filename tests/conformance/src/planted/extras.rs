@@ -92,6 +92,11 @@ impl Planted {
         let message = self.state().message.clone();
         match self.plant {
             Some(Plant::HeldNotTold) => matches!(message, Some(Message::Windows { .. })),
+            // What it has begun itself is the older one.
+            Some(Plant::OlderStays) => {
+                let begun = |to| self.state().begun.contains(&keys::execution(to));
+                matches!(serde_json::from_str(body), Ok(Message::Supersede { ref to, .. }) if begun(to))
+            }
             // The worker that commits sends them; whoever comes after it does not.
             Some(Plant::FiringForgotten) => body.contains("\"fire\"") && self.settles(),
             _ => false,

@@ -50,6 +50,8 @@ struct State {
     /// The requests of executions as they were read.
     asks: HashMap<String, i64>,
     committed: bool,
+    /// What it has begun.
+    begun: BTreeSet<Key>,
     /// A queue entry held back.
     entry: Option<Item>,
     /// The lane as first seen in this message.
@@ -192,6 +194,9 @@ impl Planted {
             {
                 *condition = Condition::Always;
             }
+            (Some(Plant::HeldKept), Write::Update { key, set, remove, .. }) if is_execution(key) && set.contains_key("en") => {
+                remove.retain(|name| name != "hd");
+            }
             (Some(Plant::ScheduleUnconditional), Write::Update { key, condition, .. }) if extras::is_schedule(key) => {
                 *condition = Condition::Always;
             }
@@ -245,6 +250,8 @@ impl Planted {
         if writes.iter().any(|write| is_execution(write.key()) || extras::is_schedule(write.key())) {
             self.state().committed = true;
         }
+        let begun = writes.iter().filter(|write| matches!(write, Write::Put(..)) && is_execution(write.key()));
+        self.state().begun.extend(begun.map(|write| write.key().clone()));
     }
 
     /// The parts of a transaction that a mistaken engine would make.

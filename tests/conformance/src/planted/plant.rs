@@ -89,11 +89,15 @@ pub enum Plant {
     RetriedByRequest,
     /// The payload forgets how many actions were tried.
     ActionsBeginAnew,
+    /// An older trigger that comes late stays beside the newer one that waits.
+    OlderStays,
+    /// Who is held back and ends is still marked.
+    HeldKept,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 43] = [
+    pub const ALL: [Plant; 45] = [
         Plant::LaneBeforeEntry,
         Plant::FollowUpSplit,
         Plant::CheckStripped,
@@ -137,5 +141,7 @@ impl Plant {
         Plant::FiringForgotten,
         Plant::RetriedByRequest,
         Plant::ActionsBeginAnew,
+        Plant::OlderStays,
+        Plant::HeldKept,
     ];
 }

@@ -161,6 +161,10 @@ impl Queue for Planted {
                 self.inner.send(engine, &bodies.iter().map(zero).collect::<Vec<_>>()).await
             }
             Some(_) if bodies.iter().all(|body| self.is_unsaid(body)) => done,
+            Some(Plant::OlderStays) => {
+                let said: Vec<String> = bodies.iter().filter(|body| !self.is_unsaid(body)).cloned().collect();
+                self.inner.send(engine, &said).await.map(|_| vec![None; bodies.len()])
+            }
             Some(_) => self.inner.send(engine, &bodies.iter().map(|body| self.resaid(body)).collect::<Vec<_>>()).await,
             None => self.inner.send(engine, bodies).await,
         }

@@ -125,6 +125,9 @@ impl Watch {
             }
             Some(_) => {}
         }
+        if x.outcome.is_some() && x.held.is_some() {
+            return Err(format!("{key} has ended and is held back: {x:?}"));
+        }
         self.repetition(&x)?;
         let lane = LaneKey::of(&x).0;
         let holders = self.holders.entry(lane).or_default();

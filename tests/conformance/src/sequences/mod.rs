@@ -12,6 +12,7 @@ mod people;
 mod plan;
 mod repeats;
 mod rest;
+mod still;
 mod timetable;
 
 pub use plan::Plan;
@@ -157,6 +158,9 @@ impl Scenario for Shipyards {
         if self.plan.pull && sim.rng.chance(5.0) {
             self.poll_for_work(sim);
         }
+    }
+    fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        self.nobody_waits_for_the_sweep(sim)
     }
     fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
         if matches!(action, Action::Emit(..) | Action::Decide(..)) {

@@ -246,6 +246,15 @@ impl Plan {
                 (troubles.cut, troubles.dead, troubles.crash) = (true, 60.0, 15.0);
             }
         }
+        // Drawn beside the others, so that all other seeds stay what they were.
+        let dice = rng.clone().below(100);
+        if dice < 3 {
+            // Of several that may be replaced, the newest waits, in whatever order they come.
+            triggers.extend((0..4).map(|n| (n % contexts, "dev", "patient")));
+        } else if dice < 7 {
+            // Much happens at exactly one time.
+            (troubles.tick, troubles.skew) = (Span(0), Span(0));
+        }
         let extras = Extras::of(rng, contexts);
         if extras.actions > 0 {
             triggers.push((rng.clone().below(contexts), "dev", REMEDIATION));

@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 const ROUNDS: usize = 60;
 
 impl Shipyards {
-    fn open(&self, sim: &Sim<Self>) -> Vec<Execution> {
+    pub(super) fn open(&self, sim: &Sim<Self>) -> Vec<Execution> {
         let core = sim.world.core();
         let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
         items.filter_map(|item| decode(item).ok()).filter(|x| x.outcome.is_none()).collect()
@@ -35,10 +35,13 @@ impl Shipyards {
             self.made_good(sim, swept)?;
             lost = true;
         }
-        if sim.troubles.redrive_first && !self.order_lost {
-            sim.redrive(self)?;
-        } else if lost {
-            sim.sweep_until_still(self)?;
+        // Without anything lost, nothing waits for the sweep.
+        if lost {
+            if sim.troubles.redrive_first && !self.order_lost {
+                sim.redrive(self)?;
+            } else {
+                sim.sweep_until_still(self)?;
+            }
         }
         if self.plan.expiry {
             sim.redrive(self)?;

@@ -74,6 +74,13 @@ pub trait Scenario: Sized {
     }
     /// Before a step: for those who look at the state and do not wait for events.
     fn meanwhile(&mut self, _sim: &mut Sim<Self>) {}
+    /// Nothing is on its way: only time brings anything now. What must not wait for the sweep then?
+    ///
+    /// # Errors
+    /// What waits.
+    fn still(&mut self, _sim: &mut Sim<Self>) -> Result<(), String> {
+        Ok(())
+    }
     /// A worker crashed while it did this.
     fn crashed(&mut self, _sim: &mut Sim<Self>, _action: Self::Action) {}
     /// A worker begins: a message, or (`None`) something of its own. For ports that make mistakes.

@@ -241,7 +241,15 @@ impl<S: Scenario> Sim<S> {
         if self.world.core().pending_transactions() > 0 {
             return self.advance_transaction(scenario).map(|()| true);
         }
+        if self.is_still() {
+            scenario.still(self)?;
+        }
         Ok(self.wait_for_something())
+    }
+
+    /// Whether no message is being handled or on its way back: those that are left were never received.
+    fn is_still(&self) -> bool {
+        self.world.core().queue.messages.values().all(|message| message.receives == 0)
     }
 
     /// A transaction goes on, whoever began it.

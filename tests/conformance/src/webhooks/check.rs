@@ -9,14 +9,29 @@ use keelway_domain::webhooks::{Delivery, End, Subscription, id};
 use keelway_engine::item::Item;
 use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::Loaded;
+use keelway_engine::protocol::record::SKEW;
 use keelway_engine::webhooks::{Address, Off, keys};
 use keelway_world::bus::BusTwin;
 use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+/// What a subscription says, and since when it takes events.
+#[derive(Debug, Clone, PartialEq)]
+struct Taking {
+    says: Subscription,
+    began: Timestamp,
+}
+
+impl Taking {
+    /// Whether it takes an event: none from before it began.
+    fn takes(&self, event: &CloudEvent) -> bool {
+        self.says.takes(event) && event.time + SKEW >= self.began
+    }
+}
+
 /// A subscription from a time on, counted in requests; `None`: it takes nothing.
-type Period = (u64, Option<Subscription>);
+type Period = (u64, Option<Taking>);
 
 /// An event on its way: when it was put on the bus first, and when a message with it was done with first, counted in requests.
 #[derive(Debug, Clone)]
@@ -64,8 +79,14 @@ fn off(item: Option<&Arc<Item>>) -> Option<Off> {
 }
 
 /// What a subscription says, if it is not disabled.
-fn in_force(item: Option<&Arc<Item>>) -> Option<Subscription> {
-    item.filter(|item| item.text("off").is_none()).and_then(|item| serde_json::from_str(item.text("j")?).ok())
+fn in_force(item: Option<&Arc<Item>>) -> Option<Taking> {
+    let item = item.filter(|item| item.text("off").is_none())?;
+    Some(Taking { says: serde_json::from_str(item.text("j")?).ok()?, began: Timestamp(item.number("be").unwrap_or_default()) })
+}
+
+/// Since when nothing has reached the receiver.
+fn failing(item: Option<&Arc<Item>>) -> Option<Timestamp> {
+    item.and_then(|item| item.number("fa")).map(Timestamp)
 }
 
 impl Watch {
@@ -91,8 +112,14 @@ impl Watch {
         let name = keys::address(&change.key);
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         let (before, after) = (off(old), off(new));
-        if before.is_some() && after.is_none() && new.is_some() {
+        let resumed = before.is_some() && after.is_none() && new.is_some();
+        if resumed {
             self.resumed.insert(name.clone(), self.now);
+            if let Some(since) = failing(new) {
+                return Err(format!("{name} was resumed, and has been failing since {}", since.0));
+            }
+        } else if let (Some(since), Some(_), None) = (failing(old), new, failing(new)) {
+            self.works_again(&name, since)?;
         }
         if let Some(wanted) = after.filter(|_| before.is_none()) {
             let subject = SubjectId(hash64(&[b"subscription", name.to_string().as_bytes(), &wanted.at.0.to_be_bytes()]));
@@ -125,6 +152,13 @@ impl Watch {
             Some(at) => Err(format!("{name} was reached at {} and is disabled because it was not: {wanted:?}", at.0)),
             None => Ok(()),
         }
+    }
+
+    /// Only a success since then says that a receiver works again.
+    fn works_again(&self, name: &Address, since: Timestamp) -> Result<(), String> {
+        let margin = Span(2 * self.skew.0);
+        let reached = self.successes.get(name).into_iter().flatten().any(|at| *at + margin >= since);
+        if reached { Ok(()) } else { Err(format!("{name} fails since {} and is said to work by an older success", since.0)) }
     }
 
     fn delivery(&mut self, change: &Change, time: u64) -> Result<(), String> {

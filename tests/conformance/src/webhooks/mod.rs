@@ -99,7 +99,7 @@ impl Sender for Receiver {
         Ok(match reply.await? {
             Reply::Status(status) => Attempt { status: Some(status), ..attempt },
             Reply::Busy(status, seconds) => Attempt { status: Some(status), retry_after: Some(Span::seconds(seconds)), ..attempt },
-            Reply::Nothing(error) => Attempt { error, ..attempt },
+            Reply::Nothing(error) => Attempt { error, ms: 5000, ..attempt },
         })
     }
 }

@@ -123,6 +123,11 @@ impl Plan {
             };
             actions.push((when(rng), action));
         }
-        (Self { first, moods, actions }, Troubles::of(rng))
+        let mut troubles = Troubles::of(rng);
+        if rng.clone().chance(10.0) {
+            // Much happens at exactly one time.
+            (troubles.tick, troubles.skew) = (Span(0), Span(0));
+        }
+        (Self { first, moods, actions }, troubles)
     }
 }

@@ -1,13 +1,14 @@
 //! The ports of webhooks, and planted faults: mistakes that this engine is built against. The simulation has to find each of them.
 
+use super::yard::{Shared, lock};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::item::{Item, Key};
+use keelway_engine::item::{Attrs, Item, Key};
 use keelway_engine::keys::MAIN;
 use keelway_engine::ports::{
     Bus, BusEntry, Clock, Condition, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
-use keelway_engine::webhooks::keys;
+use keelway_engine::webhooks::{Address, keys};
 use keelway_world::queue::Received;
 use keelway_world::worker::Worker;
 use std::collections::HashMap;
@@ -30,11 +31,17 @@ pub enum Plant {
     AnsweredByMessage,
     /// What a receiver answers is kept as it is.
     SecretTold,
+    /// A success clears a failure that was noted after it.
+    OldSuccessCounts,
+    /// A subscription that is resumed stays one that fails.
+    ResumeKeepsFailing,
+    /// A delivery begins though its subscription was disabled meanwhile.
+    DisabledBegins,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 7] = [
+    pub const ALL: [Plant; 10] = [
         Plant::ListKept,
         Plant::StopIgnored,
         Plant::CommitUnconditional,
@@ -42,6 +49,9 @@ impl Plant {
         Plant::GoneForgotten,
         Plant::AnsweredByMessage,
         Plant::SecretTold,
+        Plant::OldSuccessCounts,
+        Plant::ResumeKeepsFailing,
+        Plant::DisabledBegins,
     ];
 }
 
@@ -63,6 +73,8 @@ pub struct Planted {
     pub inner: Worker,
     /// The mistake.
     pub plant: Option<Plant>,
+    /// The receivers, and what must never happen.
+    yard: Shared,
     state: Arc<Mutex<State>>,
 }
 
@@ -72,8 +84,8 @@ fn is_delivery(key: &Key) -> bool {
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>) -> Self {
-        Self { inner, plant, state: Arc::default() }
+    pub fn new(inner: Worker, plant: Option<Plant>, yard: Shared) -> Self {
+        Self { inner, plant, yard, state: Arc::default() }
     }
 
     /// A message begins; `None`: something else does.
@@ -98,9 +110,31 @@ impl Planted {
             Write::Update { key, condition, .. } if self.plant == Some(Plant::CommitUnconditional) && is_delivery(key) => {
                 *condition = Condition::Always;
             }
+            Write::Update { key, condition, remove, .. } if key.pk == keys::SUBSCRIPTIONS => match self.plant {
+                Some(Plant::OldSuccessCounts) if remove[..] == ["fa"] => {
+                    *condition = Condition::Match { equal: Attrs::from([("f".into(), 1i64.into())]), absent: vec![] };
+                }
+                Some(Plant::ResumeKeepsFailing) if remove.iter().any(|name| name == "off") => remove.retain(|name| name != "fa"),
+                _ => {}
+            },
             _ => {}
         }
         write
+    }
+
+    /// Nobody who knows that a subscription takes nothing begins a delivery to it.
+    fn inspect(&self, write: &Write) {
+        let Write::Put(item, Condition::Absent) = write else { return };
+        let (Some(namespace), Some(name)) = (item.text("ns"), item.text("na")) else { return };
+        if !is_delivery(&item.key) {
+            return;
+        }
+        let of = Address { namespace: namespace.to_owned(), name: name.to_owned() };
+        let read = self.read_at(&keys::subscription(&of));
+        let mut yard = lock(&self.yard);
+        if yard.stopped.get(&of).is_some_and(|at| *at < read) {
+            yard.wrong = Some(format!("{of} takes nothing any more, and a delivery to it begins: {}", item.key));
+        }
     }
 
     /// The same answer as if each message made another one.
@@ -134,7 +168,13 @@ impl Store for Planted {
         Ok(item)
     }
     async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        self.inner.get_batch(keys).await
+        let (mut items, left) = self.inner.get_batch(keys).await?;
+        let now = self.inner.core().request_count();
+        self.state().read.extend(keys.iter().filter(|key| !left.contains(key)).map(|key| (key.clone(), now)));
+        if self.plant == Some(Plant::DisabledBegins) {
+            items.iter_mut().filter(|item| item.key.pk == keys::SUBSCRIPTIONS).for_each(|item| drop(item.attrs.remove("off")));
+        }
+        Ok((items, left))
     }
     async fn query(&self, query: &Query) -> Result<Page, PortError> {
         self.inner.query(query).await
@@ -147,6 +187,7 @@ impl Store for Planted {
         if disables && self.plant == Some(Plant::GoneForgotten) {
             return Ok(Written::Done);
         }
+        self.inspect(write);
         self.inner.write(&self.bend(write)).await
     }
     async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {

@@ -25,10 +25,12 @@ mod scale;
 mod simulation;
 mod sizes;
 mod store;
+mod webhook_bounds;
 mod webhook_cases;
 mod webhook_changes;
 mod webhook_plants;
 mod webhook_seeds;
+mod webhook_stand;
 
 /// The simulations make and drop small things all the time: they take a quarter to a third less CPU time with it.
 #[global_allocator]

@@ -8,6 +8,7 @@ use keelway_domain::shipyard::{Match, Sequence, Shipyard, Trigger};
 use keelway_domain::time::Span;
 use keelway_domain::windows::{Kind as WindowKind, When, Window};
 use keelway_engine::item::Item;
+use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::definitions::NewShipyard;
 use keelway_engine::sequences::retry::Wanted;
 use keelway_engine::sequences::{keys, remediation};
@@ -89,4 +90,71 @@ fn a_round_of_a_remediation_is_repeated_from_its_first_task_on_and_the_request_m
     assert_eq!(ask(), first);
     let chosen = stand.published("C1", "sh.keptn.event.get-action.finished").expect("answered");
     assert_eq!(chosen["data"]["action"]["name"], "two");
+}
+
+/// Whether a context's execution in dev has begun.
+fn has_begun(stand: &Stand, on: &str) -> bool {
+    stand.published(on, "sh.keptn.event.dev.delivery.started").is_some()
+}
+
+#[test]
+fn a_lane_that_is_handed_to_one_that_ends_at_that_moment_goes_to_the_next() {
+    for steps in 0.. {
+        let stand = Stand::new(&shipyard(&["a"], "b"));
+        ["holder", "next", "last"].into_iter().for_each(|on| stand.trigger(on));
+        let open = stand.published("holder", "sh.keptn.event.a.triggered").expect("triggered");
+        let answers = open["id"].as_str();
+        let answer = |kind, id| stand.event("dev", "holder", EventType::task("a", kind), answers, id);
+        stand.emit(answer(Kind::Started, "started"));
+        stand.rest();
+        stand.emit(answer(Kind::Finished, "finished"));
+        let (id, finished) = stand.receive().expect("the answer");
+        let mut ends = stand.begin(1, &finished);
+        let over = (0..steps).any(|_| step(&mut ends).is_ready());
+        // The next one is aborted while the holder hands its lane over; nothing sweeps.
+        stand.tell("next", Control::Abort);
+        stand.rest();
+        if !over {
+            block_on(ends).expect("handled");
+        }
+        stand.world.core().queue.acknowledge(id);
+        stand.rest();
+        assert!(has_begun(&stand, "last"), "aborted after {steps} steps");
+        if over {
+            return;
+        }
+    }
+}
+
+#[test]
+fn an_older_trigger_that_comes_late_gives_way_to_the_newer_one_that_waits() {
+    let mut shipyard = shipyard(&["a"], "b");
+    shipyard.stages[0].sequences[0].supersede = true;
+    let stand = Stand::new(&shipyard);
+    stand.trigger("holder");
+    stand.emit(stand.trigger_event("older"));
+    let (id, older) = stand.receive().expect("the trigger");
+    stand.emit(stand.trigger_event("newer"));
+    stand.rest();
+    stand.handle(&older).expect("handled");
+    stand.world.core().queue.acknowledge(id);
+    stand.rest();
+    let waits = |on: &str| stand.executions(on).iter().any(|x| x.stage == "dev" && x.outcome.is_none());
+    assert_eq!((waits("older"), waits("newer")), (false, true));
+    stand.answer("holder", "a");
+    assert!(has_begun(&stand, "newer") && !has_begun(&stand, "older"));
+}
+
+#[test]
+fn a_trigger_behind_many_that_a_window_holds_back_costs_as_many_requests_as_behind_few() {
+    let requests = |waiting: usize| {
+        let stand = Stand::new(&closed());
+        (0..waiting).for_each(|n| stand.trigger(&format!("held-{n}")));
+        let before = stand.world.core().request_count();
+        stand.trigger("one-more");
+        let after = stand.world.core().request_count();
+        assert_eq!(stand.queue(), waiting + 1);
+        after - before
+    };
+    assert_eq!(requests(5), requests(80));
 }

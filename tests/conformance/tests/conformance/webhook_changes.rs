@@ -1,92 +1,13 @@
 //! Changes of subscriptions while deliveries are under way: a worker that has handled events before learns of them in time. And what its events cost.
 
-use keelway_conformance::webhooks::{Engine, Reply, Shared, engine};
-use keelway_domain::event::CloudEvent;
-use keelway_domain::names::Context;
+use crate::webhook_stand::{Stand, TYPE, address, subscription};
+use keelway_conformance::webhooks::Reply;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::{Subscription, id};
-use keelway_engine::webhooks::{Address, Applied, NAME, keys};
-use keelway_world::World;
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
-use keelway_world::story::{BEGINNING, handle};
-use serde_json::json;
+use keelway_world::story::handle;
 use std::task::Poll;
-
-const TYPE: &str = "sh.keptn.event.dev.delivery.finished";
-
-/// A world with a worker that keeps what it knows, and people.
-struct Stand {
-    world: World,
-    warm: Engine,
-    people: Engine,
-    receivers: Shared,
-}
-
-fn address() -> Address {
-    Address { namespace: "p".into(), name: "hook".into() }
-}
-
-/// A subscription to events of this type.
-fn subscription(ty: &str) -> Subscription {
-    serde_json::from_value(json!({"events": [ty], "projects": ["p"], "url": "https://receiver.test", "attempts": 10})).unwrap()
-}
-
-impl Stand {
-    fn new() -> Self {
-        let (world, receivers) = (World::new(BEGINNING), Shared::default());
-        let (warm, people) = (engine(world.worker(1), &receivers), engine(world.worker(2), &receivers));
-        Self { world, warm, people, receivers }
-    }
-
-    fn apply(&self, ty: &str) {
-        block_on(self.people.apply(&address(), &subscription(ty), "")).unwrap();
-    }
-
-    fn subscription(&self) -> Applied {
-        block_on(self.people.subscription(&address())).unwrap().unwrap()
-    }
-
-    /// Handles what is due, and returns it.
-    fn rest(&self) -> Vec<Received> {
-        let mut all = vec![];
-        loop {
-            let received = {
-                let mut core = self.world.core();
-                let now = core.now;
-                let next = core.queue.receivable(now).first().copied();
-                next.and_then(|id| Some((id, core.queue.receive(id)?)))
-            };
-            let Some((id, received)) = received else { return all };
-            block_on(handle(&self.warm, &received)).unwrap();
-            self.world.core().queue.acknowledge(id);
-            all.push(received);
-        }
-    }
-
-    /// The worker handles an event and what comes of it.
-    fn event(&self, id: &str) -> Vec<Received> {
-        let event = CloudEvent {
-            id: id.into(),
-            source: "somebody".into(),
-            ty: TYPE.into(),
-            time: self.world.now(),
-            context: Context::of("C1"),
-            authors: vec![],
-            triggered_id: None,
-            git_commit_id: None,
-            data: json!({"project": "p"}).as_object().cloned().unwrap(),
-        };
-        self.world.enqueue(NAME, Parcel::Event(event));
-        self.rest()
-    }
-
-    fn is_delivered(&self, event: &str) -> bool {
-        let id = id(("p", "hook"), "somebody", event, None);
-        self.world.core().table.peek(&keys::delivery(id)).is_some()
-    }
-}
 
 /// The wake-up by which an attempt was made.
 fn attempt(handled: &[Received]) -> Received {

@@ -89,6 +89,9 @@ fn waits(x: &Execution, definition: Option<&Sequence>, policy: &Policy, behind: 
             waits["id"] = json!(record.uuid().to_string());
         }
     }
+    if let Some(by) = x.view.answered.as_ref().filter(|_| reason == "executor") {
+        waits["answeredBy"] = json!(by);
+    }
     if let Some(held) = &x.held {
         waits["window"] = json!(held.by);
     }
@@ -156,6 +159,9 @@ fn tasks(x: &Execution, definition: Option<&Sequence>) -> Vec<Value> {
         let started = x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min();
         if let Some(started) = started {
             task["startedAt"] = at(started);
+        }
+        if x.view.left > 0 {
+            task["mayRun"] = json!(x.view.left);
         }
         task
     };

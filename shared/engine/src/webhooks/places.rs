@@ -1,0 +1,104 @@
+//! Keeps receivers that take long from taking all places of a worker: others would wait for them.
+
+use super::Address;
+use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::webhooks::Attempt;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// So many messages a worker gets at once: `BatchSize` of the function's queue.
+pub const PLACES: usize = 5;
+/// Of these, the requests to one receiver that takes long may have a third at most.
+const SHARE: usize = if PLACES < 3 { 1 } else { PLACES / 3 };
+/// A receiver takes long if it took this many milliseconds: half of what a request may take.
+const LONG: u64 = 2500;
+/// It is known for this long.
+const REMEMBERED: Span = Span::minutes(5);
+
+/// What a worker knows of a receiver.
+#[derive(Debug, Default)]
+struct Receiver {
+    /// Requests on their way.
+    requests: usize,
+    /// When it took long last.
+    long: Option<Timestamp>,
+}
+
+/// The places of a worker.
+#[derive(Debug, Default)]
+pub(super) struct Places(Mutex<HashMap<Address, Receiver>>);
+
+impl Places {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Address, Receiver>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a request. `None`: the receiver took long lately, and requests to it have their share.
+    pub fn take(&self, of: &Address, now: Timestamp) -> Option<Place<'_>> {
+        let mut all = self.lock();
+        let receiver = all.entry(of.clone()).or_default();
+        let takes_long = receiver.long.is_some_and(|at| now - at < REMEMBERED);
+        if takes_long && receiver.requests >= SHARE {
+            return None;
+        }
+        receiver.requests += 1;
+        Some(Place { places: self, of: of.clone() })
+    }
+}
+
+/// A place that is taken until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    places: &'a Places,
+    of: Address,
+}
+
+impl Place<'_> {
+    /// The request was made, and this is what became of it.
+    pub fn made(self, attempt: &Attempt, now: Timestamp) {
+        if let Some(receiver) = self.places.lock().get_mut(&self.of) {
+            receiver.long = (attempt.ms >= LONG).then_some(now);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut all = self.places.lock();
+        if let Some(receiver) = all.get_mut(&self.of) {
+            receiver.requests -= 1;
+            // Nothing to remember of receivers that answer.
+            if receiver.requests == 0 && receiver.long.is_none() {
+                all.remove(&self.of);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_takes_long_gets_a_third_until_it_answers_or_a_while_has_passed() {
+        let (places, now) = (Places::default(), Timestamp(1_795_222_266_686));
+        let of = |name: &str| Address { namespace: "p".into(), name: name.into() };
+        let took = |ms| Attempt { ms, ..Attempt::default() };
+        let free = |name: &str, at: Timestamp| {
+            let mut taken = vec![];
+            while taken.len() < PLACES
+                && let Some(place) = places.take(&of(name), at)
+            {
+                taken.push(place);
+            }
+            taken.len()
+        };
+        assert_eq!(free("long", now), PLACES, "as long as nothing is known of it");
+        places.take(&of("long"), now).unwrap().made(&took(5000), now);
+        assert_eq!((free("long", now), free("quick", now)), (1, PLACES));
+        assert_eq!(free("long", now + REMEMBERED), PLACES);
+        places.take(&of("long"), now).unwrap().made(&took(20), now);
+        assert_eq!(free("long", now), PLACES);
+        assert!(places.lock().is_empty(), "nothing is kept of receivers that answer");
+    }
+}
