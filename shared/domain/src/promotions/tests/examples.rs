@@ -161,9 +161,13 @@ fn an_attempt_that_nobody_ends_is_made_again_and_its_late_end_does_not_count() {
         Facts { now: stand.now, cause: Cause::default(), definition: stand.definition.as_ref(), observations: &stand.observations };
     assert_eq!(decide(&stand.x, Input::Begin(&first), &facts), Decision::Late);
     stand.pass(LEASE);
+    assert_eq!(stand.attempts().len(), 2, "at once: that was not the host's fault");
+    let second = stand.attempt("staging");
+    stand.give(Input::Begin(&second));
+    stand.pass(LEASE);
     assert_eq!(stand.promotion("staging").why.reason, "AttemptLost");
-    stand.pass(Span::minutes(2));
-    assert_eq!(stand.attempts().len(), 2);
+    stand.pass(Span::minutes(1));
+    assert_eq!(stand.attempts().len(), 3, "what stops the function may do so each time");
     stand.give(Input::Ended(&first, &failed()));
     assert_eq!(stand.promotion("staging").phase, Phase::Attempting);
 }
