@@ -155,9 +155,10 @@ impl<'a> Step<'a> {
                         || promotion.phase == Phase::Failed && promotion.due.is_none()
                         || promotion.completed
                 });
-            let contested = promotion.is_some_and(|promotion| promotion.run == run.number && promotion.contested);
             match later {
-                Later::Healthy if contested && promotion.is_some_and(Promotion::ended_badly) => Some(false),
+                Later::Healthy if promotion.is_some_and(|promotion| promotion.run == run.number && promotion.ended_badly()) => {
+                    Some(false)
+                }
                 Later::Healthy => None,
                 _ => Some(!stuck),
             }
