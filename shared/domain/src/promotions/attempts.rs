@@ -148,8 +148,9 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
         (Phase::Created, _) => {}
         // A person reopened what was closed, or mended what the host refused, and merged it.
         (Phase::Abandoned | Phase::Failed, Seen::Succeeded(_)) if promotion.effect.is_some() => {}
-        // It is looked at because it may have been merged late: it goes on being looked at.
-        _ if promotion.is_watched() => return Decision::Settle,
+        // It is looked at because it may have been merged late.
+        (_, Seen::Unobserved(_)) if promotion.is_watched() => return Decision::Settle,
+        _ if promotion.is_watched() => return asked(x, attempt, facts),
         _ => return Decision::Late,
     }
     let mut step = Step::new(x, facts);
@@ -191,6 +192,15 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
     };
     if !what.is_empty() {
         step.tell(name, what, "");
+    }
+    step.advance()
+}
+
+/// What ended badly was not merged late. The host is not asked again.
+fn asked(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
+    let mut step = Step::new(x, facts);
+    if let Some(promotion) = step.promotion(&attempt.environment) {
+        promotion.asked = true;
     }
     step.advance()
 }

@@ -267,6 +267,7 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
             promotion.attempt = 0;
             promotion.due = None;
             promotion.fruitless = 0;
+            promotion.asked = false;
             promotion.effect = None;
             promotion.completed = false;
             promotion.why = Condition::new("Retried", format!("attempted anew{}", said(&note.by, &note.message)));

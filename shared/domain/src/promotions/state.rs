@@ -215,6 +215,9 @@ pub struct Promotion {
     /// All targets run it and are healthy, although the promotion failed: that alone does not make it succeed.
     #[serde(rename = "cf", default, skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
+    /// Its host was asked since whether it was merged late.
+    #[serde(rename = "aq", default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
     /// Who approved it.
     #[serde(rename = "ap", default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Note>,
@@ -251,6 +254,7 @@ impl Promotion {
             claimed: false,
             completed: false,
             contested: false,
+            asked: false,
             approvals: vec![],
             approved,
             reminded: None,
@@ -277,9 +281,9 @@ impl Promotion {
         self.phase == Phase::Created && request && self.why.reason != REQUEST_OPEN
     }
 
-    /// Whether what it made is looked at: it is open, or it may have been merged late.
+    /// Whether what it made is looked at: it is open, or it may have been merged late. The host is asked about that once.
     pub fn is_watched(&self) -> bool {
-        self.phase == Phase::Created || self.contested && self.ended_badly()
+        self.phase == Phase::Created || self.contested && self.ended_badly() && !self.asked
     }
 }
 

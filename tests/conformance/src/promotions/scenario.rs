@@ -415,6 +415,7 @@ impl Scenario for Promoting {
         let now = sim.world.now();
         follows_from_facts(&sim.world.core().table, &self.pipelines, &self.runs, self.targets, now)?;
         if !self.sweeps {
+            sim.patience = Some(Span::minutes(2));
             let before = self.states(&sim.world);
             sim.plan_sweep();
             sim.rest(self, 60_000)?;

@@ -141,6 +141,11 @@ fn a_pull_request_that_is_merged_late_counts() {
     let mut stand = contested(&Seen::Closed("it was closed".into()));
     assert!(stand.promotion("staging").is_watched());
     let attempt = stand.attempt("staging");
+    let mut other = contested(&Seen::Closed("it was closed".into()));
+    other.give(Input::Seen(&attempt, &Seen::Closed("it is closed".into())));
+    assert!(!other.promotion("staging").is_watched(), "the host is asked once");
+    other.give(Input::Seen(&attempt, &Seen::Succeeded("merged as abc".into())));
+    assert_eq!(other.attempts(), ["staging v2", "prod v2"], "whoever looked at the same time saw it merged");
     stand.give(Input::Seen(&attempt, &Seen::Succeeded("merged as abc".into())));
     assert_eq!(stand.attempts(), ["staging v2", "prod v2"]);
 }
