@@ -37,6 +37,9 @@ pub fn current<'s>(state: &'s PipelineState, environment: &'s EnvironmentState) 
 /// Whether all targets of an environment are healthy on the revision that is carried through.
 pub fn is_done(state: &PipelineState, environment: &EnvironmentState) -> bool {
     let (Some(run), Some(healthy)) = (&state.run, &environment.healthy) else { return false };
+    if current(state, environment).is_some_and(|promotion| promotion.contested) {
+        return false;
+    }
     let digest = |revision: &'_ str| revision.rsplit_once('@').map(|(_, digest)| digest.to_owned());
     // Two branches may have the same digest, and a pipeline may say that this is what counts.
     let alike = || digest(&healthy.revision).is_some() && digest(&healthy.revision) == digest(&run.revision);
@@ -212,6 +215,12 @@ fn hints(state: &PipelineState) -> Vec<Hint> {
         }
         let Some(promotion) = current(state, environment) else { continue };
         let subject = format!("{} {}", state.name, revision(&promotion.revision));
+        if promotion.contested && matches!(promotion.phase.as_str(), "failed" | "abandoned") {
+            hints.push(Hint {
+                command: format!("keelway pipeline accept {of} {name}"),
+                about: format!("{name} runs {} although its promotion failed", revision(&promotion.revision)),
+            });
+        }
         match (promotion.phase.as_str(), promotion.reason.as_str()) {
             ("waiting", "Held") => {
                 hints.push(Hint {

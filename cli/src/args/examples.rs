@@ -89,6 +89,8 @@ pub const PIPELINE_APPROVE: &str = "Examples:
   keelway pipeline approve carts production 1.4.0 -n shop --key-file approvals.key --key-id 2026-11";
 pub const PIPELINE_REJECT: &str = "Examples:
   keelway pipeline reject carts production 1.4.0 -n shop -m too-slow";
+pub const PIPELINE_ACCEPT: &str = "Examples:
+  keelway pipeline accept carts staging -n shop -m flaky-test";
 pub const PIPELINE_SUSPEND: &str = "Examples:
   keelway pipeline suspend carts -n shop -m freeze";
 pub const PIPELINE_RESUME: &str = "Examples:

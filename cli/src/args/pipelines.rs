@@ -73,6 +73,9 @@ pub enum Pipeline {
     /// Keep a revision out of an environment that waits for approval
     #[command(after_help = examples::PIPELINE_REJECT)]
     Reject(PipelineDecide),
+    /// Take a failed promotion for a success: its environment runs the revision and is healthy
+    #[command(after_help = examples::PIPELINE_ACCEPT)]
+    Accept(PipelineDecide),
     /// Begin nothing new: what is on its way goes on
     #[command(after_help = examples::PIPELINE_SUSPEND)]
     Suspend(PipelineControl),
@@ -187,12 +190,12 @@ pub struct PipelineShow {
     pub output: Output,
 }
 
-/// `pipeline approve`, `pipeline reject`
+/// `pipeline approve`, `pipeline reject`, `pipeline accept`
 #[derive(Group)]
 pub struct PipelineDecide {
     #[command(flatten)]
     pub at: EnvironmentName,
-    /// The revision [default: the one that waits]
+    /// The revision [default: the one that waits; of accept: the one whose promotion failed]
     pub revision: Option<String>,
     #[command(flatten)]
     pub said: Said,

@@ -57,6 +57,23 @@ fn a_revision_is_approved_by_name_or_as_the_one_that_waits() {
 }
 
 #[test]
+fn what_failed_and_runs_is_accepted_and_offered() {
+    let api = Api::start();
+    let contested = promotion("1.4.0", "failed", json!({"reason": "Failed", "message": "the test failed", "contested": true}));
+    let mut staging = healthy("staging", "1.4.0", &at(22));
+    staging["promotion"] = contested;
+    show(&api, &[pipeline("carts", "1.4.0", "PromotionFailed", &[healthy("dev", "1.4.0", &at(5)), staging])]);
+    let listed = api.run(&["pipeline", "list", "-n", "shop"]);
+    assert!(listed.out.contains("staging ✗ the test failed"), "{}", listed.out);
+    assert!(listed.err.contains("→ keelway pipeline accept shop/carts staging"), "{}", listed.err);
+    let path = "/v1/pipelines/shop/carts/environments/staging/revisions/1.4.0/approval";
+    answer(&api, &format!("POST {path}"), 204, Value::Null);
+    let ran = api.run(&["pipeline", "accept", "carts", "staging", "-n", "shop", "-m", "flaky"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "accepted: carts 1.4.0 to staging of shop\n"), "{}", ran.err);
+    assert_eq!(body(&api), json!({"decision": "accept", "message": "flaky", "by": "ada"}));
+}
+
+#[test]
 fn short_revisions_stand_for_the_one_that_waits() {
     let api = Api::start();
     let revision = "main@sha1:63bf726176d8e1a2b3c4d5e6f708192a3b4c5d6e";

@@ -4,7 +4,7 @@ use keelway_domain::promotions::observe::{self, First, Later};
 use keelway_domain::promotions::{Condition, Gate, Phase, Pipeline, Promotion, closed};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
-use keelway_engine::promotions::views::View;
+use keelway_engine::promotions::views::{View, looked_at};
 use keelway_wire::http::promotions::{Explained, Explanation};
 
 /// The first closed gate before a promotion that waits to be attempted.
@@ -94,6 +94,9 @@ fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explaine
     };
     let revision = &run.revision;
     let promotion = current(&view.state, name);
+    if let Some(error) = observe::unreadable(environment, &view.observations) {
+        return waits(name, &Condition::new("TargetNotReadable", error), READABLE, None);
+    }
     // What a person or a host has to do is told even while an environment before this one has to catch up.
     let under_way = promotion.filter(|promotion| matches!(promotion.phase, Phase::Attempting | Phase::Created));
     if let (Some(before), None) = (stops, under_way) {
@@ -101,7 +104,18 @@ fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explaine
         return waits(name, &why, format!("let {before} run {revision} and be healthy"), None);
     }
     match observe::later(environment, &view.observations, revision, definition.compare) {
-        Later::Healthy => return done(name),
+        Later::Healthy => match promotion.filter(|promotion| promotion.contested) {
+            Some(promotion) if promotion.ended_badly() => {
+                let why = Condition::new(
+                    "PromotionFailed",
+                    format!("{name} runs {revision}, but its promotion failed: {}", promotion.why.message),
+                );
+                let remedy = format!("retry the promotion into {name}, or accept it as it is");
+                return waits(name, &why, remedy, None);
+            }
+            Some(promotion) if promotion.phase != Phase::Succeeded => {}
+            _ => return done(name),
+        },
         Later::Unknown(error) => return waits(name, &Condition::new("TargetNotReadable", error), READABLE, None),
         Later::Unready | Later::Partly => {
             let why = Condition::new("WaitingForRollout", format!("not all targets of {name} are healthy on {revision}"));
@@ -119,9 +133,9 @@ fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explaine
     let why = &promotion.why;
     match promotion.phase {
         Phase::Waiting | Phase::Attempting => waits(name, why, "nothing: the attempt is on its way", None),
-        Phase::Created => waits(name, why, created(promotion), None),
+        Phase::Created => waits(name, &looked(view, promotion), created(promotion), None),
         Phase::Failed => match promotion.due {
-            Some(due) => waits(name, why, "nothing: it is attempted again; or retry it now", Some(due)),
+            Some(due) => waits(name, why, mending(&why.reason), Some(due)),
             None => waits(name, why, "mend what the message names, and retry it", None),
         },
         Phase::Succeeded if promotion.completed => {
@@ -138,7 +152,39 @@ fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explaine
     }
 }
 
+/// What ends a failure that is attempted again.
+fn mending(reason: &str) -> &'static str {
+    match reason {
+        "NoMarkerFound" => "write the marker beside the version on the base branch, and retry it",
+        "MarkedFileUnusable" => "correct the file that the message names, or take the marker out of it, and retry it",
+        "BaseBranchMissing" => "create the branch, or correct `baseBranch`, and retry it",
+        "NotFound" => "correct the URL, or let the token see the repository, and retry it",
+        "CredentialsRefused" | "Forbidden" | "SecretMissing" | "SecretUnusable" => {
+            "mend the secret or what it permits, as the message says, and retry it"
+        }
+        "RepositoryTooLarge" | "UnusableUrl" | "Refused" | "ReceiverRefused" | "TriggerRefused" => {
+            "mend what the message names, and retry it"
+        }
+        _ => "nothing: it is attempted again; or retry it now",
+    }
+}
+
+/// Why a promotion waits for what it made, and why that cannot be looked at if it cannot.
+fn looked(view: &View, promotion: &Promotion) -> Condition {
+    let trouble = looked_at(view, promotion).and_then(|look| Some((look.at, look.trouble.as_ref()?)));
+    match trouble.filter(|_| !promotion.is_unobserved()) {
+        Some((at, trouble)) => {
+            let message = format!("{}; the last look, at {}, failed: {}", promotion.why.message, at.rfc3339(), trouble.why.message);
+            Condition::new(&promotion.why.reason, message)
+        }
+        None => promotion.why.clone(),
+    }
+}
+
 fn created(promotion: &Promotion) -> &'static str {
+    if promotion.is_unobserved() {
+        return "let the host answer Keelway again: mend what the message names";
+    }
     match &promotion.strategy {
         Some(keelway_domain::promotions::definition::Strategy::Sequence(_)) => "nothing: the sequence runs",
         _ => "merge the pull request, or close it",

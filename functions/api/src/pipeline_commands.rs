@@ -35,7 +35,7 @@ struct Asked {
     environment: Option<String>,
 }
 
-/// Approves, rejects or abandons a revision in an environment. The request may be signed instead of bearing a token.
+/// Approves, rejects, abandons or accepts a revision in an environment. The request may be signed instead of bearing a token.
 /// 201: the pull request is open; 202: the state does not show it yet; 204: it is done.
 #[utoipa::path(
     post,
@@ -82,6 +82,7 @@ pub async fn approval<P: Ports + Secrets + 'static>(
         ApprovalDecision::Approve => Command::Approve(at),
         ApprovalDecision::Reject => Command::Reject(at),
         ApprovalDecision::Abandon => Command::GiveUp(at),
+        ApprovalDecision::Accept => Command::Accept(at),
     };
     let approves = asked.decision == ApprovalDecision::Approve;
     let asked = Asked { to, command, note, environment: Some(environment) };
@@ -229,7 +230,7 @@ async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<(View, bool)> {
 fn promotion<'v>(view: &'v View, asked: &Asked) -> Option<&'v Promotion> {
     let promotion = view.state.environments.get(asked.environment.as_ref()?)?.promotion.as_ref()?;
     let decided = match &asked.command {
-        Command::Approve(at) | Command::Reject(at) | Command::GiveUp(at) => Some(&at.revision),
+        Command::Approve(at) | Command::Reject(at) | Command::GiveUp(at) | Command::Accept(at) => Some(&at.revision),
         _ => None,
     };
     decided.is_none_or(|revision| *revision == promotion.revision).then_some(promotion)
@@ -259,7 +260,9 @@ fn answer(asked: &Asked, view: &View, done: bool) -> CommandAnswer {
 fn refused(view: &View, command: &Command, why: Conflict) -> Refused {
     match (command, why) {
         (_, Conflict::Unknown(detail)) => Refused::new(StatusCode::NOT_FOUND, "unknown environment", detail),
-        (Command::Approve(at) | Command::Reject(at) | Command::GiveUp(at), Conflict::Conflict(detail)) if !awaited(view, at) => {
+        (Command::Approve(at) | Command::Reject(at) | Command::GiveUp(at) | Command::Accept(at), Conflict::Conflict(detail))
+            if !awaited(view, at) =>
+        {
             Refused::new(StatusCode::UNPROCESSABLE_ENTITY, "not awaited", detail)
         }
         (_, Conflict::Conflict(detail)) => Refused::new(StatusCode::CONFLICT, "conflict", detail),

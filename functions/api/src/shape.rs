@@ -6,10 +6,10 @@ use keelway_domain::promotions::{Command, Environment, Made, Note, Obeyed, Past,
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::definitions::Applied;
-use keelway_engine::promotions::views::View;
+use keelway_engine::promotions::views::{View, looked_at};
 use keelway_wire::http::promotions::{
-    Actor, AppState, EnvironmentState, Healthy, Hold, OpenPullRequest, PastCommand, PastPromotion, PipelineEntry, PipelineState,
-    PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
+    Actor, AppState, ConditionState, EnvironmentState, Healthy, Hold, LookState, OpenPullRequest, PastCommand, PastPromotion,
+    PipelineEntry, PipelineState, PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
 };
 use std::borrow::Cow;
 
@@ -29,8 +29,26 @@ pub fn entry(of: &Address, applied: &Applied, state: Option<&Pipeline>) -> Pipel
         suspended: state.is_some_and(|state| state.suspended.is_some()),
         reason,
         message,
+        conditions: state.map(|state| conditions(applied, state)).unwrap_or_default(),
         applied_at: applied.at.rfc3339(),
     }
+}
+
+/// What is wrong in the environments of a pipeline, whatever it waits for.
+fn conditions(applied: &Applied, x: &Pipeline) -> Vec<ConditionState> {
+    let names = applied.definition.environments.iter().map(|environment| environment.name.as_str());
+    names.filter_map(|name| Some((name, x.environments.get(name)?))).flat_map(|(name, state)| wrong(name, state)).collect()
+}
+
+fn wrong(name: &str, state: &Environment) -> Vec<ConditionState> {
+    let of = |reason: &str, message: &str| ConditionState {
+        environment: name.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+    };
+    let unreadable = state.unreadable.as_ref().map(|why| of("TargetNotReadable", why));
+    let unseen = state.promotion.as_ref().filter(|promotion| promotion.is_unobserved());
+    unreadable.into_iter().chain(unseen.map(|promotion| of(&promotion.why.reason, &promotion.why.message))).collect()
 }
 
 fn condition(x: &Pipeline) -> (String, String) {
@@ -68,6 +86,7 @@ pub fn pipeline(of: &Address, view: &View) -> PipelineState {
         suspended: state.suspended.as_ref().map(actor),
         reason,
         message,
+        conditions: conditions(applied, state),
         abandoned: state.abandoned.clone(),
         environments: (0..definition.environments.len()).map(|place| environment(view, place)).collect(),
         now: now.rfc3339(),
@@ -95,7 +114,8 @@ fn environment(view: &View, place: usize) -> EnvironmentState {
         targets: targets.collect(),
         strategy: settings.map(|settings| strategy(&settings.strategy).to_owned()),
         manual: settings.is_some_and(|settings| settings.manual),
-        promotion: state.and_then(|state| state.promotion.as_ref()).map(promotion),
+        promotion: state.and_then(|state| state.promotion.as_ref()).map(|promotion| shown(view, promotion)),
+        conditions: state.map(|state| wrong(&spec.name, state)).unwrap_or_default(),
         waiting_approval: waiting(view, &spec.name),
         hold: state
             .and_then(|state| state.hold.as_ref())
@@ -138,12 +158,25 @@ fn actor(note: &Note) -> Actor {
     Actor { by: note.by.clone(), at: note.at.rfc3339(), message: note.message.clone() }
 }
 
+/// A promotion, with the last look at its repository if it has an open pull request.
+fn shown(view: &View, of: &Promotion) -> PromotionState {
+    let mut state = promotion(of);
+    if let Some(request) = &mut state.pull_request {
+        request.look = looked_at(view, of).map(|look| LookState {
+            at: look.at.rfc3339(),
+            error: look.trouble.as_ref().map(|trouble| trouble.why.message.clone()),
+            since: look.trouble.as_ref().map(|trouble| trouble.since.rfc3339()),
+        });
+    }
+    state
+}
+
 /// A promotion.
 pub fn promotion(promotion: &Promotion) -> PromotionState {
     let (mut request, mut context, mut notification) = (None, None, None);
     match promotion.effect.clone() {
         Some(Made::PullRequest { number, url, branch, mergeable, .. }) => {
-            request = Some(PullRequestState { number, url, branch, mergeable });
+            request = Some(PullRequestState { number, url, branch, mergeable, look: None });
         }
         Some(Made::Sequence { context: of }) => context = Some(of),
         Some(Made::Notification { id }) => notification = Some(id),
@@ -163,6 +196,7 @@ pub fn promotion(promotion: &Promotion) -> PromotionState {
         approvals: promotion.approvals.iter().map(actor).collect(),
         approved: promotion.approved,
         completed: promotion.completed,
+        contested: promotion.contested,
         pull_request: request,
         keptn_context: context,
         notification,
@@ -192,6 +226,7 @@ pub fn command(obeyed: Obeyed) -> PastCommand {
         Command::Approve(at) => ("approve", Some(at.environment), Some(at.revision)),
         Command::Reject(at) => ("reject", Some(at.environment), Some(at.revision)),
         Command::GiveUp(at) => ("abandon", Some(at.environment), Some(at.revision)),
+        Command::Accept(at) => ("accept", Some(at.environment), Some(at.revision)),
         Command::Hold(at) => ("hold", Some(at.environment), Some(at.revision)),
         Command::Abandon(revision) => ("abandon", None, Some(revision)),
         Command::Suspend => ("suspend", None, None),
@@ -209,13 +244,13 @@ pub fn pull_requests(view: &View) -> Vec<OpenPullRequest> {
     let known: Vec<&String> = view.applied.definition.environments.iter().map(|environment| &environment.name).collect();
     let gone = view.state.environments.keys().filter(|name| !known.contains(name));
     let states = known.iter().copied().chain(gone).filter_map(|name| Some((name, view.state.environments.get(name)?)));
-    states.flat_map(|(name, state)| of_environment(name, state)).collect()
+    states.flat_map(|(name, state)| of_environment(view, name, state)).collect()
 }
 
-fn of_environment(name: &str, state: &Environment) -> Vec<OpenPullRequest> {
+fn of_environment(view: &View, name: &str, state: &Environment) -> Vec<OpenPullRequest> {
     let open = |from: &Promotion, closing: bool| {
         let Some(Strategy::PullRequest(settings)) = &from.strategy else { return None };
-        let request = promotion(from).pull_request?;
+        let request = shown(view, from).pull_request?;
         let (environment, revision) = (name.to_owned(), from.revision.clone());
         Some(OpenPullRequest { environment, revision, repository: settings.url.clone(), closing, request })
     };

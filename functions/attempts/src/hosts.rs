@@ -10,7 +10,7 @@ use keelway_engine::promotions::attempts::Task;
 use keelway_engine::protocol::Engine;
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::{self, SecretText, Secrets};
-use keelway_githosts::{AddressError, Api, Credentials, Form, Host, Repository};
+use keelway_githosts::{AddressError, Api, Credentials, Form, Host, Patience, Repository};
 use keelway_outgoing::Guard;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,7 +53,7 @@ pub fn place(task: &Task) -> Option<&PullRequest> {
     }
 }
 
-/// Hosts by the base of their API and the name of their secret, each with the secret it was made with.
+/// Hosts by their name and the base of their API, and by the name of their secret, each with the secret it was made with.
 type Made = HashMap<(String, String), (SecretText, Arc<Host>)>;
 
 /// The hosts, each with credentials and connections.
@@ -61,13 +61,19 @@ pub struct Hosts<P> {
     pipelines: Promotions<P>,
     secrets: Remembered<P>,
     guard: Guard,
+    patience: Patience,
     made: Mutex<Made>,
 }
 
 impl<P: Ports + Secrets> Hosts<P> {
     /// As they are registered, with these secrets, if the guard lets requests there.
     pub fn new(pipelines: Promotions<P>, secrets: Remembered<P>, guard: Guard) -> Self {
-        Self { pipelines, secrets, guard, made: Mutex::default() }
+        Self { pipelines, secrets, guard, patience: Patience::NONE, made: Mutex::default() }
+    }
+
+    /// The same with requests that are repeated as often as this says.
+    pub fn patient(self, patience: Patience) -> Self {
+        Self { patience, ..self }
     }
 
     /// The host and the repository of a pull request.
@@ -104,7 +110,7 @@ impl<P: Ports + Secrets> Hosts<P> {
         let Some(text) = self.secrets.secret(&name).await? else {
             return Err(Refusal::new("SecretMissing", format!("there is no secret {name:?}: create it")));
         };
-        Ok((self.host(&api, &name, text)?, repository))
+        Ok((self.host((&api, repository.host()), &name, text)?, repository))
     }
 
     /// Permits the credentials of the installation for a repository that the pipeline's project may use.
@@ -129,9 +135,9 @@ impl<P: Ports + Secrets> Hosts<P> {
         Ok(definition.vouched && promotion.is_some_and(|promotion| promotion.strategy == task.strategy))
     }
 
-    /// The host at this API with this secret, as it was made before if the secret is the same.
-    fn host(&self, api: &Api, name: &str, text: SecretText) -> Result<Arc<Host>, Refusal> {
-        let key = (api.base().to_owned(), name.to_owned());
+    /// The host of this name at this API with this secret, as it was made before if the secret is the same.
+    fn host(&self, (api, called): (&Api, &str), name: &str, text: SecretText) -> Result<Arc<Host>, Refusal> {
+        let key = (format!("{called} {}", api.base()), name.to_owned());
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, host)) = made.get(&key).filter(|(known, _)| *known == text) {
             return Ok(host.clone());
@@ -140,7 +146,7 @@ impl<P: Ports + Secrets> Hosts<P> {
             let message = format!("secret {name:?}: {}", error.message);
             Refusal::new(error.kind.reason(), message)
         })?;
-        let host = Arc::new(Host::new(api, &credentials, &self.guard)?);
+        let host = Arc::new(Host::new(api, &credentials, &self.guard)?.patient(self.patience).called(called));
         if made.len() >= KEPT {
             made.clear();
         }

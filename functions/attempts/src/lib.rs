@@ -19,6 +19,7 @@ use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::Sequences;
+use keelway_githosts::Patience;
 use keelway_outgoing::{Client, Guard};
 
 /// Whoever carries out promotions.
@@ -36,6 +37,18 @@ impl<P: Ports + Secrets + Clone> Carrier<P> {
         let secrets = Remembered::new(ports.clone());
         let hosts = Hosts::new(pipelines, secrets.clone(), guard);
         Self { ports, secrets, sequences, hosts, client }
+    }
+
+    /// Repeats requests to git hosts that came to nothing, as often as [`Patience::USUAL`] says.
+    #[must_use]
+    pub fn persistent(self) -> Self {
+        self.patient(Patience::USUAL)
+    }
+
+    /// Repeats requests to git hosts as often as this says.
+    #[must_use]
+    pub fn patient(self, patience: Patience) -> Self {
+        Self { hosts: self.hosts.patient(patience), ..self }
     }
 }
 

@@ -4,6 +4,7 @@ mod about;
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_attempts::Carrier;
+use keelway_domain::promotions::HEARTBEAT;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::sequences::Sequences;
@@ -22,7 +23,7 @@ async fn main() -> Result<(), Error> {
     let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
     let sequences = Sequences::new(ports.clone(), config.limits.clone());
     let carrier = Carrier::new(ports.clone(), sequences, pipelines(), (client, guard));
-    let engine = Arc::new(Attempts::new(pipelines(), carrier));
+    let engine = Arc::new(Attempts::new(pipelines(), carrier.persistent()).with_heartbeat(HEARTBEAT));
     lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
         let engine = engine.clone();
         async move {

@@ -9,7 +9,10 @@ use keelway_engine::secrets::Secrets;
 use keelway_githosts::{BRANCHES, Change, Closed as Gone, Host, HostError, Kind, Merge, Proposed, Repository, Request, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+/// So long an attempt lasts at most. The function has a minute more.
+pub const WHOLE: Duration = Duration::from_secs(240);
 /// The longest title, in characters; hosts take 255 and more.
 const TITLE: usize = 250;
 
@@ -19,7 +22,9 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
         Ok(found) => found,
         Err(refusal) => return failed(refusal),
     };
-    match host.propose(&change(task, wanted, repository)).await {
+    let change = change(task, wanted, repository);
+    let Ok(proposed) = tokio::time::timeout(WHOLE, host.propose(&change)).await else { return goes_on(wanted) };
+    match proposed {
         Ok(Proposed::Opened(request) | Proposed::Found(request)) => Outcome::Created(made(&request)),
         Ok(Proposed::Nothing) => {
             let message = format!("{} on {} has {} already", wanted.url, wanted.base_branch, task.attempt.revision);
@@ -27,6 +32,12 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
         }
         Err(error) => failed(error.into()),
     }
+}
+
+/// The time is over. What is there by now is found by the next attempt, with one request each.
+fn goes_on(wanted: &PullRequest) -> Outcome {
+    let message = format!("{} answers slowly: after {} s, the attempt goes on where it stopped", wanted.url, WHOLE.as_secs());
+    Outcome::Failed { why: Condition::new("HostUnavailable", message), retry: Retry::Soon }
 }
 
 /// Closes the pull request, unless it was merged.
@@ -64,7 +75,7 @@ struct Mark {
 
 /// Looks at pull requests of one repository. A failure changes nothing: the next look is another one.
 pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], mark: Option<&str>) -> Sight {
-    let mut sight = Sight { requests: vec![None; tasks.len()], mark: None, not_before: None };
+    let mut sight = Sight { requests: vec![None; tasks.len()], failed: vec![None; tasks.len()], mark: None, not_before: None };
     // Usually all of them have the same credentials.
     let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (n, task) in tasks.iter().enumerate() {
@@ -88,6 +99,9 @@ pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], 
                 tracing::warn!(pipeline = of, reason = refusal.why.message, "a repository could not be looked at");
                 if let Retry::At(at) = refusal.retry {
                     sight.not_before = sight.not_before.max(Some(at));
+                }
+                for n in members {
+                    sight.failed[*n] = Some(refusal.why.clone());
                 }
             }
         }
@@ -268,7 +282,7 @@ impl From<HostError> for Refusal {
         let retry = match error.kind {
             Kind::RateLimited { until } => Retry::At(until),
             // Only a change of the repository or of the pipeline ends these.
-            Kind::NoMarker | Kind::BaseMissing | Kind::TooLarge | Kind::Address => Retry::Patience,
+            Kind::NoMarker | Kind::Unusable | Kind::BaseMissing | Kind::TooLarge | Kind::Address => Retry::Patience,
             Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => {
                 Retry::Backoff
             }

@@ -32,6 +32,8 @@ pub(crate) struct Candidates {
     pub(crate) files: Vec<Candidate>,
     /// Which files were passed over, and why.
     pub(crate) notes: Vec<String>,
+    /// Which files have the marker and cannot be edited, and why.
+    pub(crate) unusable: Vec<String>,
 }
 
 /// The YAML files of a `.tar.gz` that contain the marker's text. `folder`: everything is in one folder, which is no part of the paths.
@@ -83,28 +85,53 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
             }
             _ => continue,
         }
-        if !is_inside(&path) {
-            found.notes.push(format!("{path:?} leads out of the repository"));
-            continue;
-        }
+        let marked = format!("\"{marker}\"");
         if entry.size() > FILE {
-            found.notes.push(format!("{path} is larger than {} MiB", FILE >> 20));
+            let marked = has_both(&mut entry, [marker::SIGN, &marked]).map_err(broken)?;
+            let notes = if marked { &mut found.unusable } else { &mut found.notes };
+            notes.push(format!("{path} is larger than {} MiB", FILE >> 20));
             continue;
         }
         let mut content = vec![];
         entry.read_to_end(&mut content).map_err(broken)?;
-        let contains = |text: &str| content.windows(text.len()).any(|window| window == text.as_bytes());
+        let contains = |text: &str| has(&content, text);
         if !contains(marker::SIGN) {
             continue;
         }
-        if std::str::from_utf8(&content).is_err() {
-            found.notes.push(format!("{path} is not UTF-8"));
+        let notes = if contains(&marked) { &mut found.unusable } else { &mut found.notes };
+        if !is_inside(&path) {
+            notes.push(format!("{path:?} leads out of the repository"));
+        } else if std::str::from_utf8(&content).is_err() {
+            notes.push(format!("{path} is not UTF-8"));
         } else if contains(marker) {
             let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
             found.files.push(Candidate { path, executable });
         }
     }
     Ok(found)
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// Whether a file that is too large to be kept has both texts.
+fn has_both(file: &mut impl Read, texts: [&str; 2]) -> std::io::Result<bool> {
+    let longest = texts.iter().map(|text| text.len()).max().unwrap_or_default();
+    let (mut window, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
+    let mut seen = [false; 2];
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 || seen == [true; 2] {
+            return Ok(seen == [true; 2]);
+        }
+        window.extend_from_slice(&chunk[..read]);
+        for (seen, text) in seen.iter_mut().zip(texts) {
+            *seen = *seen || has(&window, text);
+        }
+        // A text may stand across two chunks.
+        window.drain(..window.len().saturating_sub(longest));
+    }
 }
 
 /// Whether an entry is no file, but says something about others.

@@ -16,6 +16,8 @@ pub enum Kind {
     BaseMissing,
     /// No file of the base branch has the marker of this environment.
     NoMarker,
+    /// A file has the marker, and cannot be edited as a whole.
+    Unusable,
     /// The host wants no request before this time.
     RateLimited {
         /// As the host said, or one minute from now if it did not say.
@@ -42,6 +44,7 @@ impl Kind {
             Self::NotFound => "NotFound",
             Self::BaseMissing => "BaseBranchMissing",
             Self::NoMarker => "NoMarkerFound",
+            Self::Unusable => "MarkedFileUnusable",
             Self::RateLimited { .. } => "RateLimited",
             Self::Transient => "HostUnavailable",
             Self::Nonsense => "HostAnswersNonsense",

@@ -3,11 +3,11 @@
 use crate::bitbucket::Bitbucket;
 use crate::client::{Client, Look, Merge, Request};
 use crate::credentials::Credentials;
-use crate::error::HostError;
+use crate::error::{HostError, Kind};
 use crate::gitea::Gitea;
 use crate::github::GitHub;
 use crate::gitlab::GitLab;
-use crate::http::Http;
+use crate::http::{Http, Patience};
 use crate::propose::{self, Change, Proposed};
 use crate::repository::{Api, Form, Repository};
 use crate::settle::{self, Closed};
@@ -51,17 +51,63 @@ impl Host {
         }))
     }
 
+    fn http(&mut self) -> &mut Http {
+        match &mut self.0 {
+            Forms::GitHub(GitHub(http))
+            | Forms::Gitea(Gitea(http))
+            | Forms::GitLab(GitLab(http))
+            | Forms::Bitbucket(Bitbucket(http)) => http,
+        }
+    }
+
+    /// The same with requests that are repeated as often as this says.
+    #[must_use]
+    pub fn patient(mut self, patience: Patience) -> Self {
+        self.http().be_patient(patience);
+        self
+    }
+
+    /// The same with messages that name this host, as a manifest does, instead of its API's.
+    #[must_use]
+    pub fn called(mut self, host: &str) -> Self {
+        self.http().be_called(host);
+        self
+    }
+
     /// Opens the pull request, unless there is one of its branch. The credentials are checked before anything is written, and the branch
     /// begins at the newest commit of the base. Fails with [`Kind::NoMarker`](crate::Kind) and [`Kind::BaseMissing`](crate::Kind), which
     /// only a change of the repository or the pipeline ends.
     pub async fn propose(&self, change: &Change) -> Result<Proposed, HostError> {
-        with!(self, client => propose::propose(client, change).await)
+        let mut tried = 0;
+        loop {
+            let done = with!(self, client => propose::propose(client, change).await);
+            if !self.goes_on(done.as_ref().err(), &mut tried).await {
+                return done;
+            }
+        }
     }
 
     /// Closes the pull request of a branch with a comment, which it gets once, and deletes the branch. `number` saves a search if it is
     /// known. A merged one is told and left alone.
     pub async fn close(&self, of: &Repository, branch: &str, number: Option<u64>, comment: &str) -> Result<Closed, HostError> {
-        with!(self, client => settle::close(client, of, (branch, number), comment).await)
+        let mut tried = 0;
+        loop {
+            let done = with!(self, client => settle::close(client, of, (branch, number), comment).await);
+            if !self.goes_on(done.as_ref().err(), &mut tried).await {
+                return done;
+            }
+        }
+    }
+
+    /// Whether an operation whose request or answer was lost is made once more: it finds what is there by now.
+    async fn goes_on(&self, error: Option<&HostError>, tried: &mut u32) -> bool {
+        *tried += 1;
+        let patience = with!(self, client => client.0.patience());
+        if *tried >= patience.tries || error.is_none_or(|error| error.kind != Kind::Transient) {
+            return false;
+        }
+        patience.wait(*tried).await;
+        true
     }
 
     /// The open pull requests whose branch begins with [`BRANCHES`](crate::BRANCHES). With the mark of an earlier look, a host that has

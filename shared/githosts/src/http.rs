@@ -10,11 +10,34 @@ use keelway_outgoing::{Certificates, Failure, Guard, Method, Roots, StatusCode, 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CONNECT: Duration = Duration::from_secs(5);
-const WHOLE: Duration = Duration::from_secs(15);
+const WHOLE: Duration = Duration::from_secs(25);
 const REDIRECTS: usize = 5;
+/// How often a request that came to nothing is made, if another one does no harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// At most so many times, the first one included.
+    pub tries: u32,
+    /// The first pause before it is made again, half as long or longer at random; the pauses double.
+    pub pause: Duration,
+}
+
+impl Patience {
+    /// Once.
+    pub const NONE: Self = Self { tries: 1, pause: Duration::ZERO };
+    /// What a host that is busy, or a connection that breaks, takes.
+    pub const USUAL: Self = Self { tries: 4, pause: Duration::from_millis(400) };
+
+    /// Lets the pause before this repetition go by; 1 is the first one.
+    pub(crate) async fn wait(self, repetition: u32) {
+        let pause = self.pause * (1 << repetition.clamp(1, 6).saturating_sub(1));
+        let part = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_micros() % 1000;
+        tokio::time::sleep(pause / 2 + pause * part / 1000).await;
+    }
+}
+
 /// The most that an answer may have, in bytes; an archive may have more.
 const ANSWER: usize = 16 << 20;
 /// The most that all pages of one list may have together, in bytes.
@@ -37,6 +60,7 @@ pub(crate) fn path(text: &str) -> String {
 /// A connection to one host.
 #[derive(Debug)]
 pub(crate) struct Http {
+    patience: Patience,
     wire: Wire,
     base: String,
     host: String,
@@ -84,12 +108,28 @@ impl Http {
         let mut authorization = HeaderValue::from_str(&proof)
             .map_err(|_| HostError::new(Kind::Credentials, "the token in the secret has characters that no token has"))?;
         authorization.set_sensitive(true);
-        Ok(Self { wire, base: api.base.clone(), host, authorization, secrets: Secrets(credentials.secrets()) })
+        Ok(Self {
+            wire,
+            patience: Patience::NONE,
+            base: api.base.clone(),
+            host,
+            authorization,
+            secrets: Secrets(credentials.secrets()),
+        })
     }
 
     /// The host's name, for messages.
     pub(crate) fn host(&self) -> &str {
         &self.host
+    }
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
+    }
+    pub(crate) fn be_called(&mut self, host: &str) {
+        host.clone_into(&mut self.host);
+    }
+    pub(crate) fn be_patient(&mut self, patience: Patience) {
+        self.patience = patience;
     }
     #[cfg(test)]
     pub(crate) fn secrets(&self) -> Secrets {
@@ -108,8 +148,9 @@ impl Http {
 
     /// A request to another path of the same host.
     pub(crate) fn call_at(&self, method: Method, url: &str, what: &str) -> Call<'_> {
+        let harmless = matches!(method, Method::GET | Method::DELETE);
         let request = self.wire.call(method, url).header(AUTHORIZATION, self.authorization.clone());
-        Call { http: self, request, what: what.to_owned() }
+        Call { http: self, request, what: what.to_owned(), harmless }
     }
 
     /// Reads a list page by page: as long as the host says, in its `Link` header, that there is a next page. `mark` is what an earlier
@@ -201,6 +242,8 @@ pub(crate) struct Call<'h> {
     http: &'h Http,
     request: keelway_outgoing::Call<'h>,
     what: String,
+    /// Made twice, it has no further effect.
+    harmless: bool,
 }
 
 impl Call<'_> {
@@ -228,6 +271,11 @@ impl Call<'_> {
         self.header("content-type", &kind)
     }
 
+    /// Made twice, it has no further effect that anybody sees.
+    pub(crate) fn harmless(self) -> Self {
+        Self { harmless: true, ..self }
+    }
+
     /// Sends it. An answer of any status is an answer; [`Answer::ok`] turns refusals into errors.
     pub(crate) async fn send(self) -> Result<Answer, HostError> {
         self.send_up_to(ANSWER).await
@@ -235,14 +283,31 @@ impl Call<'_> {
 
     /// Sends it, and reads at most so many bytes.
     pub(crate) async fn send_up_to(self, limit: usize) -> Result<Answer, HostError> {
-        let Self { http, request, what } = self;
-        let reply = request.send(limit).await.map_err(|failure| lost(&http.host, &failure))?;
+        let Self { http, request, what, harmless } = self;
+        let tries = if harmless { http.patience.tries } else { 1 };
+        let mut tried = 1;
+        let reply = loop {
+            let reply = request.clone().send(limit).await.map_err(|failure| lost(&http.host, &failure));
+            if tried >= tries || !passes(&reply) {
+                break reply?;
+            }
+            http.patience.wait(tried).await;
+            tried += 1;
+        };
         if reply.cut {
             let message = format!("{}: the answer about {what} is larger than {} MiB", http.host, limit >> 20);
             return Err(HostError::new(Kind::TooLarge, message));
         }
         let keelway_outgoing::Reply { status, headers, body, .. } = reply;
         Ok(Answer { host: http.host.clone(), what, status, headers, body, secrets: http.secrets.clone() })
+    }
+}
+
+/// Whether the same request may be answered otherwise a moment later.
+fn passes(reply: &Result<keelway_outgoing::Reply, HostError>) -> bool {
+    match reply {
+        Ok(reply) => matches!(reply.status.as_u16(), 408 | 425 | 500..) && !reply.headers.contains_key("retry-after"),
+        Err(error) => error.kind == Kind::Transient,
     }
 }
 

@@ -28,6 +28,7 @@ pub use client::{Look, Merge, Request, State};
 pub use credentials::Credentials;
 pub use error::{HostError, Kind};
 pub use host::Host;
+pub use http::Patience;
 pub use marker::{Edit, edit};
 pub use propose::{BRANCHES, Change, Proposed};
 pub use repository::{AddressError, Api, Form, Repository};

@@ -138,7 +138,7 @@ fn shortened(title: &str) -> String {
 async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Vec<NewFile>, HostError> {
     let of = &change.repository;
     let packed = client.archive(of, base).await?;
-    let archive::Candidates { files: candidates, mut notes } =
+    let archive::Candidates { files: candidates, mut notes, mut unusable } =
         archive::candidates(client.host(), &packed.bytes, packed.folder, &change.marker)?;
     drop(packed);
     if candidates.len() > FILES {
@@ -155,7 +155,7 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
         let file = client.file(of, base, &candidate.path).await?.ok_or_else(other)?;
         let text = String::from_utf8(file.content).ok().filter(|text| text.len() as u64 <= archive::FILE);
         let Some(text) = text else {
-            notes.push(format!("{} is larger than is read, or not UTF-8", candidate.path));
+            unusable.push(format!("{} is larger than is read, or not UTF-8", candidate.path));
             continue;
         };
         if !(text.contains(marker::SIGN) && text.contains(&change.marker)) {
@@ -163,7 +163,10 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
         }
         let edit = marker::edit(&text, &change.marker, &change.version);
         marked += edit.marked;
-        notes.extend(edit.notes.into_iter().map(|note| format!("{}: {note}", candidate.path)));
+        // The marker may also be the beginning of another environment's.
+        let own = text.contains(&format!("\"{}\"", change.marker));
+        let into = if own { &mut unusable } else { &mut notes };
+        into.extend(edit.notes.into_iter().map(|note| format!("{}: {note}", candidate.path)));
         if let Some(content) = edit.text {
             files.push(NewFile { path: candidate.path, content, executable: candidate.executable, blob: file.blob });
         }
@@ -171,6 +174,10 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
     for note in &notes {
         tracing::info!(repository = %of, marker = change.marker, note, "a file was passed over");
     }
+    if marked > 0 && !unusable.is_empty() {
+        return Err(unedited(client.host(), change, &unusable));
+    }
+    notes.extend(unusable);
     if marked == 0 {
         let passed = if notes.is_empty() { String::new() } else { " Passed over:".to_owned() };
         let passed = notes.iter().take(NOTES).fold(passed, |all, note| format!("{all} {note}."));
@@ -183,6 +190,18 @@ async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Ve
         return Err(HostError::new(Kind::NoMarker, message));
     }
     Ok(files)
+}
+
+/// A part of the marked values is never promoted alone.
+fn unedited(host: &str, change: &Change, unusable: &[String]) -> HostError {
+    let (of, marker) = (&change.repository, &change.marker);
+    let named = unusable.iter().take(NOTES).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let more = unusable.len().saturating_sub(NOTES);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let message = format!(
+        "{host}: not everything in {of} that is marked with {marker} can be changed: {named}{more}. Correct it, or take the marker away"
+    );
+    HostError::new(Kind::Unusable, message)
 }
 
 /// Whether a branch of an earlier attempt is what a new one would be: our commits on the base as it is now, and our files.

@@ -124,7 +124,7 @@ fn parsed(url: &str) -> Result<Url, Failure> {
 }
 
 /// A request that is being prepared.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Call<'w> {
     wire: &'w Wire,
     method: Method,

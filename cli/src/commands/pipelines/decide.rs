@@ -114,6 +114,7 @@ async fn decide(reader: Option<&Api>, sender: &Api, what: &Decision<'_>) -> Resu
         ApprovalDecision::Approve => "approved",
         ApprovalDecision::Reject => "rejected",
         ApprovalDecision::Abandon => "abandoned",
+        ApprovalDecision::Accept => "accepted",
     };
     let told = format!("{done}: {} {} to {environment} of {}{waited}", of.name, revision(&wanted), of.namespace);
     say(&format!("{told}{}", outcome(of, answer.unwrap_or_else(|| CommandAnswer { done: true, ..CommandAnswer::default() }))))
@@ -137,6 +138,13 @@ async fn awaited(api: &Api, what: &Decision<'_>) -> Result<(String, String), Cli
     loop {
         let (state, clock) = read(api, &what.of).await?;
         let found = of_environment(&state, what.environment).map_err(CliError::Failed)?;
+        if what.verdict == ApprovalDecision::Accept {
+            let failed = current(&state, found).map(|promotion| promotion.revision.clone());
+            let meant = what.revision.map(|given| known(&state, what.environment, given)).or(failed);
+            return meant
+                .map(|revision| (revision, String::new()))
+                .ok_or_else(|| CliError::Failed(format!("no promotion into {} has failed", what.environment)));
+        }
         let waits = found.waiting_approval.as_ref().map(|waiting| waiting.revision.clone());
         match (waits, what.revision) {
             (Some(waits), given) if given.is_none_or(|given| is_revision(&waits, given)) => {

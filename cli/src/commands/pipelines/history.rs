@@ -6,7 +6,7 @@ use crate::args::{Format, PipelineHistory, PipelineShow};
 use crate::commands::get;
 use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
-use crate::output::{say, say_data};
+use crate::output::{one_line, say, say_data};
 use crate::table::Table;
 use crate::terminal::{Look, look};
 use crate::words::{age, between, revision, short_ids};
@@ -212,5 +212,11 @@ pub async fn pull_requests(api: &Api, what: &PipelineShow) -> Result<(), CliErro
             vec![environment, revision(&one.revision), state.into(), url]
         });
     }
-    say(&table.render(&Look { width: None, ..look() }))
+    say(&table.render(&Look { width: None, ..look() }))?;
+    for one in &open.pull_requests {
+        if let Some((at, error)) = one.request.look.as_ref().and_then(|look| Some((&look.at, look.error.as_ref()?))) {
+            eprintln!("the last look at pull request {}, at {at}, failed: {}", one.request.number, one_line(error, 400));
+        }
+    }
+    Ok(())
 }

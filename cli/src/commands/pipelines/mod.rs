@@ -18,7 +18,7 @@ use crate::args::{Namespace, Pipeline, Place};
 use crate::error::CliError;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::promotions::ApprovalDecision::{Approve, Reject};
+use keelway_wire::http::promotions::ApprovalDecision::{Accept, Approve, Reject};
 use keelway_wire::http::promotions::PipelineState;
 
 /// Where something is: a namespace and a name.
@@ -80,6 +80,7 @@ pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError
         Pipeline::Manifest { of } => manifest(&settings.api()?, &Address::of(&of.name, &of.namespace).path()).await,
         Pipeline::Approve(what) => decide::named(&settings, what, Approve).await,
         Pipeline::Reject(what) => decide::named(&settings, what, Reject).await,
+        Pipeline::Accept(what) => decide::named(&settings, what, Accept).await,
         other => steer::steer(&settings.api()?, other).await,
     }
 }

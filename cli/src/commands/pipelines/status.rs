@@ -106,8 +106,10 @@ fn what(environment: &EnvironmentState, promotion: Option<&PromotionState>) -> S
     let by: Vec<&str> = approvals.iter().map(|actor| actor.by.as_str()).filter(|by| !by.is_empty()).collect();
     let approved = (!by.is_empty()).then(|| format!("approved by {}", by.join(", ")));
     let message = promotion.map(|promotion| promotion.message.clone()).filter(|message| !message.is_empty());
-    let parts =
-        [fault(environment), message, approved, hold.filter(|_| promotion.is_none_or(|promotion| promotion.reason != "Held"))];
+    let unobserved = environment.conditions.iter().find(|condition| condition.reason == "TargetNotReadable");
+    // A target that nobody has reported about yet has no error of its own.
+    let fault = fault(environment).or_else(|| unobserved.map(|condition| one_line(&condition.message, 160)));
+    let parts = [fault, message, approved, hold.filter(|_| promotion.is_none_or(|promotion| promotion.reason != "Held"))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -116,7 +118,11 @@ fn open(state: &PipelineState, look: &Look) -> Vec<String> {
     let width = state.environments.iter().map(|environment| columns(&environment.name)).max().unwrap_or(0).max("ENVIRONMENT".len());
     let one = |environment: &EnvironmentState, promotion: &PromotionState, closing: bool| {
         let words = match (&promotion.pull_request, &promotion.keptn_context) {
-            (Some(request), _) => format!("pull request {}  {}", request.number, one_line(&request.url, 2000)),
+            (Some(request), _) => {
+                let error = request.look.as_ref().and_then(|look| look.error.as_ref());
+                let unseen = error.map(|error| format!("  the last look failed: {}", one_line(error, 400))).unwrap_or_default();
+                format!("pull request {}  {}{unseen}", request.number, one_line(&request.url, 2000))
+            }
             (None, Some(context)) => format!("sequence  keelway watch {context}"),
             (None, None) => return None,
         };

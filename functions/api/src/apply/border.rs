@@ -199,7 +199,7 @@ pub fn of_pipeline<'a>(namespace: &'a str, definition: &Pipeline) -> Outside<'a>
             // What is no repository's URL is told by the attempt, which sends nothing.
             Some(Strategy::PullRequest(request)) if request.secret.is_empty() => {
                 let repository = request.host.parse().ok().and_then(|form| Repository::parse(form, &request.url).ok());
-                resources.extend(repository.map(|repository| (format!("{strategy}.pullRequest.url"), repository.resource())));
+                resources.extend(repository.map(|repository| (format!("{strategy}.pull-request.url"), repository.resource())));
             }
             _ => {}
         }

@@ -91,7 +91,7 @@ pub async fn apply<P: Ports + 'static>(
         Some("true") => true,
         Some(_) => return Err(Refused::field("dryRun", "is neither true nor false: send one of them, or leave it out")),
     };
-    let parsed = manifest::parse(&text, FILE);
+    let mut parsed = manifest::parse(&text, FILE);
     if parsed.refused() {
         return Err(refused(parsed.findings));
     }
@@ -116,7 +116,31 @@ pub async fn apply<P: Ports + 'static>(
     let by = deployments::by(&caller, wanted.by.as_ref())?;
     let applied = store(&api, &planned, How { replaces: replaces.as_deref(), by: &by, dry_run }).await?;
     rights::tell(&caller, &planned, &applied);
+    parsed.findings.extend(circles(&api, &planned).await?);
     Ok(axum::Json(Applied { applied, warnings: parsed.findings, dry_run }))
+}
+
+/// Warns of pipelines that carry back what others promote.
+async fn circles<P: Ports>(api: &Api<P>, planned: &[Planned]) -> Answer<Vec<manifest::Finding>> {
+    let mut found = vec![];
+    for one in planned {
+        let Planned::Pipeline(of, manifest) = one else { continue };
+        for other in api.promotions().circle(of, &manifest.definition).await? {
+            found.push(manifest::Finding {
+                severity: manifest::Severity::Warning,
+                file: FILE.to_owned(),
+                line: 1,
+                column: 1,
+                path: "spec.environments".to_owned(),
+                message: format!(
+                    "of {of} make a circle with those of {other}: it carries to the first environment what comes from there, so two revisions \
+                     change places for ever; let one pipeline begin elsewhere"
+                ),
+                snippet: None,
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that is

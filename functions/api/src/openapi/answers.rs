@@ -13,9 +13,10 @@ use keelway_wire::http::operations::{
     Checks, DeadLetter, DeadLetterPage, InstalledLimits, InvalidInput, InvalidPage, RoundTrip, RuleState,
 };
 use keelway_wire::http::promotions::{
-    Actor, AppState, CommandAnswer, EnvironmentState as PipelineEnvironment, Explained, Explanation, Healthy, HistoryPage, Hold,
-    ObservationAnswer, ObservedFact, OpenPullRequest, OpenPullRequests, PastCommand, PastPromotion, PipelineEntry, PipelinePage,
-    PipelineState, PromotionState, PullRequestState, Registered, RegisteredPage, RunState, TargetState, WaitingApproval,
+    Actor, AppState, CommandAnswer, ConditionState, EnvironmentState as PipelineEnvironment, Explained, Explanation, Healthy,
+    HistoryPage, Hold, LookState, ObservationAnswer, ObservedFact, OpenPullRequest, OpenPullRequests, PastCommand, PastPromotion,
+    PipelineEntry, PipelinePage, PipelineState, PromotionState, PullRequestState, Registered, RegisteredPage, RunState,
+    TargetState, WaitingApproval,
 };
 use keelway_wire::http::schedules::{ScheduleLast, SchedulePage, ScheduleRun, ScheduleState};
 use keelway_wire::http::webhooks::{
@@ -135,6 +136,8 @@ always![
     ProjectState,
     PromotionState,
     PullRequestState,
+    ConditionState,
+    LookState,
     Queue,
     QueueList,
     Registered,

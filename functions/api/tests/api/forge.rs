@@ -1,7 +1,7 @@
 //! A git host that opens every pull request it is asked for, once.
 
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Closed, Made, Outcome};
+use keelway_domain::promotions::{Closed, Condition, Made, Outcome};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
@@ -15,6 +15,8 @@ pub struct Seen {
     pub looks: usize,
     /// The host wants no look before this time.
     pub not_before: Option<Timestamp>,
+    /// Why the host cannot be looked at.
+    pub trouble: Option<Condition>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -67,6 +69,11 @@ impl Outside for Forge {
     async fn look(&self, _: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
         let mut seen = self.0.lock().unwrap();
         seen.looks += 1;
-        Ok(Sight { requests: vec![None; tasks.len()], mark: None, not_before: seen.not_before })
+        Ok(Sight {
+            requests: vec![None; tasks.len()],
+            failed: vec![seen.trouble.clone(); tasks.len()],
+            mark: None,
+            not_before: seen.not_before,
+        })
     }
 }

@@ -38,6 +38,7 @@ mod operations;
 mod paces;
 mod people;
 mod pipelines;
+mod pipelines_failing;
 mod pushes;
 mod quotas;
 mod raw;

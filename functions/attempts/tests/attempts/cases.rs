@@ -153,7 +153,7 @@ fn has_host(case: &Case) -> bool {
     let named = given.pipeline.iter().chain(given.pipelines.values());
     let manifests = named.map(|name| keelway_world::promotions::pipeline(name).unwrap().to_string());
     let own = json!([given.spec, given.environments]).to_string();
-    manifests.chain([own]).any(|text| text.contains("pullRequest"))
+    manifests.chain([own]).any(|text| text.contains("pullRequest") || text.contains("pull-request"))
 }
 
 fn has_sequences(case: &Case) -> bool {

@@ -2,6 +2,7 @@
 
 mod cases;
 mod credentials;
+mod heartbeat;
 mod notifications;
 mod observed;
 mod receiver;

@@ -281,14 +281,17 @@ async fn what_cannot_be_promoted_says_why() {
 
 /// P17, P38
 #[tokio::test]
-async fn an_outage_of_the_host_changes_no_record() {
+async fn an_outage_of_the_host_ends_no_promotion_and_is_told_once() {
     for form in FORMS {
         let mut bench = Bench::usual(form).await;
         bench.runs("dev", "v2").await;
         let before = bench.stand.promotion("staging").await;
         bench.host.fail(Fault::next("*", "*", SERVER_ERROR).times(1000));
         bench.stand.pass(Span::minutes(60)).await;
-        assert_eq!(bench.stand.promotion("staging").await, before, "{form:?}");
+        let after = bench.stand.promotion("staging").await;
+        assert_eq!((after.phase, &after.effect), (before.phase, &before.effect), "{form:?}");
+        assert_eq!(after.why.reason, "HostUnavailable", "{form:?}");
+        assert_eq!(bench.stand.published("dev.keelway.promotion.unobserved").len(), 1, "{form:?}");
         bench.host.heal();
         bench.host.people().merge(REPOSITORY, 1, Method::Merge).unwrap();
         bench.stand.pass(Span::minutes(120)).await;

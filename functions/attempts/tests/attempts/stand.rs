@@ -192,7 +192,7 @@ impl Stand {
     }
 }
 
-fn next(world: &World, wanted: impl Fn(&str) -> bool) -> Option<u64> {
+pub fn next(world: &World, wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let core = world.core();
     core.queue
         .receivable(core.now)

@@ -9,7 +9,14 @@ use super::observe::{self, First, Later};
 use super::state::{Condition, Phase, Pipeline, Promotion, Run};
 use crate::ids::RecordId;
 use crate::record::Draft;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
+
+/// Why the environments behind one wait whose promotion failed although its targets run the revision.
+fn failed(name: &str, promotion: &Promotion) -> Condition {
+    let (revision, why) = (&promotion.revision, &promotion.why.message);
+    let message = format!("{name} runs {revision}, but its promotion failed ({why}): retry it, or accept it as it is");
+    Condition::new("PromotionFailed", message)
+}
 
 /// Record numbers go round: a pipeline lives for ever, and a record's place in its life has 12 bits.
 const NUMBERS: u16 = 4000;
@@ -19,7 +26,7 @@ pub(super) struct Step<'a> {
     pub next: Pipeline,
     pub facts: &'a Facts<'a>,
     before: &'a Pipeline,
-    events: Vec<Draft>,
+    pub events: Vec<Draft>,
     pub orders: Vec<Order>,
     pub past: Vec<Past>,
     pub obeyed: Option<Obeyed>,
@@ -33,6 +40,7 @@ impl<'a> Step<'a> {
 
     /// Evaluates the whole pipeline, and decides.
     pub fn advance(mut self) -> Decision {
+        self.count_unanswered();
         match self.facts.definition {
             None => self.delete(),
             Some(definition) => {
@@ -86,14 +94,16 @@ impl<'a> Step<'a> {
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    /// Remembers since when each environment has been healthy on its revision.
+    /// Remembers since when each environment has been healthy on its revision, and which cannot be read.
     fn track_health(&mut self, definition: &Definition) {
         for environment in &definition.environments {
+            let unreadable = observe::unreadable(environment, self.facts.observations);
             let healthy = match observe::first(environment, self.facts.observations, definition.compare) {
                 First::Current(revision) => Some(revision.to_owned()),
                 _ => None,
             };
             let state = self.next.environments.entry(environment.name.clone()).or_default();
+            state.unreadable = unreadable;
             let same =
                 |(on, _): &(String, Timestamp)| healthy.as_ref().is_some_and(|revision| definition.compare.same(on, revision));
             if !state.healthy.as_ref().is_some_and(same) {
@@ -115,7 +125,8 @@ impl<'a> Step<'a> {
         // What has arrived in the meantime has arrived, even if nobody will ask any more.
         if let Some(run) = self.next.run.clone() {
             for environment in definition.environments.iter().skip(1) {
-                if observe::later(environment, self.facts.observations, &run.revision, definition.compare) == Later::Healthy {
+                let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
+                if later == Later::Healthy && !self.is_contested(&environment.name, &run) {
                     self.arrived(&environment.name, &run);
                 }
             }
@@ -144,7 +155,13 @@ impl<'a> Step<'a> {
                         || promotion.phase == Phase::Failed && promotion.due.is_none()
                         || promotion.completed
                 });
-            (later != Later::Healthy).then_some(!stuck)
+            match later {
+                Later::Healthy if promotion.is_some_and(|promotion| promotion.run == run.number && promotion.ended_badly()) => {
+                    Some(false)
+                }
+                Later::Healthy => None,
+                _ => Some(!stuck),
+            }
         }) == Some(true)
     }
 
@@ -160,15 +177,33 @@ impl<'a> Step<'a> {
         };
         let Some(run) = self.next.run.clone() else { return waiting.unwrap_or_default() };
         let mut stopped: Option<Condition> = None;
+        // The first environment that the revision has not been through in this run.
+        let mut ahead: Option<&str> = None;
         for (place, environment) in definition.environments.iter().enumerate().skip(1) {
             let name = &environment.name;
+            let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
             if stopped.is_some() {
-                self.keep(name);
+                match ahead {
+                    Some(before) => self.recall(name, before, &run),
+                    None => self.keep(name),
+                }
+                ahead = ahead.or_else(|| (later != Later::Healthy && !self.was_passed(name, &run)).then_some(name.as_str()));
                 continue;
             }
-            let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
+            if later != Later::Healthy && !self.was_passed(name, &run) {
+                ahead = Some(name.as_str());
+            }
             let rollout = |text: &str| Condition::new("WaitingForRollout", format!("{text} {}", run.revision));
             let stop = match later {
+                Later::Healthy if self.is_contested(name, &run) => match self.promotion(name) {
+                    Some(promotion) if promotion.ended_badly() => failed(name, promotion),
+                    // It is attempted again. While the first environment is in between, nothing new begins.
+                    _ if waiting.is_some() => Condition::default(),
+                    _ => {
+                        stopped = Some(self.promote(definition, (place, environment), &run));
+                        continue;
+                    }
+                },
                 Later::Healthy => {
                     self.arrived(name, &run);
                     continue;
@@ -189,13 +224,45 @@ impl<'a> Step<'a> {
         waiting.or(stopped).unwrap_or_default()
     }
 
+    /// Whether the targets were all healthy on the revision before in this run.
+    fn was_passed(&self, name: &str, run: &Run) -> bool {
+        let Some(state) = self.next.environments.get(name) else { return false };
+        let completed = |promotion: &Promotion| promotion.run == run.number && promotion.completed;
+        state.passed == Some(run.number) || state.promotion.as_ref().is_some_and(completed)
+    }
+
+    /// An environment now comes after one that the revision has not been through: what is ordered for it is taken back, and ordered again
+    /// in its turn.
+    fn recall(&mut self, name: &str, before: &str, run: &Run) {
+        let open = |promotion: &&mut Promotion| {
+            let failed = promotion.phase == Phase::Failed && promotion.due.is_some();
+            promotion.run == run.number && (failed || matches!(promotion.phase, Phase::Attempting | Phase::Created))
+        };
+        let Some(again) = self.promotion(name).filter(open).map(|promotion| promotion.again + 1) else { return };
+        self.give_up(name, Condition::new("OutOfTurn", format!("{before} comes before {name} now")));
+        if let Some(state) = self.next.environments.get_mut(name) {
+            state.removed = Some((run.number, again));
+        }
+    }
+
+    /// Whether a promotion failed although all targets are healthy on its revision: it needs a success of its own.
+    fn is_contested(&mut self, name: &str, run: &Run) -> bool {
+        let Some(promotion) = self.promotion(name).filter(|promotion| promotion.run == run.number) else { return false };
+        promotion.contested |= promotion.ended_badly();
+        promotion.contested && promotion.phase != Phase::Succeeded
+    }
+
     /// All targets are healthy on the run's revision.
     fn arrived(&mut self, name: &str, run: &Run) {
+        if let Some(state) = self.next.environments.get_mut(name) {
+            state.passed = Some(run.number);
+        }
         let Some(promotion) = self.promotion(name).filter(|promotion| promotion.run == run.number && !promotion.completed) else {
             return;
         };
         let open = promotion.clone();
         promotion.completed = true;
+        promotion.contested = false;
         if promotion.phase != Phase::Succeeded {
             promotion.phase = Phase::Succeeded;
             promotion.why = Condition::new("Running", "all targets run it and are healthy");
@@ -236,10 +303,15 @@ impl<'a> Step<'a> {
             Phase::Waiting => self.pass(at, settings),
             Phase::Attempting => {
                 self.keep(name);
-                if let Some(due) = self.promotion(name).and_then(|promotion| promotion.due) {
-                    self.wake_at(due);
+                let lost = |promotion: &&mut Promotion| promotion.phase == Phase::Failed;
+                match self.promotion(name).filter(lost).and_then(|promotion| promotion.due) {
+                    Some(due) if due <= now => self.pass(at, settings),
+                    Some(due) => {
+                        self.wake_at(due);
+                        self.why(name)
+                    }
+                    None => self.why(name),
                 }
-                self.why(name)
             }
             Phase::Created => promotion.why.clone(),
             Phase::Failed => {
@@ -327,11 +399,14 @@ impl<'a> Step<'a> {
         let now = self.facts.now;
         let (namespace, pipeline) = (self.next.namespace.clone(), self.next.name.clone());
         let Some(promotion) = self.promotion(name) else { return };
-        let wait = backoff(&Attempt::of(name, promotion), (&namespace, &pipeline));
-        let was = if promotion.claimed {
-            "whoever carried out the attempt did not tell how it ended"
+        promotion.fruitless = promotion.fruitless.saturating_add(1);
+        let pause = |times| backoff(&Attempt::of(name, promotion), times, (&namespace, &pipeline));
+        let (was, wait) = if promotion.claimed {
+            // That is not the host's fault. But what stops the function may do so each time.
+            let wait = if promotion.fruitless == 1 { Span(0) } else { pause(promotion.fruitless - 1) };
+            ("whoever carried out the attempt did not tell how it ended", wait)
         } else {
-            "nobody took up the attempt"
+            ("nobody took up the attempt", pause(promotion.fruitless))
         };
         promotion.phase = Phase::Failed;
         promotion.why = Condition::new("AttemptLost", was);

@@ -1,20 +1,22 @@
 //! Attempts: who carries one out, how it ended, what became of what it made, and how it is taken back.
 
 use super::advance::Step;
-use super::facts::{Attempt, BACKOFF, BACKOFF_MOST, Closed, Decision, Facts, LEASE, Outcome, PATIENCE, Retry, Seen};
-use super::state::{Condition, Made, Phase, Pipeline, Promotion};
+use super::facts::{
+    Attempt, BACKOFF, BACKOFF_MOST, Closed, DAILY, DELETED_PATIENCE, Decision, Facts, LEASE, Outcome, PATIENCE, Retry, SOON, Seen,
+};
+use super::state::{CLOSED, Condition, MISSING, Made, Phase, Pipeline, Promotion, REQUEST_OPEN};
 use crate::ids::hash64;
 use crate::time::Span;
 
 /// Why a promotion that was given up has succeeded after all.
 pub const MERGED_LATE: &str = "MergedLate";
 
-/// The pause after a failed attempt: twice as long each time, up to an hour, a fifth more or less. What varies follows from the attempt,
-/// so that two deliveries of one message decide the same.
-pub(super) fn backoff(attempt: &Attempt, pipeline: (&str, &str)) -> Span {
-    let base = BACKOFF.0.saturating_mul(1 << (attempt.attempt.clamp(1, 12) - 1)).min(BACKOFF_MOST.0);
+/// The pause after so many attempts in a row that got nowhere: twice as long each time, up to an hour, a fifth more or less. What varies
+/// follows from the attempt, so that two deliveries of one message decide the same.
+pub(super) fn backoff(attempt: &Attempt, times: u32, pipeline: (&str, &str)) -> Span {
+    let base = BACKOFF.0.saturating_mul(1 << (times.clamp(1, 12) - 1)).min(BACKOFF_MOST.0);
     let identity = attempt.identity(pipeline.0, pipeline.1);
-    let dice = hash64(&[&identity.to_be_bytes(), &attempt.attempt.to_be_bytes()]) % 401;
+    let dice = hash64(&[&identity.to_be_bytes(), &times.to_be_bytes()]) % 401;
     Span(base * (800 + i64::try_from(dice).unwrap_or(0)) / 1000)
 }
 
@@ -24,7 +26,7 @@ fn current<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
 }
 
 /// Somebody is about to carry out an attempt: nobody else does until the end of the lease. The evaluation may find that the attempt is no
-/// longer needed, so whoever begins it looks at the state again.
+/// longer needed: then it is not begun, and whoever asked looks at the state again.
 pub(super) fn begin(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
     let present = |promotion: &&Promotion| promotion.phase == Phase::Attempting && promotion.attempt == attempt.attempt;
     let Some(promotion) = current(x, attempt).filter(present) else { return Decision::Late };
@@ -32,10 +34,33 @@ pub(super) fn begin(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decis
         // Somebody else is at it, or was: after the end of the lease, the wake-up decides what happens next.
         return Decision::Late;
     }
+    // What is not needed any more is not begun: taking it back would have to wait for the end of the lease.
+    let without = Step::new(x, facts).advance();
+    if let Decision::Commit(transition) = &without
+        && current(&transition.next, attempt).filter(present).is_none()
+    {
+        return without;
+    }
     let mut step = Step::new(x, facts);
     if let Some(promotion) = step.promotion(&attempt.environment) {
         promotion.claimed = true;
         promotion.due = Some(facts.now + LEASE);
+    }
+    step.advance()
+}
+
+/// Whoever carries out an attempt goes on with it: it is theirs for another lease, also if it is no longer needed and waits to be closed.
+pub(super) fn beat(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
+    let mut step = Step::new(x, facts);
+    let Some(state) = step.next.environments.get_mut(&attempt.environment) else { return Decision::Late };
+    let until = facts.now + LEASE;
+    let is = |of: &Promotion| attempt.is_of(of) && of.attempt == attempt.attempt && of.claimed;
+    if let Some(promotion) = state.promotion.as_mut().filter(|of| of.phase == Phase::Attempting && is(of)) {
+        promotion.due = Some(until);
+    } else if let Some(closing) = state.closing.iter_mut().find(|closing| is(&closing.promotion) && !closing.ordered) {
+        closing.due = until;
+    } else {
+        return Decision::Late;
     }
     step.advance()
 }
@@ -49,7 +74,6 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
     let now = facts.now;
     let mut step = Step::new(x, facts);
     let name = attempt.environment.as_str();
-    let wait = backoff(attempt, (&x.namespace, &x.name));
     let Some(promotion) = step.promotion(name) else { return Decision::Late };
     promotion.due = None;
     promotion.claimed = false;
@@ -68,7 +92,7 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
         Outcome::Created(made) => {
             promotion.phase = Phase::Created;
             promotion.why = match made {
-                Made::PullRequest { url, .. } => Condition::new("PullRequestOpen", format!("{url} waits to be merged")),
+                Made::PullRequest { url, .. } => open(url),
                 Made::Sequence { context } => Condition::new("SequenceRuns", format!("sequence {context} carries it out")),
                 Made::Notification { .. } => Condition::default(),
             };
@@ -78,8 +102,11 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
         Outcome::Failed { why, retry } => {
             promotion.phase = Phase::Failed;
             promotion.why = why.clone();
+            promotion.fruitless = if *retry == Retry::Soon { 0 } else { promotion.fruitless.saturating_add(1) };
+            let wait = backoff(attempt, promotion.fruitless, (&x.namespace, &x.name));
             promotion.due = match retry {
                 Retry::Backoff => Some(now + wait),
+                Retry::Soon => Some(now + SOON),
                 Retry::At(at) => Some((*at).max(now + BACKOFF)),
                 Retry::Patience => Some(now + PATIENCE),
                 Retry::Never => None,
@@ -121,6 +148,9 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
         (Phase::Created, _) => {}
         // A person reopened what was closed, or mended what the host refused, and merged it.
         (Phase::Abandoned | Phase::Failed, Seen::Succeeded(_)) if promotion.effect.is_some() => {}
+        // It is looked at because it may have been merged late.
+        (_, Seen::Unobserved(_)) if promotion.is_watched() => return Decision::Settle,
+        _ if promotion.is_watched() => return asked(x, attempt, facts),
         _ => return Decision::Late,
     }
     let mut step = Step::new(x, facts);
@@ -128,8 +158,21 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
     let Some(promotion) = step.promotion(name) else { return Decision::Late };
     let what = match seen {
         Seen::Open(made) => {
+            if let Made::PullRequest { url, .. } = made {
+                promotion.why = open(url);
+            }
             promotion.effect = Some(made.clone());
             ""
+        }
+        Seen::Unobserved(why) => {
+            let told = promotion.is_unobserved();
+            promotion.why = why.clone();
+            if told { "" } else { "unobserved" }
+        }
+        Seen::Missing(message) => {
+            promotion.phase = Phase::Abandoned;
+            promotion.why = Condition::new(MISSING, message);
+            "abandoned"
         }
         Seen::Succeeded(message) => {
             promotion.phase = Phase::Succeeded;
@@ -138,7 +181,7 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
         }
         Seen::Closed(message) => {
             promotion.phase = Phase::Abandoned;
-            promotion.why = Condition::new("Closed", message);
+            promotion.why = Condition::new(CLOSED, message);
             "abandoned"
         }
         Seen::Failed(message) => {
@@ -153,19 +196,45 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
     step.advance()
 }
 
+/// What ended badly was not merged late. The host is not asked again.
+fn asked(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
+    let mut step = Step::new(x, facts);
+    if let Some(promotion) = step.promotion(&attempt.environment) {
+        promotion.asked = true;
+    }
+    step.advance()
+}
+
+fn open(url: &str) -> Condition {
+    Condition::new(REQUEST_OPEN, format!("{url} waits to be merged"))
+}
+
 /// How taking an attempt back went.
 pub(super) fn closed(x: &Pipeline, attempt: &Attempt, how: &Closed, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
-    let wait = |tries: u32| backoff(&Attempt { attempt: tries, ..attempt.clone() }, (&x.namespace, &x.name));
+    let wait = |tries: u32| backoff(attempt, tries, (&x.namespace, &x.name));
     let Some(state) = step.next.environments.get_mut(&attempt.environment) else { return Decision::Late };
     let Some(n) = state.closing.iter().position(|closing| attempt.is_of(&closing.promotion)) else { return Decision::Late };
     match how {
         Closed::Failed(at) => {
             let closing = &mut state.closing[n];
             closing.tries += 1;
-            closing.due = (facts.now + wait(closing.tries)).max(at.unwrap_or_default());
+            closing.ordered = false;
+            let failing = facts.now - *closing.failing.get_or_insert(facts.now);
+            let pause = if failing >= DAILY { DAILY } else { wait(closing.tries) };
+            closing.due = (facts.now + pause).max(at.unwrap_or_default());
+            // Otherwise a deleted pipeline whose host is gone would never be over.
+            if x.deleted && failing >= DELETED_PATIENCE {
+                let closing = state.closing.remove(n);
+                step.leave_open(&attempt.environment, closing);
+            }
         }
-        Closed::Closed => drop(state.closing.remove(n)),
+        Closed::Closed => {
+            let closing = state.closing.remove(n);
+            if let Some((phase, why)) = closing.gone {
+                step.past(&attempt.environment, Promotion { phase, why, due: None, ..closing.promotion });
+            }
+        }
         Closed::Merged(message) => {
             // It was merged in the moment it was given up: the revision was promoted after all.
             let mut promotion = state.closing.remove(n).promotion;

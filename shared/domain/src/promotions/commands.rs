@@ -45,6 +45,7 @@ pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'
         Command::GiveUp(at) => give_up(&mut step, definition, at, note),
         Command::Retry(name) => retry(&mut step, definition, name, note),
         Command::Abort(name) => abort(&mut step, definition, name, note),
+        Command::Accept(at) => accept(&mut step, definition, at, note),
     };
     match done {
         Ok(()) => {
@@ -96,6 +97,7 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &
     later(definition, &at.environment)?;
     let run = seen_run(step, note)?;
     let revision = step.next.run.as_ref().map(|run| run.revision.clone());
+    let waits = step.promotion(&at.environment).is_some_and(|promotion| Some(promotion.run) == run);
     let promotion =
         step.promotion(&at.environment).filter(|promotion| Some(promotion.run) == run && promotion.revision == at.revision);
     promotion.ok_or_else(|| {
@@ -105,6 +107,7 @@ fn awaited<'s>(step: &'s mut Step<'_>, definition: &Definition, at: &At, note: &
             Some(revision) if revision == *asked => {
                 format!("{name} does not wait for {asked} yet: it does as soon as the environments before it run it")
             }
+            Some(revision) if waits => format!("{name} does not wait for {asked}: it waits for {revision}"),
             Some(revision) => {
                 format!("{name} does not wait for {asked}: it waits for {revision}, as soon as the environments before it run it")
             }
@@ -189,6 +192,35 @@ fn give_up(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     Ok(())
 }
 
+/// A person takes a promotion that failed for a success: the environments behind it go on.
+fn accept(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
+    let promotion = awaited(step, definition, at, note)?;
+    let (name, revision) = (&at.environment, &at.revision);
+    match promotion.phase {
+        Phase::Succeeded => return Ok(()),
+        Phase::Rejected => return Err(Refused::Conflict(format!("{revision} was rejected{}", after(&promotion.why)))),
+        _ if promotion.contested && promotion.ended_badly() => {}
+        _ if promotion.ended_badly() => {
+            return Err(Refused::Conflict(format!(
+                "not all targets of {name} run {revision} and are healthy: accept it when they are, or retry the promotion"
+            )));
+        }
+        _ => {
+            return Err(Refused::Conflict(format!(
+                "the promotion of {revision} into {name} has not failed{}: there is nothing to accept",
+                after(&promotion.why)
+            )));
+        }
+    }
+    let open = promotion.clone();
+    promotion.phase = Phase::Succeeded;
+    promotion.why = Condition::new("Accepted", format!("accepted{}", said(&note.by, &note.message)));
+    let comment = promotion.why.message.clone();
+    step.take_back(name, open, &comment);
+    step.tell(name, "succeeded", "accepted");
+    Ok(())
+}
+
 /// No run promotes the revision any more; what is open for it is closed.
 fn abandon(step: &mut Step<'_>, revision: &str, note: &Note) {
     if step.next.abandoned.iter().any(|known| known == revision) {
@@ -234,6 +266,8 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
             promotion.again += 1;
             promotion.attempt = 0;
             promotion.due = None;
+            promotion.fruitless = 0;
+            promotion.asked = false;
             promotion.effect = None;
             promotion.completed = false;
             promotion.why = Condition::new("Retried", format!("attempted anew{}", said(&note.by, &note.message)));

@@ -13,6 +13,7 @@ pub fn decide(x: &Pipeline, input: Input<'_>, facts: &Facts<'_>) -> Decision {
         Input::Wake(at) if x.wake != Some(at) || facts.now < at => Decision::Settle,
         Input::Wake(_) => Step::new(x, facts).advance(),
         Input::Begin(attempt) => attempts::begin(x, attempt, facts),
+        Input::Beat(attempt) => attempts::beat(x, attempt, facts),
         Input::Ended(attempt, outcome) => attempts::ended(x, attempt, outcome, facts),
         Input::Seen(attempt, seen) => attempts::seen(x, attempt, seen, facts),
         Input::Closed(attempt, how) => attempts::closed(x, attempt, how, facts),

@@ -8,8 +8,14 @@ use crate::ids::hash64;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// So long somebody who has begun an attempt keeps it to himself; longer than the function's timeout.
-pub const LEASE: Span = Span::seconds(120);
+/// So long whoever carries out an attempt keeps it after the last heartbeat.
+pub const LEASE: Span = Span::seconds(45);
+/// So often whoever carries out an attempt says that it goes on.
+pub const HEARTBEAT: Span = Span::seconds(15);
+/// The pause before an attempt that got somewhere goes on.
+pub const SOON: Span = Span::seconds(1);
+/// So long a closing that was ordered is waited for, until it counts as one that failed.
+pub const CLOSING: Span = Span::seconds(60);
 /// After this time without anybody who began it, an attempt's message is taken for lost.
 pub const PICK_UP: Span = Span::minutes(5);
 /// The first pause after a failure; it doubles with each further one.
@@ -18,6 +24,11 @@ pub const BACKOFF: Span = Span::seconds(30);
 pub const BACKOFF_MOST: Span = Span::minutes(60);
 /// The pause after a failure that only a changed repository or definition ends.
 pub const PATIENCE: Span = Span::minutes(6 * 60);
+
+/// What has not been taken back for so long is tried again once in so long only.
+pub const DAILY: Span = Span::minutes(24 * 60);
+/// For so long is tried to take back what a deleted pipeline has open.
+pub const DELETED_PATIENCE: Span = Span::minutes(7 * 24 * 60);
 
 /// An attempt: the promotion of a revision into an environment in a run, and how often it has been tried.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -84,6 +95,8 @@ pub enum Outcome {
 pub enum Retry {
     /// Soon, then less and less often.
     Backoff,
+    /// At once: it got somewhere, and goes on where it stopped.
+    Soon,
     /// Not before this time: the host said so.
     At(Timestamp),
     /// Somebody must change something first.
@@ -104,6 +117,10 @@ pub enum Seen {
     Closed(String),
     /// It ended badly; only a person has it attempted again.
     Failed(String),
+    /// It could not be looked at for a while.
+    Unobserved(Condition),
+    /// Its repository has been gone for a while.
+    Missing(String),
 }
 
 /// How taking an attempt back went.
@@ -142,6 +159,8 @@ pub enum Command {
     Retry(String),
     /// Take the present attempt back.
     Abort(String),
+    /// Take a promotion that failed for a success: its targets run the revision and are healthy.
+    Accept(At),
 }
 
 /// A revision in an environment.
@@ -162,6 +181,8 @@ pub enum Input<'a> {
     Wake(Timestamp),
     /// Somebody is about to carry out an attempt.
     Begin(&'a Attempt),
+    /// Whoever carries it out goes on with it.
+    Beat(&'a Attempt),
     /// Somebody has carried it out.
     Ended(&'a Attempt, &'a Outcome),
     /// Somebody looked at what it made.

@@ -1,9 +1,10 @@
 //! How promotions leave the state: they become history, and what they have open is closed.
 
 use super::advance::Step;
+use super::announce::about;
 use super::definition::Definition;
-use super::facts::{Attempt, Order, PICK_UP, Past, may_have_made};
-use super::state::{Closing, Condition, Phase, Promotion};
+use super::facts::{Attempt, CLOSING, DAILY, Order, PICK_UP, Past, may_have_made};
+use super::state::{Closing, Condition, MAX_CLOSING, Made, NOT_TAKEN_BACK, Phase, Promotion};
 
 impl Step<'_> {
     /// The pipeline was deleted: what is open is closed.
@@ -56,20 +57,61 @@ impl Step<'_> {
         }
         let state = self.next.environments.entry(name.to_owned()).or_default();
         state.promotion = None;
-        self.past(name, promotion);
+        let of = Attempt::of(name, &promotion);
+        // One line of history for each: what is being closed may turn out to be merged.
+        match state.closing.iter_mut().find(|closing| of.is_of(&closing.promotion)) {
+            Some(closing) => closing.gone = Some((promotion.phase, promotion.why)),
+            None => self.past(name, promotion),
+        }
     }
 
     /// Has closed what an attempt has open, or may have. Whoever is still at it has until the end of the lease.
     pub fn take_back(&mut self, name: &str, promotion: Promotion, comment: &str) {
-        if may_have_made(&promotion) {
-            let lease = promotion.due.filter(|_| promotion.phase == Phase::Attempting && promotion.claimed);
-            let closing = Closing {
-                due: lease.unwrap_or(self.facts.now).max(self.facts.now),
-                promotion,
-                tries: 0,
-                comment: comment.to_owned(),
-            };
-            self.next.environments.entry(name.to_owned()).or_default().closing.push(closing);
+        if !may_have_made(&promotion) {
+            return;
+        }
+        let lease = promotion.due.filter(|_| promotion.phase == Phase::Attempting && promotion.claimed);
+        let due = lease.unwrap_or(self.facts.now).max(self.facts.now);
+        let of = Attempt::of(name, &promotion);
+        let comment = comment.to_owned();
+        let closing = Closing { due, promotion, tries: 0, ordered: false, failing: None, comment, gone: None };
+        let all = &mut self.next.environments.entry(name.to_owned()).or_default().closing;
+        // All attempts of a promotion have one branch: closing it once closes what each of them made.
+        all.retain(|known| !of.is_of(&known.promotion));
+        all.push(closing);
+        if all.len() > MAX_CLOSING {
+            // One that nobody has tried to close yet may still go well.
+            let oldest = all.iter().position(|closing| closing.tries > 0).unwrap_or_default();
+            let oldest = all.remove(oldest);
+            self.leave_open(name, oldest);
+        }
+    }
+
+    /// What an attempt has open stays open: a person has to close it.
+    pub fn leave_open(&mut self, name: &str, closing: Closing) {
+        let Closing { mut promotion, tries, .. } = closing;
+        let what = match &promotion.effect {
+            Some(Made::PullRequest { url, .. }) => url.clone(),
+            Some(Made::Sequence { context }) => format!("sequence {context}"),
+            Some(Made::Notification { .. }) | None => "what its attempt may have made".to_owned(),
+        };
+        promotion.phase = Phase::Abandoned;
+        promotion.due = None;
+        promotion.why =
+            Condition::new(NOT_TAKEN_BACK, format!("{what} could not be taken back in {tries} tries: close it by hand"));
+        let told = about(&self.next, name, &promotion, "left", &tries.to_string(), self.facts.now);
+        self.events.push(told);
+        self.past(name, promotion);
+    }
+
+    /// A closing that nobody has told about for too long counts as tried: what comes next does not wait for it any longer.
+    pub fn count_unanswered(&mut self) {
+        let now = self.facts.now;
+        let all = self.next.environments.values_mut().flat_map(|state| &mut state.closing);
+        for closing in all.filter(|closing| closing.ordered && closing.due <= now) {
+            closing.ordered = false;
+            closing.tries += 1;
+            closing.failing.get_or_insert(now);
         }
     }
 
@@ -82,7 +124,14 @@ impl Step<'_> {
             for closing in &mut state.closing {
                 if closing.due <= now {
                     orders.push(Order::Close(Attempt::of(name, &closing.promotion)));
-                    closing.due = now + PICK_UP;
+                    closing.ordered = true;
+                    let failing = closing.failing.is_some_and(|since| now - since >= DAILY);
+                    closing.due = now
+                        + match closing.tries {
+                            0 => CLOSING,
+                            _ if failing => DAILY,
+                            _ => PICK_UP,
+                        };
                 }
                 wake.push(closing.due);
             }

@@ -25,11 +25,14 @@ pub use announce::SOURCE;
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{
-    At, Attempt, BACKOFF, BACKOFF_MOST, Closed, Command, Decision, Facts, Input, LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP,
-    Past, Refused, Retry, Seen, Transition,
+    At, Attempt, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts, HEARTBEAT, Input,
+    LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP, Past, Refused, Retry, SOON, Seen, Transition,
 };
 pub use gates::{Gate, closed};
-pub use state::{Closing, Condition, Environment, MAX_ABANDONED, MAX_OBEYED, Made, Note, Phase, Pipeline, Promotion, Run};
+pub use state::{
+    CLOSED, Closing, Condition, Environment, MAX_ABANDONED, MAX_CLOSING, MAX_OBEYED, MISSING, Made, NOT_TAKEN_BACK, Note, Phase,
+    Pipeline, Promotion, REQUEST_OPEN, Run,
+};
 
 /// A transition record of a pipeline; it orders attempts and their closing.
 pub type Record = crate::record::Record<Order>;

@@ -70,7 +70,8 @@ pub enum Later {
     Absent,
 }
 
-fn unreadable(environment: &EnvironmentSpec, observations: &Observations) -> Option<String> {
+/// Why the targets of an environment cannot all be read; `None`: they can.
+pub fn unreadable(environment: &EnvironmentSpec, observations: &Observations) -> Option<String> {
     environment.targets.iter().find_map(|target| match observations.get(target) {
         None => Some(format!("nothing has been reported about {target} yet")),
         Some(observed) => observed.error.as_ref().map(|error| format!("{target}: {error}")),

@@ -12,6 +12,17 @@ pub const MAX_ABANDONED: usize = 50;
 /// At most this many obeyed commands are remembered; the oldest are forgotten first.
 pub const MAX_OBEYED: usize = 50;
 
+/// At most this many attempts of an environment are being taken back; the oldest ones become history ([`NOT_TAKEN_BACK`]).
+pub const MAX_CLOSING: usize = 20;
+/// Why a promotion is abandoned whose pull request was closed, or whose sequence was aborted.
+pub const CLOSED: &str = "Closed";
+/// Why a promotion waits whose pull request is open.
+pub const REQUEST_OPEN: &str = "PullRequestOpen";
+/// Why a promotion is abandoned whose repository has been gone for a while.
+pub const MISSING: &str = "Missing";
+/// Why a promotion is history although what it has open could not be closed.
+pub const NOT_TAKEN_BACK: &str = "NotTakenBack";
+
 /// A pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
@@ -71,6 +82,11 @@ impl Pipeline {
         SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
     }
 
+    /// The environments with a target that cannot be read, and why.
+    pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.environments.iter().filter_map(|(name, state)| Some((name.as_str(), state.unreadable.as_deref()?)))
+    }
+
     /// Whether it is deleted, and nothing is left to close.
     pub fn over(&self) -> bool {
         self.deleted && self.environments.values().all(|environment| environment.closing.is_empty())
@@ -119,6 +135,10 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+fn is_none(n: &u32) -> bool {
+    *n == 0
+}
+
 /// The whole pipeline's condition.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
@@ -145,6 +165,12 @@ pub struct Environment {
     /// It was removed from the pipeline in this run; how often its next promotion counts as attempted anew.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<(u64, u32)>,
+    /// The last run whose revision all its targets ran and were healthy on.
+    #[serde(rename = "ps", default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u64>,
+    /// Why one of its targets cannot be read.
+    #[serde(rename = "ur", default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
     /// The revision on which all its targets are healthy, and since when.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub healthy: Option<(String, Timestamp)>,
@@ -177,12 +203,21 @@ pub struct Promotion {
     /// Until then the attempt belongs to whoever carries it out; after a failure, when it is attempted again.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
+    /// How many attempts in a row got nowhere: the pause after each is longer.
+    #[serde(rename = "fl", default, skip_serializing_if = "is_none")]
+    pub fruitless: u32,
     /// Somebody carries out the attempt.
     #[serde(rename = "k", default)]
     pub claimed: bool,
     /// All targets have been healthy on it in this run.
     #[serde(rename = "ok", default)]
     pub completed: bool,
+    /// All targets run it and are healthy, although the promotion failed: that alone does not make it succeed.
+    #[serde(rename = "cf", default, skip_serializing_if = "std::ops::Not::not")]
+    pub contested: bool,
+    /// Its host was asked since whether it was merged late.
+    #[serde(rename = "aq", default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
     /// Who approved it.
     #[serde(rename = "ap", default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Note>,
@@ -215,8 +250,11 @@ impl Promotion {
             again: 0,
             attempted: None,
             due: None,
+            fruitless: 0,
             claimed: false,
             completed: false,
+            contested: false,
+            asked: false,
             approvals: vec![],
             approved,
             reminded: None,
@@ -224,6 +262,28 @@ impl Promotion {
             effect: None,
             why: Condition::default(),
         }
+    }
+}
+
+impl Promotion {
+    /// Whether what it made ended badly: its sequence failed, its pull request was closed. A person who gave it up has decided otherwise.
+    pub fn ended_badly(&self) -> bool {
+        match self.phase {
+            Phase::Failed => self.due.is_none() && self.effect.is_some(),
+            Phase::Abandoned => self.why.reason == CLOSED,
+            _ => false,
+        }
+    }
+
+    /// Whether its pull request is open, and has not been looked at for a while because the host refuses.
+    pub fn is_unobserved(&self) -> bool {
+        let request = matches!(self.effect, Some(Made::PullRequest { .. }));
+        self.phase == Phase::Created && request && self.why.reason != REQUEST_OPEN
+    }
+
+    /// Whether what it made is looked at: it is open, or it may have been merged late. The host is asked about that once.
+    pub fn is_watched(&self) -> bool {
+        self.phase == Phase::Created || self.contested && self.ended_badly() && !self.asked
     }
 }
 
@@ -296,7 +356,16 @@ pub struct Closing {
     /// How often closing was tried.
     #[serde(rename = "n", default)]
     pub tries: u32,
+    /// It was ordered, and nobody has told how it went yet.
+    #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
+    pub ordered: bool,
+    /// Since when it has failed.
+    #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Timestamp>,
     /// What the comment says.
     #[serde(rename = "m")]
     pub comment: String,
+    /// The promotion has left the state like this: it becomes history when it is known what became of what it has open.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<(Phase, Condition)>,
 }

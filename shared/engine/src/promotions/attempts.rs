@@ -5,18 +5,22 @@
 //! identity that all attempts share, before it makes anything.
 
 use super::message::{Address, Job, Message};
-use super::{ATTEMPTS, Promotions, keys, watch};
+use super::watch::{self, Trouble, Troubles};
+use super::{ATTEMPTS, Promotions, keys};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::{Engine, Handled, Loaded, settle};
 use crate::table;
+use futures_util::future::{Either, select};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
-use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::ids::hash64;
+use keelway_domain::promotions::definition::{PullRequest, Strategy};
+use keelway_domain::promotions::{Attempt, Closed, Closing, Condition, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::pin::pin;
 
 /// At most so many open pull requests of one repository are looked at at once.
 const REQUESTS: usize = 1000;
@@ -50,6 +54,8 @@ impl Task {
 pub struct Sight {
     /// For each one asked for, in that order, what became of it; `None`: nothing new.
     pub requests: Vec<Option<Seen>>,
+    /// For each one asked for, in that order, why it could not be looked at; `None`: it was. May be shorter.
+    pub failed: Vec<Option<Condition>>,
     /// The host's mark of this answer: the next look is cheaper with it.
     pub mark: Option<String>,
     /// The host wants no look before this time.
@@ -75,12 +81,37 @@ pub type Delivery = crate::protocol::Delivery<Job>;
 pub struct Attempts<P, O> {
     pipelines: Promotions<P>,
     outside: O,
+    heartbeat: Option<Span>,
 }
 
 impl<P: Ports, O: Outside> Attempts<P, O> {
     /// On these ports.
     pub fn new(pipelines: Promotions<P>, outside: O) -> Self {
-        Self { pipelines, outside }
+        Self { pipelines, outside, heartbeat: None }
+    }
+
+    /// Says so often of each attempt that it goes on. Without that, an attempt lasts as long as its first lease at most.
+    #[must_use]
+    pub fn with_heartbeat(self, every: Span) -> Self {
+        Self { heartbeat: Some(every), ..self }
+    }
+
+    /// Does what an attempt takes, and says meanwhile that it goes on. A heartbeat that fails is made up for by the next.
+    async fn while_it_goes_on<T>(&self, of: &Address, attempt: &Attempt, cause: Cause, work: impl Future<Output = T> + Send) -> T {
+        let Some(every) = self.heartbeat else { return work.await };
+        let mut work = pin!(work);
+        let mut beats = 0u64;
+        loop {
+            match select(work.as_mut(), pin!(self.pipelines.ports.pause(every))).await {
+                Either::Left((done, _)) => return done,
+                Either::Right(_) => beats += 1,
+            }
+            // It is an input of its own: what the message made before it is not told again.
+            let own = Cause { id: hash64(&[b"beat", &cause.id.to_be_bytes(), &beats.to_be_bytes()]), again: false, ..cause };
+            if let Err(error) = self.pipelines.turn(of, Input::Beat(attempt), own).await {
+                tracing::warn!(pipeline = %of, %error, "an attempt goes on, and could not say so");
+            }
+        }
     }
 
     async fn state(&self, of: &Address) -> Result<Option<Pipeline>, PortError> {
@@ -106,7 +137,7 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         if let Some(task) = begun.and_then(|promotion| task(of, attempt, promotion)) {
             let run = x.as_ref().and_then(|x| x.run.as_ref()).filter(|run| run.number == attempt.run);
             let task = Task { authors: run.map(|run| run.authors.clone()).unwrap_or_default(), ..task };
-            let outcome = self.outside.carry_out(&task).await?;
+            let outcome = self.while_it_goes_on(of, attempt, cause, self.outside.carry_out(&task)).await?;
             let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
             if ended != Handled::Stale {
                 return Ok(ended);
@@ -201,16 +232,17 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         // A pipeline may have several of them.
         let wanted: BTreeSet<Key> = awaited.iter().map(|(of, _)| keys::pipeline(of)).collect();
         let states = table::read(ports, &wanted.into_iter().collect::<Vec<_>>()).await?;
-        let mut tasks = vec![];
+        let (mut tasks, mut unobserved) = (vec![], vec![]);
         let mut youngest: Option<Timestamp> = None;
         for (of, attempt) in awaited {
             let x = states.get(&keys::pipeline(&of)).map(Loaded::<Pipeline>::read).transpose()?.map(|loaded| loaded.x);
             let open = x.as_ref().and_then(|x| promotion(x, &attempt));
-            let open = open.filter(|promotion| attempt.is_of(promotion) && promotion.phase == Phase::Created);
+            let open = open.filter(|promotion| attempt.is_of(promotion) && promotion.is_watched());
             match open.and_then(|promotion| Some((promotion, task(&of, &attempt, promotion)?))) {
                 Some((promotion, task)) => {
                     youngest = youngest.max(promotion.attempted);
-                    tasks.push(task);
+                    unobserved.push(promotion.is_unobserved());
+                    tasks.push(if promotion.phase == Phase::Created { task } else { only_looked_at(task) });
                 }
                 None => watch::forget(ports, repository, &of, &attempt).await?,
             }
@@ -221,10 +253,11 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         }
         let mark = item.as_ref().and_then(|item| item.text("etag"));
         let sight = self.outside.look(repository, &tasks, mark).await?;
+        let (troubles, news) = troubled(&sight, &tasks, &unobserved, (item.as_ref(), ports.now()));
         let letters: Vec<_> = tasks
             .iter()
-            .zip(&sight.requests)
-            .filter_map(|(task, seen)| Some((task, seen.clone()?)))
+            .zip(news)
+            .filter_map(|(task, seen)| Some((task, seen?)))
             .map(|(task, seen)| {
                 let repository = Some(repository.to_owned());
                 Message::Seen { to: task.of.clone(), attempt: task.attempt.clone(), seen, repository }.letter()
@@ -233,15 +266,74 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         table::send_all(ports, &letters).await?;
         let age = youngest.map_or(Span(0), |youngest| ports.now() - youngest);
         let next = (ports.now() + watch::pause(age)).max(sight.not_before.unwrap_or_default());
+        let remembered = (sight.mark.as_deref(), sight.not_before);
         let written =
-            watch::write(ports, repository, item.as_ref(), Some(next), watch::seen(sight.mark.as_deref(), sight.not_before))
-                .await?;
+            watch::write(ports, repository, item.as_ref(), Some(next), watch::seen(remembered, ports.now(), &troubles)).await?;
         // A write that was lost may have been this one: its answer was lost, and the client tried once more.
         let found = if written { None } else { ports.get(&keys::repository(repository)).await? };
         if let Some(planned) = if written { Some(next) } else { watch::next(found.as_ref()) } {
             watch::arm(ports, repository, planned).await?;
         }
         Ok(Handled::Committed)
+    }
+}
+
+/// What looks at a repository fail for after this one, and what is to be told of each pull request: what was seen, or that it has not been
+/// seen for a while.
+fn troubled(
+    sight: &Sight,
+    tasks: &[Task],
+    unobserved: &[bool],
+    (item, now): (Option<&Item>, Timestamp),
+) -> (Troubles, Vec<Option<Seen>>) {
+    let known = watch::troubles(item);
+    let mut troubles = Troubles::new();
+    let mut news = vec![];
+    for (n, task) in tasks.iter().enumerate() {
+        let seen = sight.requests.get(n).cloned().flatten();
+        let Some(why) = sight.failed.get(n).and_then(Option::as_ref) else {
+            // The host answers again.
+            let back = task.made.clone().filter(|_| unobserved[n]).map(Seen::Open);
+            news.push(seen.or(back));
+            continue;
+        };
+        let whose = whose(task);
+        let trouble = Trouble::after(known.get(&whose), why, now);
+        let for_long = |since: Option<Timestamp>, most: Span| since.is_some_and(|since| now - since >= most);
+        let url = match &task.made {
+            Some(Made::PullRequest { url, .. }) => url.as_str(),
+            _ => "its pull request",
+        };
+        let since = trouble.since.rfc3339();
+        news.push(if for_long(trouble.missing, watch::GIVEN_UP) {
+            Some(Seen::Missing(format!("the repository of {url} has not been there for a day: {}", why.message)))
+        } else if for_long(Some(trouble.since), watch::TOLD)
+            && known.get(&whose).is_none_or(|known| known.why.reason != why.reason || !unobserved[n])
+        {
+            let message = format!("{url} waits to be merged, but has not been seen since {since}: {}", why.message);
+            Some(Seen::Unobserved(Condition::new(&why.reason, message)))
+        } else {
+            None
+        });
+        troubles.insert(whose, trouble);
+    }
+    (troubles, news)
+}
+
+/// Whose credentials a look for a task takes.
+fn whose(task: &Task) -> String {
+    let secret = match &task.strategy {
+        Strategy::PullRequest(request) => request.secret.as_str(),
+        _ => "",
+    };
+    watch::of(&task.of.namespace, secret)
+}
+
+/// What ended badly is not merged by Keelway any more: only a person may have merged it.
+fn only_looked_at(task: Task) -> Task {
+    match task.strategy {
+        Strategy::PullRequest(request) => Task { strategy: Strategy::PullRequest(PullRequest { merge: false, ..request }), ..task },
+        _ => task,
     }
 }
 

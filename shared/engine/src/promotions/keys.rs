@@ -7,7 +7,7 @@ use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::promotions::definition::{App, Target};
-use keelway_domain::promotions::{Attempt, MERGED_LATE, Obeyed, Past};
+use keelway_domain::promotions::{Attempt, MERGED_LATE, NOT_TAKEN_BACK, Obeyed, Past};
 
 /// The partition of a pipeline.
 pub fn pipeline_partition(to: &Address) -> String {
@@ -58,8 +58,12 @@ pub const HISTORY: &str = "H#";
 /// The sort key of a promotion that has left the state.
 pub fn history(past: &Past) -> String {
     let promotion = &past.promotion;
-    // A promotion that was merged in the moment it was given up comes here twice.
-    let late = if promotion.why.reason == MERGED_LATE { "#late" } else { "" };
+    // A promotion that was merged in the moment it was given up comes here twice; so does one that could not be taken back.
+    let late = match promotion.why.reason.as_str() {
+        MERGED_LATE => "#late",
+        NOT_TAKEN_BACK => "#left",
+        _ => "",
+    };
     format!("{HISTORY}{}#{:06}#{}#{}{late}", ms(past.at), promotion.run, past.environment, promotion.again)
 }
 

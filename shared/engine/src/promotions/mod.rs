@@ -5,6 +5,7 @@
 //! servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
 
 pub mod attempts;
+mod circle;
 pub mod codec;
 pub mod definitions;
 pub mod keys;
@@ -17,7 +18,7 @@ pub mod registry;
 pub mod repeated;
 mod subject;
 pub mod views;
-mod watch;
+pub mod watch;
 
 pub use message::{Address, Job, Message, Observe};
 

@@ -20,8 +20,8 @@ pub struct Watch {
     pub repository: String,
     /// The attempt that opened the pull request.
     pub attempt: Attempt,
-    /// Keelway merges it itself: the first look comes at once.
-    pub merges: bool,
+    /// The first look comes at once: Keelway merges it itself, or it may have been merged late.
+    pub at_once: bool,
 }
 
 impl Subject for Pipeline {
@@ -89,10 +89,12 @@ impl Subject for Pipeline {
 /// The open pull requests of a pipeline.
 pub(super) fn open_requests(x: &Pipeline) -> Vec<Watch> {
     let open = |(name, state): (&String, &keelway_domain::promotions::Environment)| {
-        let promotion = state.promotion.as_ref().filter(|promotion| promotion.phase == Phase::Created)?;
+        let promotion = state.promotion.as_ref().filter(|promotion| promotion.is_watched())?;
         match &promotion.strategy {
             Some(Strategy::PullRequest(request)) => {
-                Some(Watch { repository: request.url.clone(), attempt: Attempt::of(name, promotion), merges: request.merge })
+                // Whether it was merged late, the environments behind wait to know.
+                let at_once = request.merge || promotion.phase != Phase::Created;
+                Some(Watch { repository: request.url.clone(), attempt: Attempt::of(name, promotion), at_once })
             }
             _ => None,
         }

@@ -2,14 +2,17 @@
 
 use super::definitions::{self, Applied};
 use super::message::{Address, Message};
-use super::{Loaded, Promotions, keys, observations, watch};
+use super::watch::{self, Look};
+use super::{Loaded, Promotions, keys, observations};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::table;
 use keelway_domain::cause::Cause;
+use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::observe::Observations;
-use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Obeyed, Past, Pipeline, Refused, decide};
+use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Obeyed, Past, Pipeline, Promotion, Refused, decide};
 use keelway_domain::time::{Span, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A pipeline as it is now, with everything a decision about it reads.
 #[derive(Debug, Clone)]
@@ -20,8 +23,25 @@ pub struct View {
     pub applied: Applied,
     /// What is known about its targets.
     pub observations: Observations,
+    /// When each repository with an open pull request was last looked at, and what came of it: by URL and by whose credentials it takes.
+    pub looks: BTreeMap<(String, String), Look>,
     /// When this was read.
     pub now: Timestamp,
+}
+
+/// The last look at the repository of a promotion, if it has one that is looked at.
+pub fn looked_at<'v>(view: &'v View, promotion: &Promotion) -> Option<&'v Look> {
+    view.looks.get(&place(&view.state.namespace, promotion)?)
+}
+
+/// Where the pull request of a promotion is, and whose credentials a look at it takes.
+fn place(namespace: &str, promotion: &Promotion) -> Option<(String, String)> {
+    match &promotion.strategy {
+        Some(Strategy::PullRequest(request)) if promotion.is_watched() => {
+            Some((request.url.clone(), watch::of(namespace, &request.secret)))
+        }
+        _ => None,
+    }
 }
 
 /// What would become of a command if it were decided now.
@@ -95,7 +115,21 @@ impl<P: Ports> Promotions<P> {
         let loaded = items.get(&state).map(Loaded::read).transpose()?;
         let state = loaded.map_or_else(|| Pipeline::new(&of.namespace, &of.name, now), |loaded| loaded.x);
         let observations = observations::of(&self.ports, of, &applied.definition).await?;
-        Ok(Some(View { state, applied, observations, now }))
+        let looks = self.looks(&state).await?;
+        Ok(Some(View { state, applied, observations, looks, now }))
+    }
+
+    /// The last looks at the repositories of a pipeline's open pull requests. Without one, nothing is read.
+    async fn looks(&self, x: &Pipeline) -> Result<BTreeMap<(String, String), Look>, PortError> {
+        let watched = x.environments.values().filter_map(|state| place(&x.namespace, state.promotion.as_ref()?));
+        let wanted: BTreeSet<(String, String)> = watched.collect();
+        let urls: BTreeSet<Key> = wanted.iter().map(|(url, _)| keys::repository(url)).collect();
+        let items = table::read(&self.ports, &urls.into_iter().collect::<Vec<_>>()).await?;
+        let last = |place: (String, String)| {
+            let look = watch::last(items.get(&keys::repository(&place.0)), &place.1)?;
+            Some((place, look))
+        };
+        Ok(wanted.into_iter().filter_map(last).collect())
     }
 
     /// The states of pipelines, in the order asked for; `None`: it has none yet.

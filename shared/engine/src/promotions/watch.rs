@@ -10,8 +10,10 @@ use crate::protocol::sweep::OVERDUE;
 use crate::protocol::{COMMIT_TRIES, contended};
 use crate::table;
 use keelway_domain::ids::hash64;
-use keelway_domain::promotions::Attempt;
+use keelway_domain::promotions::{Attempt, Condition as Why};
 use keelway_domain::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The pause between looks at a repository with a young pull request.
 pub const YOUNG: Span = Span::seconds(30);
@@ -22,6 +24,67 @@ pub const YOUTH: Span = Span::minutes(10);
 /// The longest pause.
 pub const LONGEST: Span = Span::minutes(60);
 
+/// Looks have failed for so long before the pipelines concerned are told.
+pub const TOLD: Span = Span::minutes(10);
+/// A repository has been missing for so long before the promotions that wait there are given up.
+pub const GIVEN_UP: Span = Span::minutes(24 * 60);
+/// What a host answers about a repository that is not there: [`Trouble::missing`].
+const NOT_FOUND: &str = "NotFound";
+
+/// Why a repository cannot be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// Since when.
+    #[serde(rename = "s")]
+    pub since: Timestamp,
+    /// Since when its host says that it is not there.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Timestamp>,
+    /// What the last look was told.
+    #[serde(rename = "w")]
+    pub why: Why,
+}
+
+/// The last look at a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// When it was.
+    pub at: Timestamp,
+    /// Why it failed; `None`: it did not.
+    pub trouble: Option<Trouble>,
+}
+
+/// What looks fail for, by whose credentials they are made with ([`of`]).
+pub type Troubles = BTreeMap<String, Trouble>;
+
+/// Whose credentials a look for a pipeline takes: those of a secret in a namespace.
+pub fn of(namespace: &str, secret: &str) -> String {
+    format!("{namespace}/{secret}")
+}
+
+/// What looks at a repository fail for. What cannot be read is as good as nothing: the next look writes it anew.
+pub(super) fn troubles(item: Option<&Item>) -> Troubles {
+    item.and_then(|item| item.text("le")).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+/// The last look at a repository with these credentials; `None`: there was none yet.
+pub(super) fn last(item: Option<&Item>, whose: &str) -> Option<Look> {
+    let at = item?.number("lt").map(Timestamp)?;
+    Some(Look { at, trouble: troubles(item).remove(whose) })
+}
+
+impl Trouble {
+    /// What a look that failed now adds to what was known.
+    pub(super) fn after(known: Option<&Self>, why: &Why, now: Timestamp) -> Self {
+        let missing = known.and_then(|known| known.missing).unwrap_or(now);
+        Self {
+            since: known.map_or(now, |known| known.since),
+            missing: (why.reason == NOT_FOUND).then_some(missing),
+            why: why.clone(),
+        }
+    }
+}
+
 /// The pause until the next look, by the age of the youngest open pull request.
 pub fn pause(age: Span) -> Span {
     let doublings = (age.0 / YOUTH.0).clamp(0, 12);
@@ -31,13 +94,13 @@ pub fn pause(age: Span) -> Span {
 /// Enters an open pull request into its repository's list, and sees to it that the repository is looked at. Not before the commit that says
 /// that it is open: a look takes out what is not.
 pub(super) async fn begin(ports: &impl Ports, of: &Address, watch: &Watch) -> Result<(), PortError> {
-    let Watch { repository, attempt, merges } = watch;
+    let Watch { repository, attempt, at_once } = watch;
     let entry = Item::new(keys::open_request(repository, of, attempt))
         .with("ns", of.namespace.as_str())
         .with("na", of.name.as_str())
         .with("j", serde_json::to_string(attempt).unwrap_or_default());
     table::record(ports, vec![entry], vec![]).await?;
-    plan(ports, repository, if *merges { AT_ONCE } else { YOUNG }).await
+    plan(ports, repository, if *at_once { AT_ONCE } else { YOUNG }).await
 }
 
 /// When a repository is looked at next.
@@ -95,10 +158,12 @@ pub(super) async fn write(
     more: Attrs,
 ) -> Result<bool, PortError> {
     let version = found.map_or(0, Item::version);
+    // What the last looks have found ends with them.
+    let kept: &[&str] = if at.is_some() { &["etag", "nb", "lt", "le"] } else { &["etag", "nb"] };
     let mut item =
         Item::new(keys::repository(repository)).with("v", version + 1).with("url", repository).with_some("next", at.map(|at| at.0));
     item.attrs.extend(
-        found.map(|found| found.attrs.clone()).unwrap_or_default().into_iter().filter(|(name, _)| name == "etag" || name == "nb"),
+        found.map(|found| found.attrs.clone()).unwrap_or_default().into_iter().filter(|(name, _)| kept.contains(&name.as_ref())),
     );
     item.attrs.extend(more);
     let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
@@ -117,9 +182,11 @@ pub(super) async fn forget(ports: &impl Ports, repository: &str, of: &Address, a
     table::record(ports, vec![], vec![keys::open_request(repository, of, attempt)]).await
 }
 
-/// What a look remembers: the host's mark of what it answered, and when it allows the next look.
-pub(super) fn seen(mark: Option<&str>, not_before: Option<Timestamp>) -> Attrs {
+/// What a look remembers: the host's mark of what it answered, when it allows the next look, when this one was, and what it failed for.
+pub(super) fn seen((mark, not_before): (Option<&str>, Option<Timestamp>), at: Timestamp, troubles: &Troubles) -> Attrs {
     let mark = mark.map(|mark| (Name::Borrowed("etag"), mark.into()));
     let not_before = (Name::Borrowed("nb"), not_before.unwrap_or_default().0.into());
-    mark.into_iter().chain([not_before]).collect()
+    let at = (Name::Borrowed("lt"), at.0.into());
+    let troubles = (Name::Borrowed("le"), crate::json::json(troubles).into());
+    mark.into_iter().chain([not_before, at, troubles]).collect()
 }

@@ -69,10 +69,12 @@ fn links_large_files_binaries_and_path_tricks_are_passed_over_and_named() {
     }
     let found = candidates("git.test", &finish(tar), true, MARKER).unwrap();
     assert_eq!(found.files, vec![]);
-    for expected in ["link.yaml is a link", "large.yaml is larger than 1 MiB", "binary.yaml is not UTF-8"] {
-        assert!(found.notes.iter().any(|note| note == expected), "{expected}: {:?}", found.notes);
+    assert_eq!(found.notes, ["link.yaml is a link"]);
+    // They have the marker: whoever edits must not pass over them in silence.
+    for expected in ["large.yaml is larger than 1 MiB", "binary.yaml is not UTF-8"] {
+        assert!(found.unusable.iter().any(|note| note == expected), "{expected}: {:?}", found.unusable);
     }
-    assert_eq!(found.notes.iter().filter(|note| note.contains("leads out")).count(), 5, "{:?}", found.notes);
+    assert_eq!(found.unusable.iter().filter(|note| note.contains("leads out")).count(), 5, "{:?}", found.unusable);
 }
 
 #[test]

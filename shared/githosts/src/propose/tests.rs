@@ -136,3 +136,30 @@ async fn what_came_about_in_another_way_needs_no_branch() {
     assert_eq!(propose(&twin, &change()).await, Ok(Proposed::Nothing));
     assert!(!twin.lock().branches.contains_key(BRANCH));
 }
+
+/// What is marked is promoted as a whole, or not at all: nothing is passed over in silence.
+#[tokio::test]
+async fn a_marked_file_that_cannot_be_edited_fails_the_attempt_by_its_name() {
+    for (path, content, why) in [
+        ("broken.yaml", format!("a: [\n{MARKED}"), "not valid YAML"),
+        ("large.yaml", format!("{MARKED}# {}\n", "x".repeat(2 << 20)), "larger than 1 MiB"),
+        ("late.yaml", format!("# {}\n{MARKED}", "x".repeat(2 << 20)), "larger than 1 MiB"),
+        ("list.yaml", "tags: # {\"$promotion\": \"shop:carts:staging\"}\n  - v1\n".to_owned(), "does not stand beside a scalar"),
+    ] {
+        let twin = twin();
+        twin.lock().push(path, &content);
+        let error = propose(&twin, &change()).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Unusable, "{error}");
+        assert!(error.message.contains(path) && error.message.contains(why), "{error}");
+        assert_eq!(twin.lock().writes, Vec::<String>::new(), "{path}");
+    }
+    // Other environments' files are theirs.
+    for (path, content) in [
+        ("broken.yaml", "a: [\ntag: v1 # {\"$promotion\": \"shop:carts:staging-eu\"}\n".to_owned()),
+        ("large.yaml", format!("{}# {}\n", MARKED.replace("staging", "prod"), "x".repeat(2 << 20))),
+    ] {
+        let twin = twin();
+        twin.lock().push(path, &content);
+        assert!(matches!(propose(&twin, &change()).await, Ok(Proposed::Opened(_))), "{path}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The clients of git hosts: request by request, against the strict host, and against a real Gitea.
 
 mod gitea;
+mod patient;
 mod strict;
 mod wire;
 

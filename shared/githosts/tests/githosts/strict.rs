@@ -4,13 +4,13 @@ use crate::here;
 use keelway_githost::{Action, Fault, Method, NewRepository, Options, Scope, Token};
 use keelway_githosts::{Api, Change, Closed, Credentials, Form, Host, Kind, Merge, Proposed, Repository, Request, State};
 
-const REPOSITORY: &str = "shop/config";
+pub(crate) const REPOSITORY: &str = "shop/config";
 const FILE: &str = "# carts\r\nimage: 'carts:1.4.0'   # {\"$promotion\": \"shop:carts:prod\"}\r\n---\nother: \"1.0\" # {\"$promotion\": \"shop:other:prod\"}\nno: newline at the end";
 const SECOND: &str = "a:\n  @\n  tag: v1\n";
 
-struct Scene {
-    server: keelway_githost::Host,
-    client: Host,
+pub(crate) struct Scene {
+    pub(crate) server: keelway_githost::Host,
+    pub(crate) client: Host,
     repository: Repository,
     form: keelway_githost::Form,
     _directory: tempfile::TempDir,
@@ -25,7 +25,7 @@ fn at(server: &keelway_githost::Host, form: Form, repository: &str) -> Repositor
     Repository::parse(form, &format!("{}/{scm}{repository}.git", server.url())).unwrap()
 }
 
-fn scene(form: Form) -> Scene {
+pub(crate) fn scene(form: Form) -> Scene {
     let directory = tempfile::tempdir().unwrap();
     let server = keelway_githost::Host::start(Options::new(directory.path(), "secret")).unwrap();
     let second = SECOND.replace('@', "# {\"$promotion\": \"shop:carts:prod\"}");
@@ -43,7 +43,7 @@ fn scene(form: Form) -> Scene {
 }
 
 impl Scene {
-    fn change(&self, n: usize) -> Change {
+    pub(crate) fn change(&self, n: usize) -> Change {
         Change {
             repository: self.repository.clone(),
             base: "main".into(),
@@ -74,7 +74,7 @@ impl Scene {
         branches.into_iter().find(|(name, _)| name == branch).map(|(_, commit)| commit)
     }
 
-    async fn opened(&self, n: usize) -> Request {
+    pub(crate) async fn opened(&self, n: usize) -> Request {
         match self.client.propose(&self.change(n)).await.unwrap() {
             Proposed::Opened(request) => request,
             other => panic!("{other:?}"),

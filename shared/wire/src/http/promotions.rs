@@ -48,6 +48,9 @@ pub struct PipelineEntry {
     pub reason: String,
     /// The same as a sentence.
     pub message: String,
+    /// What else is wrong, in the order of the environments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionState>,
     /// When its manifest was last changed.
     pub applied_at: String,
 }
@@ -83,6 +86,9 @@ pub struct PipelineState {
     pub reason: String,
     /// The same as a sentence.
     pub message: String,
+    /// What else is wrong, in the order of the environments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionState>,
     /// Revisions that are promoted nowhere any more, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub abandoned: Vec<String>,
@@ -152,6 +158,9 @@ pub struct EnvironmentState {
     /// What waits for approval here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_approval: Option<WaitingApproval>,
+    /// What is wrong here, whoever is next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionState>,
     /// The revision it is held on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
@@ -269,6 +278,9 @@ pub struct PromotionState {
     pub approved: bool,
     /// Whether all targets have been healthy on it in this run.
     pub completed: bool,
+    /// All targets run it and are healthy, but the promotion failed: the environments behind wait until it is retried with success or accepted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub contested: bool,
     /// The pull request it made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<PullRequestState>,
@@ -298,4 +310,35 @@ pub struct PullRequestState {
     /// Whether the host could merge it, as far as it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mergeable: Option<bool>,
+    /// The last look at its repository; absent: there was none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<LookState>,
+}
+
+/// The last look at the repository of a pull request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct LookState {
+    /// When it was.
+    pub at: String,
+    /// Why it failed; absent: it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Since when looks have failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// Something that is wrong in an environment, whatever the pipeline waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineCondition))]
+#[serde(default)]
+pub struct ConditionState {
+    /// The environment.
+    pub environment: String,
+    /// A word for machines: `TargetNotReadable`, or why a repository cannot be looked at.
+    pub reason: String,
+    /// The same as a sentence.
+    pub message: String,
 }

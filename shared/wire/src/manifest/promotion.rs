@@ -18,7 +18,9 @@ pub const HOSTS: [(&str, &str); 5] = [
     ("forgejo", "gitea"),
     ("bitbucket-server", "bitbucket-server"),
 ];
-const STRATEGIES: &str = "`notification`, `pullRequest` or `sequence`";
+const STRATEGIES: &str = "`notification`, `pull-request` or `sequence`";
+/// The key of the strategy that opens pull requests: Weave's own, and another spelling of it.
+const PULL_REQUEST: [&str; 2] = ["pull-request", "pullRequest"];
 
 /// The `promotion` under a node, if there is one.
 pub fn read(parent: &Node, path: &str, report: &mut Report) -> Option<PromotionSpec> {
@@ -43,12 +45,12 @@ fn strategy(node: &Node, path: &str, report: &mut Report) -> (Option<Strategy>, 
     };
     fields::check(strategy, Level::Strategy, &path, report);
     let secret = values::secret(strategy, "secretRef", &path, report);
-    let named: Vec<&str> =
-        ["notification", "pullRequest", "sequence"].into_iter().filter(|name| strategy.get(name).is_some()).collect();
+    let known = ["notification", "sequence"].into_iter().chain(PULL_REQUEST);
+    let named: Vec<&str> = known.filter(|name| strategy.get(name).is_some()).collect();
     let found = match named[..] {
         ["notification"] => notification(strategy, &path, report),
-        ["pullRequest"] => pull_request(strategy, &path, report),
         ["sequence"] => sequence(strategy, &path, report),
+        [key] => pull_request(strategy, key, &path, report),
         [] => {
             report.error(strategy, path, format!("names no known strategy: write {STRATEGIES} below it"));
             None
@@ -76,9 +78,10 @@ fn notification(strategy: &Node, path: &str, report: &mut Report) -> Option<Stra
     Some(Strategy::Notification(Notification { url: url.flatten(), secret }))
 }
 
-fn pull_request(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
-    let path = format!("{path}.pullRequest");
-    let Some(node) = mapping(strategy, "pullRequest", &path, report) else {
+/// `key`: as the manifest spells it.
+fn pull_request(strategy: &Node, key: &str, path: &str, report: &mut Report) -> Option<Strategy> {
+    let path = format!("{path}.{key}");
+    let Some(node) = mapping(strategy, key, &path, report) else {
         report.error(strategy, path, "is empty: write `type`, `url`, `baseBranch` and `secretRef` below it".into());
         return None;
     };

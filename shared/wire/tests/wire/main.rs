@@ -21,5 +21,6 @@ mod shipyard;
 mod surprises;
 mod templates;
 mod versions;
+mod weave;
 mod webhook;
 mod windows;

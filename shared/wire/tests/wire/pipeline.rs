@@ -44,7 +44,7 @@ spec:
   promotion:
     manual: true
     strategy:
-      pullRequest:
+      pull-request:
         type: github
         url: https://github.com/my-org/my-app-repo.git
         baseBranch: main
@@ -79,7 +79,7 @@ fn additions_stand_beside_what_weave_has() {
     let promotion = definition.promotion.unwrap();
     assert_eq!((promotion.approval.quorum, promotion.approval.approvers.len(), promotion.windows.len()), (2, 2, 1));
     let by = |strategy: &str| {
-        let start = WEAVE.find("      pullRequest:").unwrap();
+        let start = WEAVE.find("      pull-request:").unwrap();
         let text = format!("{}      {strategy}\n", &WEAVE[..start]);
         read(&text).definition.promotion.unwrap().strategy
     };
@@ -100,12 +100,12 @@ fn everything_wrong_is_told_with_its_line_and_the_remedy() {
             "spec.environments[0].targets",
             "at least one target",
         ),
-        ("      pullRequest:\n", "      pullrequest:\n", "spec.promotion.strategy.pullrequest", "write `pullRequest`"),
-        ("type: github", "type: svn", "spec.promotion.strategy.pullRequest.type", "write one of `github`"),
-        ("type: github", "type: azure-devops", "spec.promotion.strategy.pullRequest.type", "is not a host"),
-        ("https://", "http://", "spec.promotion.strategy.pullRequest.url", "does not begin with `https://`"),
-        ("https://", "https://me:secret@", "spec.promotion.strategy.pullRequest.url", "names a user"),
-        ("        baseBranch: main\n", "", "spec.promotion.strategy.pullRequest.baseBranch", "is missing"),
+        ("      pull-request:\n", "      pullrequest:\n", "spec.promotion.strategy.pullrequest", "write `pull-request`"),
+        ("type: github", "type: svn", "spec.promotion.strategy.pull-request.type", "write one of `github`"),
+        ("type: github", "type: azure-devops", "spec.promotion.strategy.pull-request.type", "is not a host"),
+        ("https://", "http://", "spec.promotion.strategy.pull-request.url", "does not begin with `https://`"),
+        ("https://", "https://me:secret@", "spec.promotion.strategy.pull-request.url", "names a user"),
+        ("        baseBranch: main\n", "", "spec.promotion.strategy.pull-request.baseBranch", "is missing"),
         ("manual: true", "manual: maybe", "spec.promotion.manual", "write `true` or `false`"),
         (
             "    manual: true\n",
@@ -116,11 +116,11 @@ fn everything_wrong_is_told_with_its_line_and_the_remedy() {
         (
             "https://github.com/my-org/my-app-repo.git",
             "https://github.com",
-            "spec.promotion.strategy.pullRequest.url",
+            "spec.promotion.strategy.pull-request.url",
             "does not name a repository",
         ),
-        ("https://github.com/my-org/my-app-repo.git", "''", "spec.promotion.strategy.pullRequest.url", "is missing"),
-        ("      pullRequest:\n", "      notification: {}\n      pullRequest:\n", "spec.promotion.strategy", "names 2 strategies"),
+        ("https://github.com/my-org/my-app-repo.git", "''", "spec.promotion.strategy.pull-request.url", "is missing"),
+        ("      pull-request:\n", "      notification: {}\n      pull-request:\n", "spec.promotion.strategy", "names 2 strategies"),
         (
             "secretRef: {name: approval-keys}",
             "secretRef: {name: a/../b}",
@@ -234,7 +234,7 @@ fn more_than_fifty_environments_are_refused() {
 
 #[test]
 fn a_notification_keeps_its_url_and_needs_a_secret_to_sign() {
-    let start = WEAVE.find("      pullRequest:").unwrap();
+    let start = WEAVE.find("      pull-request:").unwrap();
     let with = |strategy: &str| format!("{}      notification: {strategy}\n", &WEAVE[..start]);
     let Strategy::Notification(told) =
         read(&with("{url: 'https://hooks.example/x/?a=1', secretRef: {name: hook}}")).definition.promotion.unwrap().strategy
@@ -330,7 +330,7 @@ fn without_credentials_of_its_own_a_pull_request_takes_the_hosts() {
     assert_eq!(request.secret, "");
     let empty = findings(&WEAVE.replace("{name: promotion-credentials}", "{}"));
     assert!(
-        empty.len() == 1 && empty[0].severity == Severity::Error && empty[0].path.ends_with("pullRequest.secretRef.name"),
+        empty.len() == 1 && empty[0].severity == Severity::Error && empty[0].path.ends_with("pull-request.secretRef.name"),
         "{empty:#?}"
     );
 }

@@ -147,6 +147,6 @@ impl Outside for Memory {
         self.find().await?;
         let books = self.books();
         let state = |task: &Task| (!books.open.contains(&task.identity())).then(|| Seen::Closed("it is not there".into()));
-        Ok(Sight { requests: tasks.iter().map(state).collect(), mark: Some("\"mark\"".into()), not_before: None })
+        Ok(Sight { requests: tasks.iter().map(state).collect(), failed: vec![], mark: Some("\"mark\"".into()), not_before: None })
     }
 }

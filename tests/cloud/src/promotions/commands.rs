@@ -24,6 +24,7 @@ impl PromotionsCloud<'_> {
             Command::Approve(at) => (approval(at), json!({"decision": "approve"})),
             Command::Reject(at) => (approval(at), json!({"decision": "reject"})),
             Command::GiveUp(at) => (approval(at), json!({"decision": "abandon"})),
+            Command::Accept(at) => (approval(at), json!({"decision": "accept"})),
             Command::Hold(at) => (commands, json!({"command": "hold", "environment": at.environment, "revision": at.revision})),
             Command::Suspend => (commands, json!({"command": "suspend"})),
             Command::Resume => (commands, json!({"command": "resume"})),

@@ -12,7 +12,7 @@ mod servers;
 mod world;
 
 pub use planted::{Plant, Planted};
-pub use scenario::{Promoting, simulate};
+pub use scenario::{Promoting, simulate, simulate_without_sweeps};
 pub use servers::{Real, Servers};
 pub use world::{PromotionsWorld, Rider};
 

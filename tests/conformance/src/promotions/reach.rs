@@ -196,7 +196,11 @@ impl Outside for Reach {
     }
 
     async fn look(&self, repository: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
-        let nothing = |not_before| Sight { requests: vec![None; tasks.len()], mark: None, not_before };
+        let nothing = |status: &str, not_before| {
+            let reason = if status == "404" { "NotFound" } else { "HostUnavailable" };
+            let why = Condition::new(reason, format!("the host answered {status}"));
+            Sight { requests: vec![None; tasks.len()], failed: vec![Some(why); tasks.len()], mark: None, not_before }
+        };
         let look = |_| {
             let mut host = self.host.lock();
             if let Some(trouble) = host.look() {
@@ -217,10 +221,10 @@ impl Outside for Reach {
                         *seen = self.merge(task).await?.or(seen.take());
                     }
                 }
-                Sight { requests, mark: None, not_before: None }
+                Sight { requests, failed: vec![], mark: None, not_before: None }
             }
-            Ok(Err(trouble)) => nothing(trouble.after().map(|after| self.worker.now() + after)),
-            Err(_) => nothing(None),
+            Ok(Err(trouble)) => nothing(&trouble.word(), trouble.after().map(|after| self.worker.now() + after)),
+            Err(_) => nothing("nothing", None),
         })
     }
 

@@ -33,6 +33,8 @@ const SETTLING: usize = 2;
 pub enum Action {
     /// A target is seen to run a revision, healthy or not.
     Report(Target, String, bool),
+    /// Whoever reported something got no answer, and reports the same fact again.
+    Again(Fact),
     /// Somebody asks for something.
     Ask(usize, Command),
 }
@@ -67,6 +69,8 @@ pub struct Promoting {
     pub(super) watch: Watch,
     /// What an event told that is not so.
     pub(super) wrong: Option<String>,
+    /// Somebody sweeps. Otherwise no message is lost, and nothing may wait for the sweep.
+    sweeps: bool,
 }
 
 /// Runs one seed.
@@ -75,6 +79,21 @@ pub struct Promoting {
 /// The first invariant that is violated.
 pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
     sim::simulate(seed, |rng| Promoting::draw(rng, plant), trace)
+}
+
+/// Runs one seed in which workers crash, but no message is lost and nobody sweeps: everything comes to rest, and the sweep that comes then
+/// finds nothing to do. In half of the seeds, everything happens at one time.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    let draw = |rng: &mut Rng| {
+        let (scenario, troubles) = Promoting::draw(rng, plant);
+        let tick = if rng.chance(50.0) { Span(0) } else { troubles.tick };
+        let kept = sim::Troubles { dead: 0.0, trouble: 0.0, sweep: 0.0, letters: false, cut: false, tick, ..troubles };
+        (Promoting { sweeps: false, ..scenario }, kept)
+    };
+    sim::simulate(seed, draw, trace)
 }
 
 impl Promoting {
@@ -140,6 +159,7 @@ impl Promoting {
             reopened: false,
             watch: Watch::default(),
             wrong: None,
+            sweeps: true,
         };
         (scenario, sim::Troubles::of(rng))
     }
@@ -160,9 +180,20 @@ impl Promoting {
         if ready {
             self.healthy.insert((target.clone(), revision.clone()));
         }
-        sim.work(self, Action::Report(target, revision, ready), move |engine: Arc<Both>| {
+        let begun = if self.sweeps { Action::Report(target, revision, ready) } else { Action::Again(fact.clone()) };
+        self.hand_in(sim, begun, fact);
+    }
+
+    fn hand_in(&self, sim: &mut Sim<Self>, action: Action, fact: Fact) {
+        sim.work(self, action, move |engine: Arc<Both>| {
             Box::pin(async move { engine.pipelines.observe(&fact).await.map(|_| None) })
         });
+    }
+
+    fn sweep(&self, sim: &mut Sim<Self>) {
+        if self.sweeps {
+            sim.plan_sweep();
+        }
     }
 
     fn ask(&mut self, sim: &mut Sim<Self>, place: usize, command: Command) {
@@ -283,12 +314,17 @@ impl Scenario for Promoting {
         match action {
             Action::Report(target, revision, ready) => self.report(sim, target, revision, ready),
             Action::Ask(place, command) => self.ask(sim, place, command),
+            Action::Again(fact) => self.hand_in(sim, Action::Again(fact.clone()), fact),
         }
     }
     /// Whoever reports does it again, with what is true by then.
     fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
-        let Action::Report(target, ..) = action else { return };
         let now = sim.world.now();
+        let target = match action {
+            Action::Report(target, ..) => target,
+            Action::Again(fact) => return sim.plan(now, Action::Again(fact)),
+            Action::Ask(..) => return,
+        };
         if let Some((revision, ready)) = self.runs.get(&target).cloned() {
             sim.plan(now, Action::Report(target, revision, ready));
         }
@@ -343,7 +379,7 @@ impl Scenario for Promoting {
         for _ in 0..SETTLING {
             sim.rest(self, 60_000)?;
             sim.world.pass(Span::minutes(30));
-            sim.plan_sweep();
+            self.sweep(sim);
         }
         sim.rest(self, 60_000)?;
         self.check_one_open()?;
@@ -366,7 +402,7 @@ impl Scenario for Promoting {
                 break;
             }
             sim.world.pass(Span::minutes(5));
-            sim.plan_sweep();
+            self.sweep(sim);
             sim.stats.count("rounds at the end");
         }
         sim.patience = None;
@@ -378,6 +414,16 @@ impl Scenario for Promoting {
         self.check_arrived(sim)?;
         let now = sim.world.now();
         follows_from_facts(&sim.world.core().table, &self.pipelines, &self.runs, self.targets, now)?;
+        if !self.sweeps {
+            sim.patience = Some(Span::minutes(2));
+            let before = self.states(&sim.world);
+            sim.plan_sweep();
+            sim.rest(self, 60_000)?;
+            let after = self.states(&sim.world);
+            if let Some((before, after)) = before.iter().zip(&after).find(|(before, after)| before != after) {
+                return Err(format!("only the sweep went on: {before:?} became {after:?}"));
+            }
+        }
         let writes = self.host.lock().writes;
         sim.patience = Some(Span::minutes(2));
         for _ in 0..6 {

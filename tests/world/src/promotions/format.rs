@@ -80,6 +80,8 @@ pub struct Own {
     pub retry: Option<String>,
     /// An environment.
     pub abort: Option<String>,
+    /// `<environment> <revision>`
+    pub accept: Option<String>,
     /// So many evaluations, for no reason.
     pub evaluate: Option<u32>,
     /// Everything that was ever delivered is delivered again.

@@ -122,6 +122,7 @@ pub(super) fn command(step: &Step<Promotes>) -> Result<Option<Command>, String> 
         Own { abandon: Some(revision), .. } => Some(Command::Abandon(revision.clone())),
         Own { retry: Some(name), .. } => Some(Command::Retry(name.clone())),
         Own { abort: Some(name), .. } => Some(Command::Abort(name.clone())),
+        Own { accept: Some(text), .. } => Some(Command::Accept(at(text)?)),
         _ => None,
     })
 }
@@ -148,7 +149,8 @@ pub(super) fn ending(text: &str) -> Result<(&str, End), String> {
 
 /// How many inputs of its own a step has.
 pub(super) fn count(own: &Own) -> usize {
-    let texts = [&own.approve, &own.reject, &own.hold, &own.release, &own.abandon, &own.retry, &own.abort, &own.finish];
+    let texts =
+        [&own.approve, &own.reject, &own.hold, &own.release, &own.abandon, &own.retry, &own.abort, &own.accept, &own.finish];
     let flags = [own.delete, own.suspend, own.resume, own.replay, own.backup, own.restore, own.webhook];
     let numbers = [own.merge, own.close, own.reopen, own.push, own.conflict, own.edit];
     let others = [own.observe.is_some(), own.apply.is_some(), own.evaluate.is_some(), own.repository.is_some()];

@@ -1,5 +1,6 @@
 //! One pipeline, driven by hand.
 
+mod bounded;
 mod examples;
 mod properties;
 

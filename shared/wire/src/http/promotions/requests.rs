@@ -31,6 +31,8 @@ pub enum ApprovalDecision {
     Reject,
     /// Whether approved or not, it is given up in this run, and what is open for it is closed.
     Abandon,
+    /// Its promotion failed, but all targets run it and are healthy: the environments behind go on.
+    Accept,
 }
 
 /// The answer to an approval or a command: 201 with `Location` when a pull request is open by then, 200 when the state shows it, 202 when

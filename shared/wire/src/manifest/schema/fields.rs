@@ -109,7 +109,7 @@ pub fn further(level: Level) -> Map<String, Value> {
     };
     match level {
         Level::ScheduleSpec => one_of(&["cron", "at"]),
-        Level::Strategy => one_of(&["notification", "pullRequest", "sequence"]),
+        Level::Strategy => one_of(&["notification", "pull-request", "pullRequest", "sequence"]),
         Level::Window => {
             let forms = json!([{"required": ["schedule", "duration"]}, {"required": ["from", "until"]}]);
             Map::from_iter([("oneOf".to_owned(), forms)])
@@ -233,7 +233,7 @@ fn other(level: Level, field: &str, parts: &mut Parts) -> Value {
         (Promotion, "approval") => parts.named(Approval),
         (Promotion, "windows") => list(&parts.named(Window), 0),
         (Strategy, "notification") => parts.named(Notification),
-        (Strategy, "pullRequest") => parts.named(PullRequest),
+        (Strategy, "pull-request" | "pullRequest") => parts.named(PullRequest),
         (Strategy, "sequence") => parts.named(SequenceRef),
         (Strategy | Notification | PullRequest | ClusterSpec | GitHostSpec, "secretRef" | "webhookSecretRef") => {
             parts.named(SecretRef)

@@ -1,0 +1,59 @@
+//! Pipelines in a circle: what one carries from dev to staging, another carries from staging to dev. Two revisions would change places for
+//! ever, because each arrival begins a run of the other.
+
+use super::message::Address;
+use super::{Promotions, definitions, keys};
+use crate::item::Key;
+use crate::ports::{PortError, Ports, Query};
+use crate::table;
+use keelway_domain::promotions::definition::{Definition, EnvironmentSpec};
+use std::collections::BTreeSet;
+
+/// So many pipelines that promote into one target are looked at.
+const MOST: usize = 100;
+
+impl<P: Ports> Promotions<P> {
+    /// The pipelines of the same namespace that carry back to the first environment of this one what it promotes.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn circle(&self, of: &Address, definition: &Definition) -> Result<Vec<Address>, PortError> {
+        let (first, later) = split(definition);
+        let mut others: BTreeSet<Address> = BTreeSet::new();
+        for target in first.iter().flat_map(|environment| &environment.targets) {
+            let query = Query::table(keys::target_partition(&definition.app, target), 100).prefix(keys::DEPENDS);
+            let (entries, _) = table::all(&self.ports, query, MOST).await?;
+            others.extend(
+                entries
+                    .iter()
+                    .filter_map(|item| Some(Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() })),
+            );
+        }
+        others.retain(|other| other != of && other.namespace == of.namespace);
+        let wanted: Vec<Key> = others.iter().map(keys::definition).collect();
+        let items = table::read(&self.ports, &wanted).await?;
+        let ours = [places(definition, first), places(definition, later)];
+        let mut circle = vec![];
+        for other in others {
+            let Some(applied) = items.get(&keys::definition(&other)).map(definitions::read).transpose()?.flatten() else {
+                continue;
+            };
+            let (first, later) = split(&applied.definition);
+            let theirs = [places(&applied.definition, first), places(&applied.definition, later)];
+            if !ours[0].is_disjoint(&theirs[1]) && !ours[1].is_disjoint(&theirs[0]) {
+                circle.push(other);
+            }
+        }
+        Ok(circle)
+    }
+}
+
+fn split(definition: &Definition) -> (&[EnvironmentSpec], &[EnvironmentSpec]) {
+    definition.environments.split_at(1.min(definition.environments.len()))
+}
+
+/// The objects that these environments run.
+fn places(definition: &Definition, environments: &[EnvironmentSpec]) -> BTreeSet<String> {
+    let targets = environments.iter().flat_map(|environment| &environment.targets);
+    targets.map(|target| keys::target_name(&definition.app, target)).collect()
+}
