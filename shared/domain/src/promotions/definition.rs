@@ -57,6 +57,13 @@ pub struct App {
     pub name: String,
 }
 
+impl App {
+    /// Whether it is a deployment config of Keelway's own, and not an object of Kubernetes.
+    pub fn is_config(&self) -> bool {
+        self.kind == "DeploymentConfig" && self.api_version.starts_with("keelway.dev/")
+    }
+}
+
 /// A step of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentSpec {

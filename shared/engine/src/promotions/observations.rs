@@ -10,6 +10,7 @@ use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
 use crate::table::{self, Items};
 use keelway_domain::border::Act;
 use keelway_domain::cause::Cause;
+use keelway_domain::deployments::SOURCE as DEPLOYMENTS;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
 use keelway_domain::promotions::observe::{Observations, Observed};
@@ -233,10 +234,15 @@ impl<P: Ports> Promotions<P> {
         let Some(facts) = facts else {
             return self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await;
         };
-        // Of what deployment configs run, the engine that deployed it says whose it is.
-        let by: Vec<String> = event.data.get("by").and_then(|by| serde_json::from_value(by.clone()).ok()).unwrap_or_default();
+        // What a deployment config runs, and whose it is, only the engine says that deploys it. Executors may put events on the bus, too.
+        let ours = event.source == DEPLOYMENTS;
+        let by = event.data.get("by").filter(|_| ours);
+        let by: Vec<String> = by.and_then(|by| serde_json::from_value(by.clone()).ok()).unwrap_or_default();
         // Every delivery of the event must read the same.
         match report::read(facts, event.text("cluster"), cause.sent) {
+            Ok(all) if !ours && all.iter().any(|fact| fact.target.cluster.is_none() && fact.app.is_config()) => {
+                self.unusable(event, cause, "forged: only the deployments engine says what a DeploymentConfig runs").await
+            }
             Ok(all) => {
                 for Observation { app, target, version, observed, .. } in all {
                     let observed = Observed { by: by.clone(), ..observed };

@@ -10,6 +10,7 @@ mod deployment_orders;
 mod deployment_plants;
 mod deployments;
 mod endless;
+mod facts;
 mod planted;
 mod promises;
 mod promotion_cases;
