@@ -1,12 +1,11 @@
 //! Carries out promotions, on servers of other people: git hosts, receivers of notifications; and by sequences.
 //!
-//! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file. What fails for now is an outcome, not an error, so that the
+//! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file; that of sequences needs no server, so it is the engine's (`by_sequence`). What fails for now is an outcome, not an error, so that the
 //! promotion says why it waits.
 
 mod hosts;
 mod notify;
 mod requests;
-mod sequence;
 
 pub use notify::NEEDED;
 
@@ -14,8 +13,8 @@ use hosts::Hosts;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Closed, Condition, Outcome, Retry, Seen};
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
+use keelway_engine::promotions::{Promotions, by_sequence};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::Sequences;
@@ -64,7 +63,7 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
                 notify::carry_out((&self.ports, &self.client), &self.secrets, task, notification).await
             }
             Strategy::PullRequest(request) => Ok(requests::carry_out(&self.hosts, task, request).await),
-            Strategy::Sequence(sequence) => sequence::carry_out(&self.sequences, task, sequence).await,
+            Strategy::Sequence(sequence) => by_sequence::carry_out(&self.sequences, task, sequence).await,
         };
         Ok(done.unwrap_or_else(|error| unavailable(&error)))
     }
@@ -73,13 +72,13 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
         match &task.strategy {
             Strategy::Notification(_) => Ok(Closed::Closed),
             Strategy::PullRequest(request) => Ok(requests::take_back(&self.hosts, task, request, comment).await),
-            Strategy::Sequence(sequence) => sequence::take_back(&self.sequences, task, sequence).await,
+            Strategy::Sequence(sequence) => by_sequence::take_back(&self.sequences, task, sequence).await,
         }
     }
 
     async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
         match &task.strategy {
-            Strategy::Sequence(sequence) => sequence::follow(&self.sequences, task, sequence).await,
+            Strategy::Sequence(sequence) => by_sequence::follow(&self.sequences, task, sequence).await,
             Strategy::Notification(_) | Strategy::PullRequest(_) => Ok(None),
         }
     }

@@ -1,16 +1,13 @@
 //! What runs before, between and after. A hook whose success is known is not run again.
 
 use crate::work::{Done, Work};
-use keelway_domain::border::{Act, Permitted};
+use keelway_domain::border::Permitted;
 use keelway_domain::deployments::definition::{Action, FailurePolicy, Hook, Tagged};
 use keelway_domain::deployments::template;
 use keelway_domain::ids::{SubjectId, hash64};
-use keelway_engine::border::let_in;
 use keelway_engine::deployments::Deployments;
-use keelway_engine::deployments::images::Push;
 use keelway_engine::functions::{Function, Functions};
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::Engine;
 use serde_json::{Value, json};
 
 /// So much of what a function said is told.
@@ -100,13 +97,10 @@ async fn tag<P: Ports>(engine: &Deployments<P>, work: &Work, tags: &[Tagged]) ->
         let Some(image) = images.get(container) else {
             return Ok(Some(format!("the template has no container {container:?}")));
         };
-        let reached = match let_in(engine.ports(), &work.of.namespace, Act::Tag, (&to.namespace, &to.name)).await? {
-            Ok(reached) => reached,
-            Err(why) => return Ok(Some(why.to_string())),
-        };
-        let push = Push { tag: to.tag.clone(), image: image.clone(), at, by: String::new() };
-        if !engine.pushed(reached.namespace(), reached.name(), &push).await? {
-            return Ok(Some(format!("there is no ArtifactSource {}/{}: create it", to.namespace, to.name)));
+        match engine.tagged(&work.of.namespace, to, image, at).await? {
+            Ok(true) => {}
+            Ok(false) => return Ok(Some(format!("there is no ArtifactSource {}/{}: create it", to.namespace, to.name))),
+            Err(no) => return Ok(Some(no.to_string())),
         }
     }
     Ok(None)

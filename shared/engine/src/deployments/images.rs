@@ -9,7 +9,7 @@ use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
 use crate::table;
-use keelway_domain::border::{Act, Home, Vouched};
+use keelway_domain::border::{Act, Home, NoConsent, Vouched};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Presence, Repository};
@@ -203,6 +203,25 @@ impl<P: Ports> Deployments<P> {
             self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag }, &head).await?;
         }
         Ok(true)
+    }
+
+    /// Points a tag to an image that a namespace has deployed, if the tag's namespace lets it. `false`: no such source.
+    ///
+    /// # Errors
+    /// Of the ports. Telling it again completes what was begun. Inside: there is no consent.
+    pub async fn tagged(
+        &self,
+        from: &str,
+        to: &ImageTag,
+        image: &str,
+        at: Timestamp,
+    ) -> Result<Result<bool, NoConsent>, PortError> {
+        let reached = match let_in(&self.ports, from, Act::Tag, (&to.namespace, &to.name)).await? {
+            Ok(reached) => reached,
+            Err(no) => return Ok(Err(no)),
+        };
+        let push = Push { tag: to.tag.clone(), image: image.to_owned(), at, by: String::new() };
+        self.pushed(reached.namespace(), reached.name(), &push).await.map(Ok)
     }
 
     /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is gone.

@@ -5,6 +5,7 @@
 //! servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
 
 pub mod attempts;
+pub mod by_sequence;
 mod circle;
 pub mod codec;
 pub mod definitions;

@@ -318,6 +318,14 @@ const NAMES: [(&str, &str, usize); 4] = [
     ("AWS::SQS::Queue", "QueueName", 80),
 ];
 
+/// Executors may put events on the bus, too: what they call a task's trigger deploys nothing.
+#[test]
+fn only_tasks_that_the_engine_triggers_reach_deployments() {
+    let template = template();
+    let pattern = &template["Resources"]["DeploymentsRule"]["Properties"]["EventPattern"];
+    assert_eq!(pattern["source"], json!([keelway_domain::event::SOURCE]));
+}
+
 #[test]
 fn a_stack_name_that_makes_other_names_too_long_is_refused_before_anything_is_made() {
     let template = template();

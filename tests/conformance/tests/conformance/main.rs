@@ -12,6 +12,7 @@ mod deployment_plants;
 mod deployment_tasks;
 mod deployments;
 mod endless;
+mod facts;
 mod planted;
 mod promises;
 mod promotion_cases;

@@ -3,6 +3,15 @@
 //! The trigger's id and context follow from the identity of the promotion, so the sequence is found before it is triggered again, and a
 //! trigger that arrives twice starts it once.
 
+use crate::border;
+use crate::ports::{PortError, Ports};
+use crate::promotions::attempts::Task;
+use crate::protocol::{Engine, Loaded};
+use crate::sequences::commands::Control;
+use crate::sequences::definitions::Refusal;
+use crate::sequences::preflight::Preflight;
+use crate::sequences::{Address, Sequences, keys};
+use crate::table;
 use keelway_domain::border::{Act, NoConsent, Reached};
 use keelway_domain::event::{CloudEvent, Object, PROMOTION, TaskResult};
 use keelway_domain::ids::{ExecutionId, SubjectId, context_of, event_id};
@@ -11,15 +20,6 @@ use keelway_domain::promotions::definition::Sequence;
 use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, SOURCE, Seen};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::time::Span;
-use keelway_engine::border;
-use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::promotions::attempts::Task;
-use keelway_engine::protocol::{Engine, Loaded};
-use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::definitions::Refusal;
-use keelway_engine::sequences::preflight::Preflight;
-use keelway_engine::sequences::{Address, Sequences, keys};
-use keelway_engine::table;
 use serde_json::json;
 
 /// How long an attempt waits for its sequence to be accepted.
