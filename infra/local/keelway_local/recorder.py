@@ -22,6 +22,8 @@ import select
 import threading
 import time
 
+from .counted import Counted
+
 SINGLE = {
     "sqs:SendMessageBatch": "sqs:SendMessage",
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
@@ -30,44 +32,17 @@ SINGLE = {
 
 
 class Recorder:
-    """Counts (role session, action, resource); new ones are on disk at once, counts within a second."""
+    """Counts what each role session asked for: allowed, denied, or implied by something else."""
 
     def __init__(self, path):
-        self._path = path
-        self._lock = threading.Lock()
-        self._seen = {}
-        self._dirty = False
-        threading.Thread(target=self._flush_forever, daemon=True, name="keelway-recorder").start()
-        self._write()
+        self._rows = Counted(path, "function", "role", "action", "resource", "verdict")
 
     def note(self, session_arn, action, resource, verdict):
         """`verdict`: allowed, denied or implied. Only role sessions are of interest."""
         if ":assumed-role/" not in session_arn:
             return
         role, _, session = session_arn.partition(":assumed-role/")[2].partition("/")
-        key = (session or role, role, action, resource, verdict)
-        with self._lock:
-            new = key not in self._seen
-            self._seen[key] = self._seen.get(key, 0) + 1
-            self._dirty = True
-            if new:
-                self._write()
-
-    def _flush_forever(self):
-        while True:
-            time.sleep(1)
-            with self._lock:
-                if self._dirty:
-                    self._write()
-
-    def _write(self):
-        rows = [dict(zip(("function", "role", "action", "resource", "verdict", "count"), (*key, count)))
-                for key, count in sorted(self._seen.items())]
-        temporary = f"{self._path}.tmp"
-        with open(temporary, "w") as file:
-            json.dump(rows, file)
-        os.replace(temporary, self._path)
-        self._dirty = False
+        self._rows.note(session or role, role, action, resource, verdict)
 
 
 def _session_arn(access_key):

@@ -15,6 +15,7 @@ mod examples;
 mod failures;
 mod keptn_clients;
 mod lanes;
+mod models;
 mod permissions;
 mod promotion_cases;
 mod promotions;
@@ -62,6 +63,7 @@ fn tests() -> Vec<Test<Bed>> {
         cases::tests,
         promotion_cases::tests,
         restored::tests,
+        models::tests,
         permissions::tests,
     ];
     groups.into_iter().flat_map(|group| group()).collect()
