@@ -5,8 +5,9 @@ import os
 if __name__ == "__main__":
     from ministack import app
 
-    from keelway_local import models, recorder
+    from keelway_local import models, oracle, recorder
 
     recorder.install(os.environ["KEELWAY_RECORDED"])
+    oracle.install(os.environ)
     models.install(os.path.dirname(os.environ["KEELWAY_RECORDED"]))
     app.main()

@@ -16,6 +16,7 @@ mod failures;
 mod keptn_clients;
 mod lanes;
 mod models;
+mod oracles;
 mod permissions;
 mod promotion_cases;
 mod promotions;
@@ -64,6 +65,7 @@ fn tests() -> Vec<Test<Bed>> {
         promotion_cases::tests,
         restored::tests,
         models::tests,
+        oracles::tests,
         permissions::tests,
     ];
     groups.into_iter().flat_map(|group| group()).collect()
