@@ -16,7 +16,7 @@ if sys.version_info < (3, 10):
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from keelway_local import environment, recorder, server  # noqa: E402
+from keelway_local import environment, models, recorder, server  # noqa: E402
 from keelway_local.common import ROOT, Problem, State  # noqa: E402
 
 IN_VENV = {"deploy", "undeploy", "env", "secret", "function", "package", "logs", "outputs", "actions"}
@@ -79,6 +79,7 @@ def parser():
     verb("actions", "print which actions the template allows each function, as JSON")
     verb("recorded", "print which actions each function used, and which were denied, as JSON",
          stack=True)
+    verb("models", "print which operations were checked with AWS's service models, and what these do not allow, as JSON", stack=True)
     return top
 
 
@@ -128,6 +129,8 @@ def main():
         print(server.start(state, options.port)["endpoint"])
     elif options.verb == "stop":
         server.stop(state)
+    elif options.verb == "models":
+        show(models.summary(state.read("checked.json", []), state.read("findings.json", []), options.stack))
     else:
         show(recorder.summary(state.read("recorded.json", []), options.stack))
 

@@ -7,6 +7,7 @@ the installed package is not changed. On top of what it checks:
 * a role that a stack makes keeps its permissions boundary, which the emulator would forget;
 * requests about aliases, tasks and builds are checked under the action and the resource that AWS checks;
 * an invocation's log lines are logged with that invocation, however busy the machine is;
+* a page of a query ends with the item that reaches 1 MB;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
   messages, the function's log lines, iam:PassRole of a schedule's role, the scheduler's sending, Lambda's reading of a
@@ -21,6 +22,8 @@ import select
 import threading
 import time
 
+from .counted import Counted
+
 SINGLE = {
     "sqs:SendMessageBatch": "sqs:SendMessage",
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
@@ -29,44 +32,17 @@ SINGLE = {
 
 
 class Recorder:
-    """Counts (role session, action, resource); new ones are on disk at once, counts within a second."""
+    """Counts what each role session asked for: allowed, denied, or implied by something else."""
 
     def __init__(self, path):
-        self._path = path
-        self._lock = threading.Lock()
-        self._seen = {}
-        self._dirty = False
-        threading.Thread(target=self._flush_forever, daemon=True, name="keelway-recorder").start()
-        self._write()
+        self._rows = Counted(path, "function", "role", "action", "resource", "verdict")
 
     def note(self, session_arn, action, resource, verdict):
         """`verdict`: allowed, denied or implied. Only role sessions are of interest."""
         if ":assumed-role/" not in session_arn:
             return
         role, _, session = session_arn.partition(":assumed-role/")[2].partition("/")
-        key = (session or role, role, action, resource, verdict)
-        with self._lock:
-            new = key not in self._seen
-            self._seen[key] = self._seen.get(key, 0) + 1
-            self._dirty = True
-            if new:
-                self._write()
-
-    def _flush_forever(self):
-        while True:
-            time.sleep(1)
-            with self._lock:
-                if self._dirty:
-                    self._write()
-
-    def _write(self):
-        rows = [dict(zip(("function", "role", "action", "resource", "verdict", "count"), (*key, count)))
-                for key, count in sorted(self._seen.items())]
-        temporary = f"{self._path}.tmp"
-        with open(temporary, "w") as file:
-            json.dump(rows, file)
-        os.replace(temporary, self._path)
-        self._dirty = False
+        self._rows.note(session or role, role, action, resource, verdict)
 
 
 def _session_arn(access_key):
@@ -361,6 +337,22 @@ def _mend_logs():
     lambda_runtime.ProvidedWorker._drain_stderr_bounded = drain
 
 
+def _mend_pages():
+    """The emulator ends a page of a query before the item that would make it larger than 1 MB. AWS ends it with that item."""
+    from ministack.services import dynamodb
+
+    def page(items, limit, table, index_name=None):
+        taken, size = [], 0
+        for item in items:
+            taken.append(item)
+            size += dynamodb._item_size_bytes(dynamodb._apply_index_projection(item, table, index_name) if index_name else item)
+            if (limit is not None and len(taken) >= int(limit)) or size >= dynamodb._DDB_PAGE_SIZE_BYTES:
+                return taken, True
+        return taken, False
+
+    dynamodb._paginate_evaluated_items = page
+
+
 def install(path):
     """Begins to record into the file at `path`."""
     recorder = Recorder(path)
@@ -374,6 +366,7 @@ def install(path):
     _mend_boundaries()
     _mend_numbers()
     _mend_logs()
+    _mend_pages()
 
 
 def summary(rows, stack=None):

@@ -276,6 +276,16 @@ impl Cloud {
         serde_json::from_str(&output(command, "recorded")?).map_err(|error| Problem::of("recorded", error))
     }
 
+    /// What `cloud.py models` says about a stack: what was checked with AWS's service models, and what they do not allow.
+    ///
+    /// # Errors
+    /// In the words of the script.
+    pub fn models(&self, stack: &str) -> Result<Value, Problem> {
+        let mut command = script();
+        command.args(["models", "--stack", stack]).arg("--state").arg(&self.state);
+        serde_json::from_str(&output(command, "models")?).map_err(|error| Problem::of("models", error))
+    }
+
     /// What `cloud.py actions` says the template allows.
     ///
     /// # Errors

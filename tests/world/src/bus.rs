@@ -39,6 +39,11 @@ pub fn rule_takes(source: &str, detail_type: &str) -> bool {
     detail_type.starts_with("sh.keptn.") && source != SOURCE && source != APPROVAL_SOURCE
 }
 
+/// Whether the rule that feeds the queue of webhooks takes an event.
+pub fn webhooks_rule_takes(detail_type: &str) -> bool {
+    detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")
+}
+
 /// The top-level `id` of an event as our writer orders its attributes (sorted, `data` before `id`, no object after it).
 fn id_of(detail: &str) -> &str {
     let Some(at) = detail.rfind("\"id\":\"") else { return "" };

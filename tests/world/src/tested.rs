@@ -1,6 +1,6 @@
 //! An engine as the tests know it: stories, cases, the world and the simulation take any engine through this.
 
-use crate::bus::rule_takes;
+use crate::bus::{rule_takes, webhooks_rule_takes};
 use keelway_engine::item::Key;
 use keelway_engine::keys;
 use keelway_engine::ports::Ports;
@@ -57,7 +57,7 @@ impl<P: Ports + Clone + 'static, S: Sender + From<P> + 'static> Tested for Webho
         Self::remembers_what(self, other)
     }
     fn takes(_: &str, detail_type: &str) -> bool {
-        detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")
+        webhooks_rule_takes(detail_type)
     }
     /// Deliveries and subscriptions.
     fn is_state(key: &Key) -> bool {

@@ -88,7 +88,7 @@ impl Target {
     pub fn beyond<'a>(&'a self, app: &'a App, own: &str) -> Option<(&'a str, &'a str)> {
         let (namespace, name) = match &self.cluster {
             Some(cluster) => cluster.split_once('/')?,
-            None if self.is_keelways(app) => (self.namespace.as_str(), app.name.as_str()),
+            None if app.kind == "DeploymentConfig" => (self.namespace.as_str(), app.name.as_str()),
             None => return None,
         };
         (namespace != own).then_some((namespace, name))
@@ -96,7 +96,7 @@ impl Target {
 
     /// Whether this is one of Keelway's own deployment configs. Only the deployments engine tells what runs there.
     pub fn is_keelways(&self, app: &App) -> bool {
-        self.cluster.is_none() && app.kind == "DeploymentConfig"
+        self.cluster.is_none() && app.kind == "DeploymentConfig" && app.api_version.starts_with("keelway.dev/")
     }
 }
 

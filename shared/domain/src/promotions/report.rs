@@ -98,7 +98,7 @@ pub fn by_others(facts: &[Observation]) -> Result<(), Vec<Wrong>> {
         .map(|(i, fact)| Wrong {
             path: format!("[{i}]"),
             message: format!(
-                "is about the deployment config {}/{}, of which only Keelway tells what it runs: for one of OpenShift, name its `cluster`",
+                "is about the deployment config {}/{}, of which only Keelway tells what it runs",
                 fact.target.namespace, fact.app.name
             ),
         })

@@ -48,7 +48,11 @@ impl Bed {
     /// Parameters of the first stack: what its deployers may deploy, run and call, and that webhooks may reach this machine.
     pub const FIRST: [(&'static str, &'static str); 9] = [
         ("DeployedFunctions", "arn:aws:lambda:*:*:function:deployed-*"),
-        ("DeployedRepositories", "arn:aws:ecr:*:*:repository/deployed-*,arn:aws:ecr:*:*:repository/*/cart"),
+        // The last is that of the examples: the sweep asks about it if it runs after they are applied.
+        (
+            "DeployedRepositories",
+            "arn:aws:ecr:*:*:repository/deployed-*,arn:aws:ecr:*:*:repository/*/cart,arn:aws:ecr:*:*:repository/shop/carts",
+        ),
         ("DeployedPackages", "arn:aws:s3:::deployed-*"),
         ("HookFunctions", "arn:aws:lambda:*:*:function:hook-*"),
         ("DeployerTasks", "arn:aws:ecs:*:*:task-definition/deployer-*"),

@@ -15,6 +15,8 @@ mod examples;
 mod failures;
 mod keptn_clients;
 mod lanes;
+mod models;
+mod oracles;
 mod permissions;
 mod promotion_cases;
 mod promotions;
@@ -62,6 +64,8 @@ fn tests() -> Vec<Test<Bed>> {
         cases::tests,
         promotion_cases::tests,
         restored::tests,
+        models::tests,
+        oracles::tests,
         permissions::tests,
     ];
     groups.into_iter().flat_map(|group| group()).collect()

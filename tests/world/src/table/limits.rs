@@ -5,7 +5,7 @@ use keelway_engine::item::{Attr, Item, Key, MAX_ITEM_BYTES, MAX_PARTITION_BYTES,
 use keelway_engine::ports::{Condition, Cursor, Index, PortError, Query, Write};
 use std::collections::BTreeSet;
 
-/// The most that one page of a query holds, in bytes.
+/// A page of a query ends with the item that makes it as large as this, in bytes.
 pub(super) const PAGE_BYTES: usize = 1 << 20;
 /// The most that one `BatchGetItem` answers, in bytes. A `BatchWriteItem` cannot get there: 25 items of 400 KB are 10 MB.
 pub(super) const BATCH_BYTES: usize = 16 << 20;

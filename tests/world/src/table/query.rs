@@ -7,7 +7,7 @@ use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Cursor, Index, Page, PortError, Query};
 use std::ops::Bound;
 
-/// Items of one page: it ends with the last item asked for, or before the one that would make it larger than 1 MB.
+/// Items of one page: it ends with the last item asked for, or with the one that makes it 1 MB or more.
 #[derive(Default)]
 struct Filling {
     items: Vec<Item>,
@@ -20,13 +20,9 @@ impl Filling {
     /// Takes items as long as there is room.
     fn take(&mut self, items: impl Iterator<Item = Item>, limit: u32) {
         for item in items {
-            self.full = !self.items.is_empty() && self.bytes + item.size() > PAGE_BYTES;
-            if self.full {
-                return;
-            }
             self.bytes += item.size();
             self.items.push(item);
-            self.full = self.items.len() >= limit as usize;
+            self.full = self.items.len() >= limit as usize || self.bytes >= PAGE_BYTES;
             if self.full {
                 return;
             }

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""`make test-oracles`: AWS's own artefacts beside the local cloud and the twins in memory.
+
+The suite on the local cloud, the store's contract included, runs with the items of its tables in AWS's DynamoDB Local. Every event that it puts on a bus
+is then given to AWS's event-ruler, with the pattern of every rule, and with what our own matchers say of it. Both are from Maven Central, with the
+checksums of oracles/artifacts.txt. Arguments are those of the suite: `oracles.py store::`.
+
+The exit code is 0 only if everything ran and agreed; 1: something differs; 3: something could not be run here, and is named.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import run  # noqa: E402
+from keelway_local import environment  # noqa: E402
+from keelway_local.common import ROOT, Problem, Step, say, tail  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+FOLDER = ROOT / ".keelway" / "oracles"
+MAVEN = os.environ.get("KEELWAY_MAVEN", "https://repo1.maven.org/maven2").rstrip("/")
+MAIN = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
+NOT_RUN = 3
+READY_SECONDS = 120
+# What DynamoDB Local has not, by the tests that need it.
+SKIPPED = {
+    "restored::": "DynamoDB Local has no backups",
+    "store::write units are counted": "DynamoDB Local counts no units for the condition checks of a transaction",
+}
+
+
+class NotRun(Exception):
+    """What is missing here."""
+
+
+def java():
+    """A Java that compiles a source file when it starts it."""
+    found = os.path.join(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else shutil.which("java")
+    wanted = "install a JDK, 17 or newer (Debian and Ubuntu: apt install openjdk-17-jdk-headless)"
+    if not found or not os.access(found, os.X_OK):
+        raise NotRun(f"there is no Java: {wanted}")
+    listed = subprocess.run([found, "--list-modules"], capture_output=True, text=True)
+    compilers = [line for line in listed.stdout.splitlines() if line.startswith("jdk.compiler@")]
+    if not compilers or int(compilers[0].partition("@")[2].split(".")[0]) < 17:
+        raise NotRun(f"{found} is no JDK of version 17 or newer: {wanted}")
+    return found
+
+
+def artifacts():
+    """{set: the files of Maven Central that it needs} of the lock file, each downloaded once and checked."""
+    lines = [line.split() for line in (HERE / "oracles" / "artifacts.txt").read_text().splitlines() if line and not line.startswith("#")]
+    here, sets = f"{platform.system()}-{platform.machine()}", {}
+    with Step("AWS's artefacts from Maven Central"):
+        for digest, kind, path in lines:
+            if "-" not in kind or kind == here:
+                sets.setdefault("native" if kind == here else kind, []).append(_download(path, digest))
+    return sets
+
+
+def _download(path, digest):
+    kept = FOLDER / Path(path).name
+    if kept.is_file() and hashlib.sha256(kept.read_bytes()).hexdigest() == digest:
+        return kept
+    try:
+        with urllib.request.urlopen(f"{MAVEN}/{path}", timeout=60) as answer:
+            body = answer.read()
+    except (urllib.error.URLError, OSError) as error:
+        raise Problem(f"{MAVEN}/{path} cannot be downloaded ({error}): check the network, or name a mirror with KEELWAY_MAVEN") from None
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise Problem(f"{MAVEN}/{path} is not what infra/local/oracles/artifacts.txt names: its SHA-256 is another one")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(body)
+    return kept
+
+
+@contextlib.contextmanager
+def dynamodb(program, sets):
+    """DynamoDB Local, in memory, on a port of its own; its URL."""
+    if "native" not in sets:
+        raise NotRun(f"DynamoDB Local has no SQLite for {platform.system()} on {platform.machine()}")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = FOLDER / "dynamodb.log"
+    with open(log, "wb") as out:
+        process = subprocess.Popen(
+            [program, f"-Djava.library.path={FOLDER}", "-cp", os.pathsep.join(map(str, sets["dynamodb"])), MAIN, "-inMemory", "-sharedDb",
+             "-disableTelemetry", "-port", str(port)], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while not _listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise Problem(f"DynamoDB Local did not start; the end of {log}:\n{tail(log)}")
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def suite(executable, url, arguments):
+    """The suite on the local cloud, with its items in DynamoDB Local; whether it passed. Its events are in the folder afterwards."""
+    for name in ("matches.jsonl", "own.jsonl"):
+        (FOLDER / name).unlink(missing_ok=True)
+    for name, why in SKIPPED.items():
+        say(f"not run: {name}: {why}")
+    skip = [word for name in SKIPPED for word in ("--skip", name)]
+    variables = {"KEELWAY_CLOUD_PY": str(HERE / "cloud.py"), "KEELWAY_VENV_PYTHON": str(environment.ensure("cloud")),
+                 "KEELWAY_DYNAMODB": url, "KEELWAY_ORACLES": str(FOLDER)}
+    return subprocess.run([executable, *arguments, *skip], cwd=ROOT / "tests" / "cloud", env={**os.environ, **variables}).returncode == 0
+
+
+def ruler(program, sets):
+    """Whether event-ruler agrees with the local cloud and with our own matchers."""
+    files = [str(FOLDER / name) for name in ("matches.jsonl", "own.jsonl") if (FOLDER / name).exists()]
+    asked = subprocess.run([program, "-cp", os.pathsep.join(map(str, sets["ruler"])), str(HERE / "oracles" / "Ruler.java"), *files],
+                           stdout=subprocess.PIPE, text=True)
+    *lines, last = asked.stdout.splitlines() or [""]
+    if asked.returncode or not last:
+        raise Problem("event-ruler was not asked: the reason is above")
+    for line in lines:
+        say(line)
+    found = json.loads(last)
+    say(f"event-ruler: {found['patterns']} patterns, {found['events']} events, {found['different']} differences")
+    return found["events"] > 0 and found["different"] == 0
+
+
+def main(arguments):
+    program = java()
+    sets = artifacts()
+    executable = run.build_tests()["cloud"]
+    with dynamodb(program, sets) as url:
+        passed = suite(executable, url, arguments)
+    agreed = ruler(program, sets)
+    say(f"the suite on DynamoDB Local {'passed' if passed else 'FAILED'}; event-ruler {'agrees' if agreed else 'DIFFERS'}")
+    return passed and agreed
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(0 if main(sys.argv[1:]) else 1)
+    except NotRun as missing:
+        say(f"not run: {missing}")
+        sys.exit(NOT_RUN)
+    except Problem as problem:
+        sys.exit(f"error: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)
