@@ -1,5 +1,8 @@
 //! The function on a schedule. Only connects the parts.
 
+// The future of all engines' sweeps, one in the other.
+#![recursion_limit = "256"]
+
 use keelway_engine::deployments::Deployments;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::sequences::Sequences;

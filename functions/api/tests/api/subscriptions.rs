@@ -58,7 +58,7 @@ fn sent(stand: &Stand) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_subscription_says_how_many_deliveries_to_it_wait() {
-    let stand = Stand::new();
+    let mut stand = Stand::new();
     stand.manifests(SLACK).await;
     stand.manifests(&SLACK.replace("name: slack, n", "name: other, n")).await;
     for (name, event, status) in [("slack", "e-1", 500), ("slack", "e-2", 500), ("slack", "e-3", 200), ("other", "e-1", 500)] {
