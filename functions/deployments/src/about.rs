@@ -12,6 +12,7 @@ pub fn about(delivery: &Delivery) -> About {
                 "aws.ecr" => "image",
                 "aws.cloudwatch" => "alarm",
                 "aws.ecs" | "aws.codebuild" => "deployer",
+                _ if event.ty.ends_with(".cancelled") => "task.cancelled",
                 _ => "task.triggered",
             };
             About { kind, context: Some(event.context.to_string()), ..About::default() }
@@ -22,6 +23,7 @@ pub fn about(delivery: &Delivery) -> About {
                 Message::Wake { to, .. } => ("wake", to),
                 Message::Alarm { to, .. } => ("alarm", to),
                 Message::Command { to, .. } => ("command", to),
+                Message::Over { to, .. } => ("over", to),
             };
             About { kind, project: Some(to.namespace.clone()), context: Some(to.name.clone()), subject: None }
         }
