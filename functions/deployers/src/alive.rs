@@ -1,4 +1,5 @@
-//! Keeps a claim while a step is taken. The lease is short, so that whoever stops in the middle of a step is followed soon; a hook may take minutes.
+//! Keeps a claim while a step is taken. The lease is short, so that whoever stops in the middle of a step is followed soon; a hook
+//! may take minutes.
 
 use crate::{Attempt, Deployers, STEP};
 use keelway_domain::deployments::{Call, Progress};

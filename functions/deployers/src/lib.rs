@@ -37,8 +37,8 @@ use work::{Done, Work};
 /// A delivery to this function.
 pub type Delivery = keelway_engine::protocol::Delivery<Job>;
 
-/// Most steps take less than this. Whoever takes a longer one says so meanwhile; whoever stops in the middle is followed by another one when it
-/// ends, whatever becomes of the message in the queue.
+/// Most steps take less than this. Whoever takes a longer one says so meanwhile; whoever stops in the middle is followed by
+/// another one when it ends, whatever becomes of the message in the queue.
 const STEP: Span = Span::seconds(45);
 /// Whoever waits looks at least so often.
 const LOOK: Span = Span::minutes(14);

@@ -1,4 +1,5 @@
-//! What a rollback goes back to was published when it was deployed: the aliases are pointed to that version, and none is made of the same code again.
+//! What a rollback goes back to was published when it was deployed: the aliases are pointed to that version, and none is made of
+//! the same code again.
 
 use crate::aliases::targets;
 use crate::checkpoint::Checkpoint;
@@ -8,7 +9,8 @@ use keelway_engine::deployments::Deployments;
 use keelway_engine::functions::{Functions, Readiness};
 use keelway_engine::ports::{PortError, Ports};
 
-/// Finds the versions that the version to go back to has deployed, if they are of the same image, at the same targets, and still there.
+/// Finds the versions that the version to go back to has deployed, if they are of the same image, at the same targets, and still
+/// there.
 pub async fn find<P: Ports>(engine: &Deployments<P>, cloud: &impl Functions, work: &mut Work) -> Result<(), PortError> {
     let Some(release) = work.deployment.rollback.as_ref().map(|rollback| rollback.release) else { return Ok(()) };
     let Ok(Some((past, snapshot))) = engine.ended(&work.of, release).await? else { return Ok(()) };

@@ -75,8 +75,8 @@ impl Work {
         }
     }
 
-    /// Whether all requests go to the new version at once: nothing of this config is deployed yet, so nobody compares it with anything; or
-    /// what it goes back to was deployed before, and what is deployed is to be gone.
+    /// Whether all requests go to the new version at once: nothing of this config is deployed yet, so nobody compares it with
+    /// anything; or what it goes back to was deployed before, and what is deployed is to be gone.
     pub fn at_once(&self) -> bool {
         self.first || self.goes_back()
     }

@@ -163,8 +163,8 @@ fn whoever_stops_inside_a_step_is_followed_within_a_minute() {
     }
 }
 
-/// Requests that a deployer makes before it has claimed the work.
-const FIRST_CLAIM: u64 = 6;
+/// With this request of a deployer, the work is claimed.
+const FIRST_CLAIM: u64 = 7;
 
 #[test]
 fn whoever_stops_on_the_way_back_is_followed_within_a_minute() {

@@ -318,7 +318,8 @@ fn a_rollback_takes_all_requests_at_once_unless_it_is_to_take_steps() {
         stand.apply(&next);
         stand.pass(Span::minutes(180));
         stand.assert_ended(Status::Complete, "2");
-        (stand.lambda.state().log.clear(), stand.lambda.state().calls.clear());
+        stand.lambda.state().log.clear();
+        stand.lambda.state().calls.clear();
         stand.command(back(by_steps));
         stand.pass(Span::seconds(10));
         if by_steps {

@@ -59,8 +59,8 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
                 _ if next.paused.is_some() => Desired::Pause,
                 _ => Desired::Run,
             };
-            // Somebody must look when a lease ends, unless the attempt has ended already. A claim that is renewed for a step may end sooner than
-            // it did before.
+            // Somebody must look when a lease ends, unless the attempt has ended already. A claim that is renewed for a step may
+            // end sooner than it did before.
             let part = |d: &Deployment| {
                 d.part.as_ref().filter(|part| part.is_open()).and_then(|part| part.claim.as_ref()).map(|claim| claim.lease)
             };

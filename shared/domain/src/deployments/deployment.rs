@@ -140,8 +140,8 @@ pub struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// A deployer that Keelway starts is started again after this time if nobody has claimed the work: several times before the deadline, so
-    /// that an invocation that was lost fails no deployment.
+    /// A deployer that Keelway starts is started again after this time if nobody has claimed the work: several times before the
+    /// deadline, so that an invocation that was lost fails no deployment.
     pub fn offer_again(&self) -> Span {
         if self.start.0 <= 0 { OFFER_AGAIN } else { Span(self.start.0 / 4).clamp(Span::seconds(5), OFFER_AGAIN) }
     }

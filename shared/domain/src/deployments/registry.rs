@@ -139,7 +139,8 @@ impl Head {
 /// More tags of an image than these are not remembered: the oldest are forgotten first.
 const MAX_TAGS: usize = 100;
 
-/// What was told of an image at its source. The newest counts, in whatever order it is told and however often; of one time, the push does.
+/// What was told of an image at its source. The newest counts, in whatever order it is told and however often; of one time, the
+/// push does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
     /// When the image was deleted last, with all its tags.

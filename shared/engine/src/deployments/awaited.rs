@@ -1,5 +1,5 @@
-//! Whether a sequence waits for a task. The id of the task's trigger leads to the execution, which is in the same table: an event says only that
-//! there was a task once, and may be late, replayed or sent again by a person.
+//! Whether a sequence waits for a task. The id of the task's trigger leads to the execution, which is in the same table: an event
+//! says only that there was a task once, and may be late, replayed or sent again by a person.
 
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Write};

@@ -56,7 +56,8 @@ impl<P: Ports> Deployments<P> {
                 }
                 return Ok(Told { reply, config: Some(found.x), stranger, now });
             };
-            // Before the commit: whoever stops between the two leaves a wake-up that decides nothing, and not a lease whose end nobody sees.
+            // Before the commit: whoever stops between the two leaves a wake-up that decides nothing, and not a lease whose end
+            // nobody sees.
             if let Some(at) = next.wake().filter(|at| found.x.wake() != Some(*at)) {
                 wake(self, next.as_ref(), at).await?;
             }

@@ -205,6 +205,7 @@ impl<P: Ports> Deployments<P> {
         Ok(true)
     }
 
+<<<<<<< ours
     /// Points a tag to an image that a namespace has deployed, if the tag's namespace lets it. `false`: no such source.
     ///
     /// # Errors
@@ -225,6 +226,10 @@ impl<P: Ports> Deployments<P> {
     }
 
     /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is gone.
+=======
+    /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is
+    /// gone.
+>>>>>>> theirs
     ///
     /// # Errors
     /// Of the ports. Telling it again completes what was begun.

@@ -3,8 +3,9 @@
 //! `data.<task>.deploymentConfig` names the config, as `<name>` in the project of the sequence or `<namespace>:<name>`; another namespace than
 //! the sequence's must consent. A deployment deploys `data.configurationChange.values.image`, if there is one, or the newest images.
 //!
-//! What is true is read from the execution ([`Awaited`]): a task that is not open there is not carried out, and what carries it out is cancelled
-//! when the sequence gives it up ([decision 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
+//! What is true is read from the execution ([`Awaited`]): a task that is not open there is not carried out, and what carries it
+//! out is cancelled when the sequence gives it up ([decision
+//! 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
 
 use super::awaited::Awaited;
 use super::{Address, Deployments, is_refused_by, keys};

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 /// Clocks of functions differ by less than this.
 pub const SKEW: Span = Span::seconds(60);
-/// So many records are read one by one, because there are rarely more to read; then a page at a time. A message may be older than thousands of
-/// them, if a person sends it again.
+/// So many records are read one by one, because there are rarely more to read; then a page at a time. A message may be older than
+/// thousands of them, if a person sends it again.
 const SINGLE: usize = 4;
 const PAGE: u32 = 100;
 /// Records read to find the one that followed another. Between the two are only records of writers that lost a race.

@@ -86,8 +86,8 @@ pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, V
     sim::simulate(seed, |rng| plan::draw(rng, plant), trace)
 }
 
-/// Runs one seed without a sweep: everything comes to rest all the same, because no message is lost. Of every second seed, requests take no time,
-/// and people, registries and alarms act at the same moments.
+/// Runs one seed without a sweep: everything comes to rest all the same, because no message is lost. Of every second seed,
+/// requests take no time, and people, registries and alarms act at the same moments.
 ///
 /// # Errors
 /// The first invariant that is violated.
