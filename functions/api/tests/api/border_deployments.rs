@@ -5,6 +5,7 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::NAME;
 use keelway_wire::cloudevent::{Origin, parse};
+use keelway_world::deployments::Waiting;
 use keelway_world::queue::Parcel;
 use serde_json::{Value, json};
 
@@ -64,20 +65,28 @@ async fn a_task_names_a_config_elsewhere_only_with_a_right_and_a_consent() {
 }
 
 /// The trigger of a task of team-a that names the config of team-b, as the sequences engine sends it.
-fn task(stand: &Stand, id: &str) -> CloudEvent {
+fn task(stand: &Stand, id: &str) -> (Waiting, CloudEvent) {
+    let context = "7c2c890f-b3ac-4caa-8922-f44d2aa54ec9".to_owned();
+    let waiting = Waiting { project: "team-a".into(), context: context.clone(), task: "deployment".into(), name: id.into() };
     let event = json!({
-        "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": "0.2.4", "id": id, "source": "shipyard-controller",
-        "type": "sh.keptn.event.deployment.triggered", "time": stand.world.now().rfc3339(), "shkeptncontext": "7c2c890f-b3ac-4caa-8922-f44d2aa54ec9",
+        "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": "0.2.4", "id": waiting.trigger(), "source": "shipyard-controller",
+        "type": "sh.keptn.event.deployment.triggered", "time": stand.world.now().rfc3339(), "shkeptncontext": context,
         "data": {"project": "team-a", "stage": "dev", "service": "x", "deployment": {"deploymentConfig": "team-b:api"},
             "configurationChange": {"values": {"image": "registry.test/api:2"}}}
     });
-    parse(&event, Origin::Bus, stand.world.now()).unwrap()
+    (waiting, parse(&event, Origin::Bus, stand.world.now()).unwrap())
 }
 
-/// Has the deployments engine get an event; how many versions there are, and how the task was answered.
-async fn deliver(stand: &mut Stand, event: &CloudEvent) -> (Value, Vec<String>) {
+/// Has the deployments engine get an event while a sequence waits for the task; how many versions there are, and how the task was
+/// answered.
+async fn deliver(stand: &mut Stand, (waiting, event): &(Waiting, CloudEvent)) -> (Value, Vec<String>) {
+    stand.work().await;
     let seen = stand.published().len();
+    drop(stand.world.core().table.put_batch(&[waiting.item()], &[], false).unwrap());
     stand.world.enqueue(NAME, Parcel::Event(event.clone()));
+    stand.step().await;
+    // There is no such sequence that could take the answers.
+    drop(stand.world.core().table.put_batch(&[], &[waiting.key()], false).unwrap());
     stand.work().await;
     stand.world.pass(Span::seconds(5));
     stand.work().await;

@@ -230,6 +230,9 @@ impl Step<'_> {
                 self.facts.now - last.ended.unwrap_or(last.since)
             )));
         }
+        if last.report.is_some() && !last.status.is_final() && waited.is_none() {
+            return Err(Refused::Nothing(format!("too late: the deployer of #{} has told how it ended", last.n)));
+        }
         let by = said(note);
         self.cancel("Cancelled", &format!("cancelled by the user{}{by}", if by.is_empty() { "" } else { ", " }));
         Ok(())

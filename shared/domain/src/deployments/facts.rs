@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const QUIET: Span = Span::seconds(2);
 /// It becomes a version after this time even if more keeps changing.
 pub const QUIET_MOST: Span = Span::seconds(20);
-/// A deployer that Keelway starts is started again after this time, if nobody has claimed the work.
+/// A deployer that Keelway starts is started again after this time at the latest, if nobody has claimed the work.
 pub const OFFER_AGAIN: Span = Span::minutes(2);
 /// A deployer that was told to stop has so long to do it.
 pub const STOP: Span = Span::minutes(10);
@@ -277,6 +277,8 @@ pub enum Input<'a> {
     Alarm(&'a str, bool, Timestamp),
     /// A person or a tool asks.
     Command(&'a Command, &'a Note),
+    /// The sequence does not wait any more for the task with this trigger.
+    Over(&'a str),
 }
 
 /// What a decision reads in addition to the state.

@@ -302,6 +302,18 @@ impl Step<'_> {
         }
     }
 
+    /// The sequence does not wait for a task any more: what carries it out stops, or does not begin.
+    pub fn give_up_task(&mut self, triggered: &str) {
+        let carries = |d: &Deployment| d.task.as_ref().is_some_and(|task| task.triggered == triggered);
+        let why = "its sequence does not wait for it any more";
+        if let Some(waited) = self.next.pending.take_if(|d| carries(d)) {
+            self.answer_task(&waited, "aborted", why);
+        }
+        if self.next.in_flight().is_some_and(carries) {
+            self.cancel("Cancelled", why);
+        }
+    }
+
     /// Answers the task of a sequence that a version carries out.
     pub fn answer_task(&mut self, d: &Deployment, result: &str, message: &str) {
         if let Some(task) = &d.task {

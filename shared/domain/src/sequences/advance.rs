@@ -327,9 +327,12 @@ impl<'a> Step<'a> {
 
     /// Notifies the executors of the open task that their answers are no longer needed.
     pub fn cancel_task(&mut self, open: RecordId) {
-        let task = self.facts.sequence.tasks.get(usize::from(self.next.task)).map(|task| task.name.to_string());
+        let task = self.facts.sequence.tasks.get(usize::from(self.next.task));
         let mut data = self.scope();
-        data.insert("task".into(), json!(task));
+        data.insert("task".into(), json!(task.map(|task| task.name.as_str())));
+        if let Some((task, config)) = task.and_then(|task| Some((task, task.properties.get(DEPLOYMENT_CONFIG)?))) {
+            data.insert(task.name.to_string(), json!({DEPLOYMENT_CONFIG: config}));
+        }
         let draft = Draft {
             id: Some(event_id(self.next.id, &format!("cancelled-{}", self.next.task)).to_string()),
             ty: "dev.keelway.task.cancelled".into(),

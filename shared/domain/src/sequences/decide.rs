@@ -8,6 +8,7 @@ use super::react;
 use super::state::{End, Execution, Lane, Outcome, ReactionKind};
 use crate::event::{Kind, Status, TaskResult};
 use crate::names::Context;
+use crate::shipyard::DEPLOYMENT_CONFIG;
 use crate::time::{Span, Timestamp};
 
 /// A trigger that nobody has answered for this long may have been lost on its way to the bus.
@@ -199,6 +200,11 @@ fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
     } else {
         format!("sequence timed out while waiting for task {trigger} to receive a correlating .started or .finished event")
     };
+    // A deployment config would go on for as long as it likes, and the lane is free.
+    let config = task.properties.contains_key(DEPLOYMENT_CONFIG);
+    if let Some(record) = x.record.filter(|_| config && x.is_open()) {
+        step.cancel_task(record);
+    }
     let outcome = Outcome { end: End::TimedOut, result: TaskResult::Fail, status: Status::Errored, at: facts.now };
     step.end(outcome, &message);
     step.commit()

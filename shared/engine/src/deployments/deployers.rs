@@ -109,9 +109,14 @@ impl<P: Ports> Deployments<P> {
             Call::End { exit, message, .. } => format!("{n}: exit {exit:?} {message}"),
             Call::Claim { .. } | Call::Heartbeat { .. } | Call::Carry { .. } => return Ok(()),
         };
+        self.note(of, &said, now).await
+    }
+
+    /// Keeps in the audit what was said at a time and did nothing.
+    pub(super) async fn note(&self, of: &Address, said: &str, at: Timestamp) -> Result<(), PortError> {
         let content = hash64(&[b"stray", said.as_bytes()]);
-        let expires = now + self.limits.retention;
-        let item = Item::new(keys::audit(of, now, content)).with("x", json(&said)).with("ttl", expires.0 / 1000);
+        let expires = self.ports.now() + self.limits.retention;
+        let item = Item::new(keys::audit(of, at, content)).with("x", json(&said)).with("ttl", expires.0 / 1000);
         self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
     }
 }

@@ -1,5 +1,6 @@
 //! What the sweep finds: configs that have something to do, because a message was lost.
 
+use super::awaited::{Awaited, tasks};
 use super::message::{Message, address};
 use super::{Deployments, Loaded, configs, images, keys};
 use crate::item::Key;
@@ -16,7 +17,7 @@ use keelway_domain::deployments::{Decision, Facts, Input, decide};
 pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&address(&loaded.x))).collect();
     let items = table::read(&engine.ports, &wanted).await?;
-    let mut letters = vec![];
+    let mut letters = given_up(engine, open).await?;
     for loaded in open {
         let to = address(&loaded.x);
         let applied = match items.get(&keys::definition(&to)).map(configs::read).transpose() {
@@ -43,6 +44,27 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
         };
         if changes || tick.overdue(loaded.x.wake) {
             letters.push(Message::Evaluate { to, because: format!("sweep {}", tick.now.0) }.letter());
+        }
+    }
+    Ok(letters)
+}
+
+/// Of tasks that configs carry out, those that no sequence waits for: whoever was to tell so may have been lost.
+async fn given_up<P: Ports>(engine: &Deployments<P>, open: &[Loaded]) -> Result<Vec<Letter>, PortError> {
+    let all = open.iter().flat_map(|loaded| tasks(&loaded.x).map(move |task| (&loaded.x, task)));
+    let all: Vec<_> = all.filter_map(|(x, task)| Some((x, task, Awaited::of(task)?))).collect();
+    if all.is_empty() {
+        return Ok(vec![]);
+    }
+    let wanted: Vec<Key> = all.iter().map(|(.., awaited)| awaited.key()).collect();
+    let executions = table::read(&engine.ports, &wanted).await?;
+    let mut letters = vec![];
+    for (x, task, awaited) in all {
+        match awaited.is_open(executions.get(&awaited.key())) {
+            Ok(true) => {}
+            Ok(false) => letters.push(Message::Over { to: address(x), triggered: task.triggered.clone() }.letter()),
+            // An execution that this code cannot read does not delay the others.
+            Err(error) => tracing::error!(config = %address(x), %error, "the sweep passes over the task of a deployment config"),
         }
     }
     Ok(letters)

@@ -53,6 +53,13 @@ pub enum Message {
         /// Who, when and why.
         note: Note,
     },
+    /// The sequence does not wait for a task any more.
+    Over {
+        /// Who carries it out.
+        to: Address,
+        /// The id of the task's trigger.
+        triggered: String,
+    },
 }
 
 impl Message {

@@ -6,6 +6,7 @@
 //! those who carry deployments out: what they say is one conditional write of the config, and an evaluation follows.
 
 mod ask;
+mod awaited;
 pub mod codec;
 pub mod configs;
 pub mod deployers;
@@ -23,10 +24,12 @@ pub use ask::Asked;
 pub use message::{Address, Job, Message, address};
 
 use crate::item::{Item, Key};
+use crate::keys::hash;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::sweep::Tick;
 use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
+use awaited::Awaited;
 use keelway_domain::border::Home;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
@@ -44,6 +47,8 @@ pub const DEPLOYERS: &str = "deployers";
 /// Of a task that was decided: nobody carries it out; or its config does, from this version of its item on.
 const NOBODY: &str = "no";
 const SINCE: &str = "cv";
+/// The message that decided that nobody does: it alone tells so.
+const TOLD_BY: &str = "by";
 /// So many pruned items are deleted at once.
 const PRUNED: usize = 200;
 
@@ -148,6 +153,7 @@ impl<P: Ports> Engine for Deployments<P> {
             Message::Wake { to, at } => (to, Input::Wake(*at)),
             Message::Alarm { to, alarm, on, at } => (to, Input::Alarm(alarm, *on, *at)),
             Message::Command { to, command, note } => (to, Input::Command(command, note)),
+            Message::Over { to, triggered } => (to, Input::Over(triggered)),
         };
         self.turn(to, input, cause).await
     }
@@ -176,10 +182,30 @@ impl Turn<'_> {
         task_of(command).map(|task| keys::task(&task.triggered))
     }
 
+    /// The sequence that waits for it.
+    fn awaited(&self) -> Option<Awaited> {
+        let Input::Command(command, _) = self.input else { return None };
+        task_of(command).and_then(Awaited::of)
+    }
+
+    /// The sequence does not wait for the task any more, and the config never took it: nothing is deployed, and nobody is answered.
+    async fn too_late<P: Ports>(&self, engine: &Deployments<P>, found: Option<&Loaded>) -> Result<Verdict<Config>, PortError> {
+        let Input::Command(command, note) = self.input else { return Ok(Verdict::Late) };
+        if found.is_some_and(|found| found.x.has_obeyed(note)) {
+            return Ok(Verdict::Late);
+        }
+        if let Some(task) = task_of(command) {
+            let said = format!("task {} of {}: its sequence does not wait for it any more", task.name, task.context);
+            engine.note(self.to, &said, self.cause.sent).await?;
+            tracing::info!(config = %self.to, task = task.triggered, "a task that nobody waits for is recorded as stale");
+        }
+        Ok(Verdict::Done(Handled::Stale))
+    }
+
     /// The task names a config that does not exist, or is being deleted.
     async fn for_nobody<P: Ports>(&self, engine: &Deployments<P>) -> Result<Verdict<Config>, PortError> {
         let Some(task) = self.task() else { return Ok(Verdict::Late) };
-        let decided = engine.decided(task).with(NOBODY, 1);
+        let decided = engine.for_nobody(task, self.cause);
         Ok(match engine.ports.write(&Write::Put(decided, Condition::Absent)).await? {
             Written::Done => Verdict::Done(Handled::Invalid),
             Written::Conflict(_) => Verdict::Again,
@@ -198,18 +224,28 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
     }
 
     fn reads(&self) -> Vec<Key> {
-        self.task().into_iter().chain([keys::definition(self.to)]).collect()
+        let execution = self.awaited().map(|awaited| awaited.key());
+        self.task().into_iter().chain(execution).chain([keys::definition(self.to)]).collect()
     }
 
     async fn decide(&self, engine: &Deployments<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Config>, PortError> {
         if let Some(decided) = self.task().and_then(|task| items.get(&task)) {
             let since = decided.number(SINCE).unwrap_or_default();
             return Ok(match decided.number(NOBODY) {
-                Some(_) => Verdict::Done(Handled::Invalid),
+                Some(_) if is_refused_by(decided, self.cause) => Verdict::Done(Handled::Invalid),
+                // Another message was answered.
+                Some(_) => Verdict::Done(Handled::Stale),
                 // Both were written at once, but what a transaction writes may become visible one after the other.
                 None if found.map_or(0, |found| found.version) < since => Verdict::Again,
                 None => Verdict::Late,
             });
+        }
+        if self.task().is_some() {
+            let awaited = self.awaited();
+            let open = awaited.map(|awaited| awaited.is_open(items.get(&awaited.key()))).transpose()?;
+            if !open.unwrap_or_default() {
+                return self.too_late(engine, found).await;
+            }
         }
         let written = items.get(&keys::definition(self.to));
         let applied = written.map(configs::read).transpose()?.flatten().map(|(applied, _)| applied);
@@ -265,6 +301,11 @@ impl<P: Ports> Deployments<P> {
         Item::new(task).with("ttl", (self.ports.now() + self.limits.retention).0 / 1000)
     }
 
+    /// The item that says that nobody carries a task out.
+    fn for_nobody(&self, task: Key, cause: Cause) -> Item {
+        self.decided(task).with(NOBODY, 1).with(TOLD_BY, hash(cause.id))
+    }
+
     /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with the
     /// commit, or not at all.
     fn change(
@@ -283,6 +324,7 @@ impl<P: Ports> Deployments<P> {
         change.with.extend(past.chain(obeyed));
         let since = found.map_or(0, |found| found.version) + 1;
         change.with.extend(turn.task().map(|task| Write::Put(self.decided(task).with(SINCE, since), Condition::Absent)));
+        change.with.extend(turn.awaited().map(|awaited| awaited.check()));
         if let (Some(definition), Some(item)) = (transition.rewritten, written) {
             let by = match turn.input {
                 Input::Command(_, note) => note.by.clone(),

@@ -2,8 +2,13 @@
 //!
 //! `data.<task>.deploymentConfig` names the config, as `<name>` in the project of the sequence or `<namespace>:<name>`; another namespace than
 //! the sequence's must consent. A deployment deploys `data.configurationChange.values.image`, if there is one, or the newest images.
+//!
+//! What is true is read from the execution ([`Awaited`]): a task that is not open there is not carried out, and what carries it
+//! out is cancelled when the sequence gives it up ([decision
+//! 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
 
-use super::{Address, Deployments, NOBODY, keys};
+use super::awaited::Awaited;
+use super::{Address, Deployments, is_refused_by, keys};
 use crate::border::let_in;
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::protocol::{Handled, invalid};
@@ -24,22 +29,21 @@ impl<P: Ports> Deployments<P> {
             let reason = "forged: only the sequences engine triggers tasks";
             return invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await;
         }
+        if event.ty == CANCELLED {
+            return self.cancelled(event, cause).await;
+        }
         let EventType::Task(name, Kind::Triggered) = EventType::parse(&event.ty) else { return Ok(Handled::Recorded) };
         let name = name.to_string();
-        let member = |of: &str, member: &str| event.data.get(of).and_then(|of| of.get(member));
-        let Some(config) = member(&name, DEPLOYMENT_CONFIG).and_then(Value::as_str) else { return Ok(Handled::Recorded) };
-        let place = ["project", "stage", "service"].map(|name| event.text(name).unwrap_or_default().to_owned());
-        let (namespace, config) = config.split_once(':').unwrap_or((&place[0], config));
+        let Some((namespace, config)) = config_of(event, &name) else { return Ok(Handled::Recorded) };
         let triggered = keys::task(&event.id);
-        let task = Box::new(Task {
-            name: name.clone(),
-            context: event.context.to_string(),
-            triggered: event.id.clone(),
-            place: place.clone(),
-        });
+        let task = Box::new(task(event, &name, &event.id));
+        let Some(awaited) = Awaited::of(&task) else {
+            let reason = "the id of the trigger leads to no task of a sequence";
+            return invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await;
+        };
         let command = match name.as_str() {
             "deployment" => {
-                let values = member("configurationChange", "values");
+                let values = event.data.get("configurationChange").and_then(|change| change.get("values"));
                 let image = values.and_then(|values| values.get("image")).and_then(Value::as_str).unwrap_or_default().to_owned();
                 Command::Latest(Latest { image, task: Some(task), ..Latest::default() })
             }
@@ -61,19 +65,23 @@ impl<P: Ports> Deployments<P> {
         let id = hash64(&[b"task", event.id.as_bytes()]).max(1);
         let message = format!("task {name} of {}", event.context);
         let note = Note { by: "keelway-sequences".into(), at: cause.sent, message, id, run: 0 };
-        let to = match let_in(&self.ports, &place[0], Act::Deploy, (namespace, config)).await? {
+        let project = event.text("project").unwrap_or_default();
+        let to = match let_in(&self.ports, project, Act::Deploy, (&namespace, &config)).await? {
             Ok(to) => to,
             Err(why) => {
-                // Every copy of the trigger gets the same answer, although the consent may come or go between two of them.
-                let decided = self.decided(triggered.clone()).with(NOBODY, 1);
+                if !awaited.is_open(self.ports.get(&awaited.key()).await?.as_ref())? {
+                    return Ok(Handled::Stale);
+                }
+                // It is decided once for all copies of the trigger, although the consent may come or go between two of them.
+                let decided = self.for_nobody(triggered.clone(), cause);
                 let first = self.ports.write(&Write::Put(decided, Condition::Absent)).await? == Written::Done;
-                let refused = first || self.ports.get(&triggered).await?.is_some_and(|item| item.number(NOBODY).is_some());
-                // An earlier copy was let in, and its version is cut.
+                let refused = first || self.ports.get(&triggered).await?.is_some_and(|item| is_refused_by(&item, cause));
+                // An earlier copy was let in, and its version is cut; or another one was answered.
                 if !refused {
                     return Ok(Handled::Stale);
                 }
-                crate::table::publish(&self.ports, &unanswered((namespace, config), &command, &why.to_string(), event.time))
-                    .await?;
+                let events = unanswered((&namespace, &config), &command, &why.to_string(), event.time);
+                crate::table::publish(&self.ports, &events).await?;
                 return Ok(Handled::Recorded);
             }
         };
@@ -88,9 +96,36 @@ impl<P: Ports> Deployments<P> {
         }
     }
 
+    /// The sequence gave a task up. The event is a hint: what counts is the execution.
+    async fn cancelled(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
+        let (Some(name), Some(triggered)) = (event.text("task"), &event.triggered_id) else { return Ok(Handled::Recorded) };
+        let Some((namespace, name_of_config)) = config_of(event, name) else { return Ok(Handled::Recorded) };
+        let Some(awaited) = Awaited::of(&task(event, name, triggered)) else { return Ok(Handled::Recorded) };
+        if awaited.is_open(self.ports.get(&awaited.key()).await?.as_ref())? {
+            return Ok(Handled::Stale);
+        }
+        self.turn(&Address { namespace, name: name_of_config }, Input::Over(triggered), cause).await
+    }
+
     /// Commands a config on behalf of a project that was let in.
     async fn command(&self, to: &Reached, (command, note): (&Command, &Note), cause: Cause) -> Result<Handled, PortError> {
         let to = Address { namespace: to.namespace().to_owned(), name: to.name().to_owned() };
         self.turn(&to, Input::Command(command, note), cause).await
     }
+}
+
+/// The type of the event that tells that a sequence has given a task up.
+const CANCELLED: &str = "dev.keelway.task.cancelled";
+
+/// The config that an event names for a task: its namespace and its name.
+fn config_of(event: &CloudEvent, task: &str) -> Option<(String, String)> {
+    let named = event.data.get(task)?.get(DEPLOYMENT_CONFIG)?.as_str()?;
+    let own = || (event.text("project").unwrap_or_default().to_owned(), named.to_owned());
+    Some(named.split_once(':').map_or_else(own, |(namespace, name)| (namespace.to_owned(), name.to_owned())))
+}
+
+/// The task with this trigger that an event is about.
+fn task(event: &CloudEvent, name: &str, triggered: &str) -> Task {
+    let place = ["project", "stage", "service"].map(|name| event.text(name).unwrap_or_default().to_owned());
+    Task { name: name.to_owned(), context: event.context.to_string(), triggered: triggered.to_owned(), place }
 }

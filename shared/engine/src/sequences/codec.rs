@@ -194,6 +194,13 @@ pub fn first_started(to: &Address, trigger: &RecordId, (task, stage, service): (
     Write::Update { key: keys::execution(to), condition, set, remove: vec![Name::Borrowed("fs")], raise: true }
 }
 
+/// That the execution waits for this task.
+pub fn waits_for(to: &Address, trigger: &RecordId, task: &str) -> Condition {
+    let named = |name: &'static str, value: String| (Name::Borrowed(name), Attr::S(value));
+    let equal = Attrs::from([named("th", record_name(trigger)), named("gp1", keys::open_tasks(&to.project, task))]);
+    Condition::Match { equal, absent: vec![] }
+}
+
 fn record_name(id: &RecordId) -> String {
     format!("{}#{}", id.number, id.hash)
 }

@@ -2,10 +2,11 @@
 
 use super::crew::{Crew, who};
 use crate::sim::paid;
-use keelway_domain::deployments::{Config, Deployment, Status, Why};
+use keelway_domain::deployments::{Config, Deployment, Status, Task, Why};
+use keelway_domain::ids::RecordId;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, keys};
-use keelway_engine::item::Item;
+use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::Loaded;
 use keelway_world::table::{Change, Table};
@@ -175,6 +176,12 @@ impl Watch {
         if old.paused.is_some() && old.paused == new.paused {
             return Err(format!("{name} is paused, and #{} was cut: {:?}", is.n, is.causes));
         }
+        // Where the items of a transaction appear one by one, the sequence may go on before the version appears.
+        let asks =
+            is.task.as_ref().filter(|_| old.pending.as_ref().is_none_or(|pending| pending.n != is.n) && table.staged.is_none());
+        if let Some(task) = asks.filter(|task| !waits_for(task, table)) {
+            return Err(format!("{name} #{} was cut for a task that no sequence waits for: {task:?}", is.n));
+        }
         let asked = old.pending.is_some() || old.obeyed != new.obeyed;
         if old.suspended.is_some() && new.suspended.is_some() && !asked && by_trigger(&is.causes) {
             return Err(format!("triggers of {name} are suspended, and #{} was cut: {:?}", is.n, is.causes));
@@ -197,6 +204,14 @@ impl Watch {
             None => Ok(()),
         }
     }
+}
+
+/// Whether an execution waits for a task.
+fn waits_for(task: &Task, table: &Table) -> bool {
+    let waiting = RecordId::from_uuid(&task.triggered).map(|record| record.subject.to_string());
+    let [project, ..] = &task.place;
+    let key = Key::new(format!("C#{project}#{}", task.context), format!("X#{}", waiting.unwrap_or_default()));
+    table.peek(&key).is_some_and(|item| item.text("gp1").is_some_and(|open| open.ends_with(&format!("#{}", task.name))))
 }
 
 /// The same attempt goes on.

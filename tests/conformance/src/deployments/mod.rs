@@ -7,6 +7,8 @@ mod planted;
 mod race;
 mod rest;
 mod scenario;
+mod shop;
+mod tasks;
 mod world;
 
 pub use planted::{Plant, Planted};

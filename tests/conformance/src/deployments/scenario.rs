@@ -9,8 +9,6 @@ use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Config, Desired};
 use keelway_domain::event::CloudEvent;
-use keelway_domain::ids::event_id;
-use keelway_domain::names::Context;
 use keelway_domain::promotions::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
@@ -19,11 +17,13 @@ use keelway_engine::deployments::{Address, Message, NAME, keys};
 use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_world::World;
 use keelway_world::bus::Publication;
+use keelway_world::deployments::Waiting;
 use keelway_world::exec::{Task, block_on};
 use keelway_world::queue::{Parcel, Received};
+use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -45,6 +45,10 @@ pub enum Action {
     Alarm(usize, bool),
     /// A task of a sequence names the config: a deployment, or a rollback.
     Task(usize, &'static str, u64),
+    /// A sequence does not wait for its task any more; and whether somebody tells so.
+    Over(usize, Waiting, bool),
+    /// The trigger of a task comes again.
+    Again(Box<CloudEvent>),
     /// A deployer says something.
     Deployer(usize, Say),
 }
@@ -62,7 +66,9 @@ pub struct Deploying {
     pub(super) told: BTreeMap<(String, u64, u64), BTreeSet<String>>,
     /// The tasks that were triggered: whose answers they may get, and the ids of those they got.
     pub(super) tasks: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
-    answers_to_tasks: BTreeSet<String>,
+    pub(super) answers_to_tasks: BTreeSet<String>,
+    /// The triggers of tasks that no sequence waits for any more.
+    pub(super) over: BTreeSet<String>,
     pub(super) quiet: bool,
     /// Whether people set everything free at the end.
     pub(super) forgiving: bool,
@@ -92,6 +98,7 @@ impl Deploying {
             told: BTreeMap::new(),
             tasks: BTreeMap::new(),
             answers_to_tasks: BTreeSet::new(),
+            over: BTreeSet::new(),
             quiet: false,
             forgiving: true,
             commands: 1000,
@@ -109,30 +116,6 @@ impl Deploying {
         let note = Note { by: "ann".into(), at: sim.world.now(), id, ..Note::default() };
         let message = Message::Command { to: self.configs[place].0.clone(), command, note };
         sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
-    }
-
-    fn task(&mut self, sim: &mut Sim<Self>, place: usize, name: &str, id: u64) {
-        let to = &self.configs[place].0;
-        let triggered = format!("task-{id}");
-        let config = Config::new(&to.namespace, &to.name, Timestamp(0)).id();
-        for kind in ["started", "finished"] {
-            self.answers_to_tasks.insert(event_id(config, &format!("task/{triggered}/{kind}")).to_string());
-        }
-        self.tasks.entry(triggered.clone()).or_default();
-        let mut data = json!({"project": to.namespace, "stage": "dev", "service": "svc"});
-        data[name] = json!({"deploymentConfig": to.name});
-        let event = CloudEvent {
-            id: triggered,
-            source: "shipyard-controller".into(),
-            ty: format!("sh.keptn.event.{name}.triggered"),
-            time: sim.world.now(),
-            context: Context::of(&format!("context-{id}")),
-            authors: vec![],
-            triggered_id: None,
-            git_commit_id: None,
-            data: data.as_object().cloned().unwrap_or_default(),
-        };
-        sim.world.emit::<Both>(event);
     }
 
     fn push(&mut self, sim: &mut Sim<Self>, action: Action) {
@@ -296,6 +279,8 @@ impl Scenario for Deploying {
                 sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
             }
             Action::Task(place, name, id) => self.task(sim, place, name, id),
+            Action::Over(place, waiting, told) => self.over(sim, place, &waiting, told),
+            Action::Again(event) => drop(sim.world.emit::<Both>(*event)),
             Action::Deployer(who, say) => self.say(sim, who, say),
         }
     }

@@ -11,6 +11,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::{Outcome, Wanted};
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, NAME, keys};
+use keelway_engine::item::Item;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::protocol::{Engine, Handled, Loaded};
@@ -363,6 +364,10 @@ impl DeploymentsStand for DeploymentsWorld {
             self.story.world.enqueue(NAME, Parcel::Own(message.letter().body));
         }
         self.story.deliver_all();
+    }
+    fn keep(&mut self, item: Item) {
+        let done = self.story.world.core().table.put_batch(&[item], &[], false);
+        drop(done.expect("the twin takes it"));
     }
     fn replay(&mut self) -> bool {
         self.story.replay();

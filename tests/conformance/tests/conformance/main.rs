@@ -8,6 +8,7 @@ mod dead_letters;
 mod deployment_cases;
 mod deployment_orders;
 mod deployment_plants;
+mod deployment_tasks;
 mod deployments;
 mod endless;
 mod planted;

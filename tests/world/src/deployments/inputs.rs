@@ -2,7 +2,7 @@
 
 use super::format::Own;
 use super::stand::Happened;
-use super::{Deploys, SOURCE, namespace};
+use super::{Deploys, SOURCE, Waiting, namespace};
 use crate::case::{Expected, Step, Telling, merge};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Back, Call, Command, LEASE, Latest, Progress, Status, TargetProgress};
@@ -144,8 +144,18 @@ pub(super) fn call(own: &Own) -> Result<Option<Call>, String> {
     })
 }
 
+/// The execution that waits for a task.
+pub(super) fn waiting(telling: &Telling<'_, Deploys>, step: &Step<Deploys>) -> Waiting {
+    Waiting {
+        project: namespace(telling),
+        context: telling.context("T"),
+        task: step.own.task.clone().unwrap_or_default(),
+        name: telling.fresh_id(),
+    }
+}
+
 /// The trigger of a task that names the config.
-pub(super) fn task(telling: &Telling<'_, Deploys>, step: &Step<Deploys>, now: Timestamp) -> Value {
+pub(super) fn task(telling: &Telling<'_, Deploys>, step: &Step<Deploys>, id: &str, now: Timestamp) -> Value {
     let name = step.own.task.clone().unwrap_or_default();
     let mut data = json!({"project": namespace(telling), "stage": "dev", "service": "svc"});
     data[&name] = json!({"deploymentConfig": step.about()});
@@ -153,7 +163,7 @@ pub(super) fn task(telling: &Telling<'_, Deploys>, step: &Step<Deploys>, now: Ti
         data["configurationChange"] = json!({"values": {"image": step.own.image}});
     }
     json!({
-        "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": SPEC_VERSION, "id": telling.fresh_id(),
+        "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": SPEC_VERSION, "id": id,
         "source": "shipyard-controller", "type": format!("sh.keptn.event.{name}.triggered"), "time": now.rfc3339(),
         "shkeptncontext": telling.context("T"), "data": data,
     })

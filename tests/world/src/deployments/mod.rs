@@ -4,10 +4,12 @@ mod format;
 mod inputs;
 mod stand;
 mod view;
+mod waiting;
 
 pub use format::{Given, Own};
 pub use stand::{DeploymentsStand, Happened};
 pub use view::view;
+pub use waiting::Waiting;
 
 use crate::case::{Answer, Dialect, Said, Step, Telling, Tells, matches};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
@@ -48,7 +50,8 @@ pub(crate) fn namespace(telling: &Telling<'_, Deploys>) -> String {
 
 /// Whether the rule that feeds the engine's queue takes an event.
 pub fn takes(source: &str, ty: &str) -> bool {
-    let task = ["deployment", "rollback"].iter().any(|name| ty == format!("sh.keptn.event.{name}.triggered"));
+    let triggered = ["deployment", "rollback"].iter().any(|name| ty == format!("sh.keptn.event.{name}.triggered"));
+    let task = triggered || ty == "dev.keelway.task.cancelled";
     ["aws.ecr", "aws.cloudwatch"].contains(&source) || source == ENGINE && task
 }
 
@@ -161,7 +164,9 @@ impl<S: DeploymentsStand> Tells<S> for Deploys {
             return Ok(answer);
         }
         if own.task.is_some() {
-            let event = inputs::task(telling, step, stand.now());
+            let waiting = inputs::waiting(telling, step);
+            stand.keep(waiting.item());
+            let event = inputs::task(telling, step, &waiting.trigger(), stand.now());
             return Ok(telling.send(step, event, own.at, stand));
         }
         for happened in inputs::images(own, stand.now())? {

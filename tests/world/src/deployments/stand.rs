@@ -6,6 +6,7 @@ use keelway_domain::deployments::registry::ArtifactSource;
 use keelway_domain::deployments::{Call, Command};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
+use keelway_engine::item::Item;
 use keelway_engine::registry::Tagged;
 use serde_json::Value;
 
@@ -38,6 +39,8 @@ pub trait DeploymentsStand: Stand {
     fn say(&mut self, namespace: &str, name: &str, n: u64, call: &Call) -> (Answer, Option<String>);
     /// An alarm goes on or off.
     fn alarm(&mut self, alarm: &str, on: bool);
+    /// Puts an item of another engine into the table.
+    fn keep(&mut self, item: Item);
     /// Has a config evaluated so many times.
     fn evaluate(&mut self, namespace: &str, name: &str, times: u32);
     /// Delivers everything again; `false`: this stand cannot.

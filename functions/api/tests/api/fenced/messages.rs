@@ -105,6 +105,7 @@ fn of_deployments(f: &Furnished) -> Vec<(&'static str, Does)> {
             "command",
             AsItSays("the API sends it, after it has asked for trigger, and the engine for tasks whose project was let in"),
         ),
+        ("over", Nothing(json!({"to": to, "triggered": "alfatask"}))),
     ]
 }
 
