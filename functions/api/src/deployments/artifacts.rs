@@ -86,7 +86,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
     };
     caller.tells(&namespace, what);
     match asked.action {
-        ArtifactAction::Delete => api.deployments().deleted(&namespace, &name, &asked.digest, at).await?,
+        ArtifactAction::Delete => api.deployments().deleted((&namespace, &name), &asked.digest, None, at).await?,
         ArtifactAction::Push => {
             let image = format!("{}@{}", asked.image, asked.digest);
             takes(&api, (&namespace, &name), &source, &image).await?;

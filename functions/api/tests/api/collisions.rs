@@ -67,7 +67,7 @@ async fn a_deletion_at_the_place_of_another_sources_stops_no_rollback() {
     assert_eq!(stand.post("/v1/artifacts/shop/cart", &delete).await.status, 202);
     crate::deployments::push(&mut stand, 2).await;
     crate::deployments::deploy(&mut stand, 2, 0).await;
-    let key = keys::deleted("shop", "cart", &digest(1));
+    let key = keys::image("shop", "cart", &digest(1));
     let dry = json!({"release": 1, "dryRun": true});
     assert_eq!(crate::deployments::ask(&mut stand, "rollback", &dry).await.status, 422);
     let own = read(&stand, &key).await;

@@ -136,6 +136,68 @@ impl Head {
     }
 }
 
+/// More tags of an image than these are not remembered: the oldest are forgotten first.
+const MAX_TAGS: usize = 100;
+
+/// What was told of an image at its source. The newest counts, in whatever order it is told and however often; of one time, the
+/// push does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    /// When the image was deleted last, with all its tags.
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
+    deleted: Option<Timestamp>,
+    /// By tag: when it was last pushed (`true`) or deleted. The empty tag stands for a push that names none.
+    #[serde(rename = "t", default, skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<String, (Timestamp, bool)>,
+}
+
+impl Presence {
+    /// It was pushed.
+    pub fn pushed(&mut self, tag: &str, at: Timestamp) {
+        self.keep(tag, (at, true));
+    }
+
+    /// It was deleted: one of its tags, or all of it.
+    pub fn deleted(&mut self, tag: Option<&str>, at: Timestamp) {
+        match tag {
+            Some(tag) => self.keep(tag, (at, false)),
+            None => self.deleted = self.deleted.max(Some(at)),
+        }
+    }
+
+    fn keep(&mut self, tag: &str, told: (Timestamp, bool)) {
+        let known = self.tags.entry(tag.to_owned()).or_insert(told);
+        *known = told.max(*known);
+        while self.tags.len() > MAX_TAGS {
+            let oldest = self.tags.iter().min_by_key(|(_, (at, _))| *at).map(|(tag, _)| tag.clone());
+            self.tags.retain(|tag, _| Some(tag) != oldest.as_ref());
+        }
+    }
+
+    /// The last deletion of anything.
+    fn last(&self) -> Option<Timestamp> {
+        let tags = self.tags.values().filter(|(_, there)| !there).map(|(at, _)| *at);
+        tags.chain(self.deleted).max()
+    }
+
+    /// The tags that it still has, as far as was told of it alone, and since when: none if nothing of it was deleted.
+    pub fn remains(&self) -> impl Iterator<Item = (&str, Timestamp)> {
+        let last = self.last();
+        let stays = move |tag: &str, at: Timestamp| {
+            last.is_some()
+                && self.deleted.is_none_or(|deleted| at >= deleted)
+                && (!tag.is_empty() || last.is_none_or(|last| at >= last))
+        };
+        let there = self.tags.iter().filter(|(_, (_, there))| *there).map(|(tag, (at, _))| (tag.as_str(), *at));
+        there.filter(move |(tag, at)| stays(tag, *at))
+    }
+
+    /// Whether it is gone. `moved`: whether a tag was put on another image at that time or later.
+    pub fn is_gone(&self, moved: impl Fn(&str, Timestamp) -> bool) -> bool {
+        self.last().is_some() && self.remains().all(|(tag, at)| moved(tag, at))
+    }
+}
+
 /// What is known about the tags that a config watches.
 pub type Heads = BTreeMap<ImageTag, Head>;
 
@@ -188,6 +250,69 @@ mod tests {
             assert_eq!(is_among(&source.takes(&home), &code), fine, "{image} {source:?}");
         }
         assert_eq!(hook(&[]).takes(&home), Vec::<String>::new());
+    }
+
+    /// Every order of what is told, each of it twice in turn, and whether the image is gone then.
+    fn told_in_any_order(told: &[(&str, Option<&str>, i64)]) -> bool {
+        fn orders<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
+            if of.is_empty() {
+                return vec![vec![]];
+            }
+            let rest = |place: usize| [&of[..place], &of[place + 1..]].concat();
+            (0..of.len())
+                .flat_map(|place| orders(&rest(place)).into_iter().map(move |order| [&[of[place].clone()], &order[..]].concat()))
+                .collect()
+        }
+        let tell = |image: &mut Presence, (what, tag, at): (&str, Option<&str>, i64)| match what {
+            "push" => image.pushed(tag.unwrap_or_default(), Timestamp(at)),
+            _ => image.deleted(tag, Timestamp(at)),
+        };
+        let ends: Vec<bool> = orders(told)
+            .into_iter()
+            .flat_map(|order| {
+                (0..order.len()).map(move |copy| {
+                    let mut image = Presence::default();
+                    order.iter().chain([&order[copy]]).for_each(|one| tell(&mut image, *one));
+                    image.is_gone(|_, _| false)
+                })
+            })
+            .collect();
+        assert!(ends.iter().all(|end| *end == ends[0]), "{told:?} depends on the order");
+        ends[0]
+    }
+
+    #[test]
+    fn whether_an_image_is_gone_depends_on_when_it_happened_and_not_on_when_it_is_told() {
+        let (push, delete) = ("push", "delete");
+        for (told, gone) in [
+            (vec![(push, Some("v1"), 0)], false),
+            (vec![(push, Some("v1"), 0), (delete, None, 10)], true),
+            (vec![(push, Some("v1"), 0), (delete, None, 10), (push, Some("v1"), 20)], false),
+            (vec![(push, Some("v1"), 0), (delete, Some("v1"), 10), (push, Some("v1"), 20)], false),
+            (vec![(push, Some("v1"), 0), (delete, Some("v1"), 10)], true),
+            (vec![(push, Some("v1"), 0), (push, Some("main"), 0), (delete, Some("v1"), 10)], false),
+            (vec![(push, Some("v1"), 0), (push, Some("main"), 0), (delete, Some("v1"), 10), (delete, Some("main"), 10)], true),
+            (vec![(push, Some("v1"), 10), (delete, None, 10)], false),
+            (vec![(push, None, 0), (delete, Some("v1"), 10)], true),
+            (vec![(delete, Some("v1"), 10), (push, None, 20)], false),
+        ] {
+            assert_eq!(told_in_any_order(&told), gone, "{told:?}");
+        }
+    }
+
+    #[test]
+    fn a_tag_that_was_moved_to_another_image_keeps_none() {
+        let mut image = Presence::default();
+        image.pushed("v1", Timestamp(0));
+        image.pushed("main", Timestamp(0));
+        let moved = |tag: &str, at: Timestamp| tag == "main" && at <= Timestamp(5);
+        assert!(!image.is_gone(moved), "nothing of it was deleted");
+        image.deleted(Some("v1"), Timestamp(10));
+        assert!(image.is_gone(moved));
+        for n in 0..2 * MAX_TAGS {
+            image.pushed(&format!("build-{n}"), Timestamp(n as i64));
+        }
+        assert!(image.tags.len() <= MAX_TAGS && !image.is_gone(moved));
     }
 
     proptest! {

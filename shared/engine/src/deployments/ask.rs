@@ -8,6 +8,7 @@ use crate::registry::{Registry, Tagged};
 use crate::table;
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Repository};
+use keelway_domain::deployments::template::digest;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +89,8 @@ impl<P: Ports> Deployments<P> {
             let tag = tag(&name);
             let old = known.get(&keys::head(&tag)).map(|item| images::read(item, (&of.namespace, &of.name))).transpose()?.flatten();
             if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
-                self.there_again((&of.namespace, &of.name), &head).await?;
+                // Under which of its tags is not known: the tag at hand may be one that follows others.
+                self.remember((&of.namespace, &of.name), digest(&head.image), |image| image.pushed("", head.at)).await?;
                 moved += usize::from(self.keep(&tag, &head).await?);
             }
         }

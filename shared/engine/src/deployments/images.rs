@@ -12,7 +12,7 @@ use crate::table;
 use keelway_domain::border::{Act, Home, Vouched};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
-use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Repository};
+use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Presence, Repository};
 use keelway_domain::deployments::template::digest;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
@@ -58,6 +58,16 @@ pub(super) async fn of(store: &impl Store, to: &Address, definition: &Definition
 /// What a tag of a source points to.
 pub(super) fn read(item: &Item, source: (&str, &str)) -> Result<Option<Head>, PortError> {
     if is_of(item, source) { member::<Option<Head>>(item, "j") } else { Ok(None) }
+}
+
+/// What was told of an image. Items of before tell only when it was deleted.
+pub(super) fn presence(item: &Item) -> Result<Presence, PortError> {
+    let known = member::<Option<Presence>>(item, "j")?;
+    Ok(known.unwrap_or_else(|| {
+        let mut deleted = Presence::default();
+        deleted.deleted(None, Timestamp(item.number("at").unwrap_or_default()));
+        deleted
+    }))
 }
 
 /// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second name for.
@@ -188,30 +198,50 @@ impl<P: Ports> Deployments<P> {
     pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
         let Some((source, _)) = self.source(namespace, name).await? else { return Ok(false) };
         let head = Head { image: push.image.clone(), at: push.at, by: push.by.clone() };
-        self.there_again((namespace, name), &head).await?;
+        self.remember((namespace, name), digest(&head.image), |image| image.pushed(&push.tag, push.at)).await?;
         for tag in source.moved_by(&push.tag) {
             self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag }, &head).await?;
         }
         Ok(true)
     }
 
-    /// Remembers that an image was deleted at its source: nothing is rolled back to it.
+    /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is
+    /// gone.
     ///
     /// # Errors
-    /// Of the ports.
-    pub async fn deleted(&self, namespace: &str, name: &str, digest: &str, at: Timestamp) -> Result<(), PortError> {
-        let item = Item::new(keys::deleted(namespace, name, digest)).with("at", at.0).with(SOURCE, named((namespace, name)));
-        self.ports.write(&Write::Put(item, Condition::Always)).await.map(drop)
+    /// Of the ports. Telling it again completes what was begun.
+    pub async fn deleted(&self, of: (&str, &str), digest: &str, tag: Option<&str>, at: Timestamp) -> Result<(), PortError> {
+        self.remember(of, digest, |image| image.deleted(tag, at)).await
     }
 
-    /// Forgets that an image was deleted, if that was before it was pushed.
-    pub(super) async fn there_again(&self, (namespace, name): (&str, &str), head: &Head) -> Result<(), PortError> {
-        let gone = keys::deleted(namespace, name, digest(&head.image));
-        let before = |item: Item| is_of(&item, (namespace, name)) && item.number("at").unwrap_or_default() < head.at.0;
-        if self.ports.get(&gone).await?.is_some_and(before) {
-            self.ports.write(&Write::Delete(gone, Condition::Always)).await?;
+    /// Remembers what happened to an image at its source. What is told again, or late, changes nothing.
+    pub(super) async fn remember(&self, of: (&str, &str), digest: &str, change: impl Fn(&mut Presence)) -> Result<(), PortError> {
+        let key = keys::image(of.0, of.1, digest);
+        for _ in 0..COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            if found.as_ref().is_some_and(|item| !is_of(item, of)) {
+                tracing::error!(%key, source = named(of), "the place of this image is taken by another source: its name must change");
+                return Ok(());
+            }
+            let known = found.as_ref().map(presence).transpose()?;
+            let mut next = known.clone().unwrap_or_default();
+            change(&mut next);
+            if known.as_ref() == Some(&next) {
+                return Ok(());
+            }
+            let version = found.as_ref().map_or(0, Item::version);
+            let item = Item::new(key.clone()).with("j", json(&next)).with(SOURCE, named(of)).with("v", version + 1);
+            let condition = match &found {
+                None => Condition::Absent,
+                // Written when only deletions were kept.
+                Some(_) if version == 0 => Condition::Match { equal: Attrs::new(), absent: vec!["v".into()] },
+                Some(_) => Condition::Version(version),
+            };
+            if self.ports.write(&Write::Put(item, condition)).await? == Written::Done {
+                return Ok(());
+            }
         }
-        Ok(())
+        Err(contended(key))
     }
 
     /// Has a tag point to an image, if that is newer, and wakes who watches it.
@@ -299,7 +329,11 @@ impl<P: Ports> Deployments<P> {
                     self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time, by: String::new() })
                         .await?;
                 }
-                ("DELETE", _) => self.deleted(&of.namespace, &of.name, digest, event.time).await?,
+                ("PUSH", None) => {
+                    self.remember((&of.namespace, &of.name), digest, |image| image.pushed("", event.time)).await?;
+                }
+                // Of an image with several tags, one may be deleted alone.
+                ("DELETE", tag) => self.deleted((&of.namespace, &of.name), digest, tag, event.time).await?,
                 _ => {}
             }
         }

@@ -128,8 +128,8 @@ pub fn watches(tag: &ImageTag, to: &Address) -> Key {
     Key::new(source_partition(&tag.namespace, &tag.name), sort)
 }
 
-/// Says that an image was deleted at its source.
-pub fn deleted(namespace: &str, name: &str, digest: &str) -> Key {
+/// What was told of an image at its source: whether it is still there.
+pub fn image(namespace: &str, name: &str, digest: &str) -> Key {
     Key::new(source_partition(namespace, name), format!("X#{}", sha256_hex(digest.as_bytes())))
 }
 

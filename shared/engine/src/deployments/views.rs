@@ -1,18 +1,19 @@
 //! What the API reads of configs, and what it hands in. Reads are strongly consistent, but for the list of all installations' deployments.
 
 use super::message::{Address, Message};
-use super::{Deployments, Loaded, configs, deployers, images, keys};
+use super::{Deployments, Kept, Loaded, configs, deployers, images, keys};
 use crate::item::Key;
 use crate::json::member;
 use crate::ports::{Cursor, PortError, Ports, Query};
 use crate::table;
 use keelway_domain::cause::Cause;
+use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::Heads;
-use keelway_domain::deployments::{
-    Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Snapshot, decide, target,
-};
+use keelway_domain::deployments::template;
+use keelway_domain::deployments::{Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, decide, target};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
+use std::collections::BTreeSet;
 
 /// A config as it is now, with everything a decision about it reads.
 #[derive(Debug, Clone)]
@@ -154,7 +155,7 @@ impl<P: Ports> Deployments<P> {
     /// # Errors
     /// Of the ports.
     pub async fn gone(&self, sources: &[(String, String)], digests: &[String]) -> Result<Vec<String>, PortError> {
-        let key = |(namespace, name): &(String, String), digest: &String| keys::deleted(namespace, name, digest);
+        let key = |(namespace, name): &(String, String), digest: &String| keys::image(namespace, name, digest);
         let pairs: Vec<(Key, (&str, &str), &String)> = sources
             .iter()
             .flat_map(|of| digests.iter().map(move |digest| (key(of, digest), (of.0.as_str(), of.1.as_str()), digest)))
@@ -163,8 +164,24 @@ impl<P: Ports> Deployments<P> {
             return Ok(vec![]);
         }
         let items = table::read(&self.ports, &pairs.iter().map(|(key, ..)| key.clone()).collect::<Vec<_>>()).await?;
-        let is_gone = |(key, of, _): &(Key, (&str, &str), &String)| items.get(key).is_some_and(|item| images::is_of(item, *of));
-        let mut gone: Vec<String> = pairs.into_iter().filter(is_gone).map(|(.., digest)| digest.clone()).collect();
+        let mut told = vec![];
+        for (key, of, digest) in pairs {
+            let item = items.get(&key).filter(|item| images::is_of(item, of));
+            told.extend(item.map(images::presence).transpose()?.map(|image| (image, of, digest)));
+        }
+        // A tag that it had may be another image's by now.
+        let head =
+            |of: (&str, &str), tag: &str| keys::head(&ImageTag { namespace: of.0.into(), name: of.1.into(), tag: tag.into() });
+        let heads: BTreeSet<Key> = told.iter().flat_map(|(image, of, _)| image.remains().map(|(tag, _)| head(*of, tag))).collect();
+        let heads = table::read(&self.ports, &heads.into_iter().collect::<Vec<_>>()).await?;
+        let mut gone = vec![];
+        for (image, of, digest) in told {
+            let moved = |tag: &str, at: Timestamp| {
+                let head = heads.get(&head(of, tag)).and_then(|item| images::read(item, of).ok()?);
+                head.is_some_and(|head| head.at >= at && template::digest(&head.image) != digest)
+            };
+            gone.extend(image.is_gone(moved).then(|| digest.clone()));
+        }
         gone.dedup();
         Ok(gone)
     }

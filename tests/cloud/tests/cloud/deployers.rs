@@ -1,6 +1,7 @@
 //! The deployers that Keelway runs itself, through template and binaries: aliases of real functions that answer over HTTP, hooks, tasks, builds.
 
 use crate::bed::Bed;
+use crate::deployments::gone;
 use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
@@ -162,14 +163,15 @@ fn aliases(bed: &Bed) -> Outcome {
     // The hook after it points a tag to what was deployed, though that was once deleted at its source.
     config.apply_source()?;
     let stack = &bed.stack;
-    let deleted = Item::new(keys::deleted(&config.namespace, "images", &format!("{arn}:1"))).with("at", 1);
-    stack.wait(stack.ports().write(&Write::Put(deleted.clone(), Condition::Always))).map_err(|error| Problem(error.to_string()))?;
+    let first = format!("{arn}:1");
+    let deleted = Item::new(keys::image(&config.namespace, "images", &first)).with("at", 1);
+    stack.wait(stack.ports().write(&Write::Put(deleted, Condition::Always))).map_err(|error| Problem(error.to_string()))?;
     let tag = json!([{"containerName": "app", "to": {"kind": "ImageStreamTag", "name": "images:deployed"}}]);
     let recreate = json!({"type": "Recreate", "recreateParams": {"timeoutSeconds": 120,
         "post": {"failurePolicy": "Abort", "tagImages": tag}}});
     config.apply(&spec(&recreate, 1))?;
     config.becomes(1, &["Complete"])?;
-    ensure(stack.item(&deleted.key)?.is_none(), || "the image is still marked as deleted".into())?;
+    same("whether the image is gone", &gone(stack, &config.namespace, "images", &first)?, &false)?;
     let url = config.url(&shop, "live")?;
     same("the alias after the first version", answers(bed, &url)?.as_str(), "one")?;
     // A tenth, then half, then all. That a part of the requests goes to another version is Lambda's work.
