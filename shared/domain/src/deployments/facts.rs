@@ -17,6 +17,8 @@ pub const QUIET_MOST: Span = Span::seconds(20);
 pub const OFFER_AGAIN: Span = Span::minutes(2);
 /// A deployer that was told to stop has so long to do it.
 pub const STOP: Span = Span::minutes(10);
+/// The clocks of whoever tells of alarms and of functions differ by less than this.
+pub const ALARM_SKEW: Span = Span::seconds(60);
 /// How long a claim lasts if the deployer says nothing else.
 pub const LEASE: Span = Span::seconds(60);
 /// The longest lease a deployer may ask for.

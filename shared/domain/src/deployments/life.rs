@@ -3,7 +3,7 @@
 use super::advance::Step;
 use super::announce;
 use super::deployment::{Cancel, Deployment, Status};
-use super::facts::{Applied, Back, OFFER_AGAIN, Order, Past, STOP};
+use super::facts::{ALARM_SKEW, Applied, Back, Order, Past, STOP, TAKE_UP};
 use super::part::Part;
 use super::state::Version;
 use crate::event::Object;
@@ -274,7 +274,10 @@ impl Step<'_> {
         }
         self.next.alarms.retain(|name, _| auto.alarms.contains(name));
         self.next.alarms.insert(name.to_owned(), (on, at));
-        if on && !known.is_some_and(|(was, _)| was) {
+        // An alarm that went on before the attempt began tells nothing about it, whatever is known of the alarm.
+        let since = self.next.last.as_ref().map(|last| last.since);
+        let concerns = since.is_none_or(|since| at + ALARM_SKEW >= since);
+        if on && concerns && !known.is_some_and(|(was, _)| was) {
             self.went_on(name, &auto);
         }
     }

@@ -6,6 +6,7 @@ mod costs;
 mod counter;
 mod dead_letters;
 mod deployment_cases;
+mod deployment_facts;
 mod deployment_orders;
 mod deployment_plants;
 mod deployment_tasks;
