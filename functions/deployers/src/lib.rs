@@ -6,6 +6,7 @@
 //! lease that reaches beyond it, and send the message of the next step. A lost message costs time: when the lease ends, the engine sends another one.
 
 mod aliases;
+mod alive;
 mod checkpoint;
 mod hooks;
 mod plan;
@@ -35,12 +36,13 @@ use work::{Done, Work};
 /// A delivery to this function.
 pub type Delivery = keelway_engine::protocol::Delivery<Job>;
 
-/// A step takes less than this.
-const STEP: Span = Span::minutes(5);
+/// Most steps take less than this. Whoever takes a longer one says so meanwhile; whoever stops in the middle is followed by
+/// another one when it ends, whatever becomes of the message in the queue.
+const STEP: Span = Span::seconds(45);
 /// Whoever waits looks at least so often.
 const LOOK: Span = Span::minutes(14);
 /// The lease reaches so far beyond the next step.
-const GRACE: Span = Span::minutes(3);
+const GRACE: Span = Span::seconds(45);
 /// The exit codes of a deployment that succeeded, and of one that did not.
 const SUCCEEDED: i64 = 0;
 const FAILED: i64 = 1;
@@ -142,7 +144,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             Err(why) => (Rights::default(), Some(why)),
         };
         let mut work = Work::new(attempt.of, (&x, d), snapshot.definition, (told.now, seen, rights));
-        let exit = self.step(&mut work, desired, denied).await;
+        let exit = self.alive(attempt, &token, self.step(&mut work, desired, denied)).await;
         self.tell(attempt, work, (token, at), exit).await
     }
 

@@ -1,20 +1,20 @@
 //! Starts the task or the build that carries an attempt out, asks for its state now and then, and stops it.
 
 use crate::starters::{self, Start, Which};
-use crate::{Attempt, Deployers, LOOK, handled};
+use crate::{Attempt, Deployers, GRACE, LOOK, handled};
 use keelway_domain::border::Permitted;
 use keelway_domain::deployments::definition::Starter;
 use keelway_domain::deployments::{Call, Desired, Progress, Reply};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::border::Border;
-use keelway_engine::deployments::started::{Became, LEASE, Look, Started};
+use keelway_engine::deployments::started::{Became, Look, Started};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::{Engine, Handled};
 use keelway_engine::starters::Starters;
 
 /// Requests take less than this.
-const REQUESTS: Span = Span::minutes(2);
+const REQUESTS: Span = Span::seconds(45);
 /// Its state is asked for after this time, then after twice as long, and so on, but at least every [`LOOK`]: events tell it sooner.
 const FIRST_LOOK: Span = Span::seconds(15);
 /// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has ended.
@@ -121,7 +121,8 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         // Every message has a time of its own, so that a copy of this one is known to be one.
         point.at = (told.now + pause).max(Timestamp(at.0 + 1));
         progress.checkpoint = point.text();
-        let beat = Call::Heartbeat { token, running, lease: LEASE, progress };
+        let lease = (point.at + GRACE) - told.now;
+        let beat = Call::Heartbeat { token, running, lease, progress };
         let told = self.engine.say(attempt.of, attempt.n, &beat).await?;
         if let Reply::Desired(_) = told.reply {
             self.send(attempt, point.at).await?;

@@ -2,7 +2,7 @@
 
 use crate::stand::{DEPLOYER, Stand, definition, hook};
 use keelway_domain::deployments::definition::{Definition, FailurePolicy, Weight};
-use keelway_domain::deployments::{Command, Status};
+use keelway_domain::deployments::{Command, OFFER_AGAIN, Status};
 use keelway_domain::time::Span;
 use keelway_world::core::Fault;
 
@@ -144,4 +144,82 @@ fn a_step_that_was_overtaken_moves_nothing_any_more() {
     let (clean, _) = play(None);
     let stalls = (1..=clean.requests).filter(|after| play(Some(*after)).1).count();
     assert!(stalls > 20, "only {stalls} of {} deliveries stalled", clean.requests);
+}
+
+/// The message of a deployer that stopped stays invisible for as long as the queue has it. What counts is the lease of the step.
+#[test]
+fn whoever_stops_inside_a_step_is_followed_within_a_minute() {
+    let ended = |stand: &Stand| stand.last().ended.unwrap() - stand.last().since;
+    let clean = deploy(|_| {});
+    for after in 1..=clean.requests {
+        let stand = deploy(|stand| {
+            stand.crash_after = Some(after);
+            stand.invisible = Span::minutes(15);
+        });
+        assert_well(&stand, &format!("crash after request {after}"));
+        let late = Span(ended(&stand).0 - ended(&clean).0);
+        // Nobody has claimed the work before the first claim: then the deployer is started again.
+        assert!(late <= Span::seconds(60) || after < FIRST_CLAIM && late <= OFFER_AGAIN, "{late} after request {after}");
+    }
+}
+
+/// With this request of a deployer, the work is claimed.
+const FIRST_CLAIM: u64 = 7;
+
+#[test]
+fn whoever_stops_on_the_way_back_is_followed_within_a_minute() {
+    let mut next = full();
+    next.strategy.hooks.pre = None;
+    next.strategy.steps.truncate(1);
+    let cancel = |crash: Option<u64>| {
+        let mut stand = Stand::deployed(&next);
+        stand.apply(&next);
+        stand.pass(Span::seconds(60));
+        (stand.invisible, stand.requests, stand.crash_after) = (Span::minutes(15), 0, crash);
+        stand.command(Command::Cancel);
+        stand.pass(Span::minutes(9));
+        stand.assert_ended(Status::Failed, "1");
+        assert_eq!(stand.last().reason, "Cancelled", "{:#?}", stand.last());
+        stand
+    };
+    for after in 1..=cancel(None).requests {
+        let last = cancel(Some(after)).last();
+        let late = last.ended.unwrap() - last.cancel.map_or(last.since, |cancel| cancel.at);
+        assert!(late <= Span::seconds(60), "{late} after request {after}");
+    }
+}
+
+#[test]
+fn a_lost_invocation_fails_no_deployment_however_short_the_timeout() {
+    for seconds in [20, 60, 120] {
+        let mut next = full();
+        next.strategy.timeout = Span::seconds(seconds);
+        let mut stand = Stand::deployed(&next);
+        (stand.invisible, stand.crash_after) = (Span::minutes(15), Some(1));
+        stand.apply(&next);
+        stand.pass(Span::seconds(seconds / 2));
+        assert_eq!(stand.status(), Status::Running, "{seconds} s: {:#?}", stand.last());
+        stand.pass(Span::minutes(90));
+        assert_well(&stand, &format!("{seconds} s"));
+    }
+}
+
+/// A hook that takes minutes keeps its claim: nobody else calls it meanwhile.
+#[test]
+fn a_hook_that_takes_longer_than_a_lease_is_called_once() {
+    let next = full();
+    let mut stand = Stand::deployed(&next);
+    stand.lambda.state().takes = Span::minutes(3);
+    stand.apply(&next);
+    stand.pass(Span::minutes(120));
+    assert_well(&stand, "slow hooks");
+    assert_eq!(hooks(&stand), ["pre", "post"]);
+}
+
+/// A copy of a message takes no step: each message has a later time than the one before.
+#[test]
+fn every_message_of_a_deployment_has_a_time_of_its_own() {
+    let stand = deploy(|stand| stand.jobs.clear());
+    let times = &stand.jobs;
+    assert!(times.len() > 5 && times.windows(2).all(|two| two[0] < two[1]), "{times:?}");
 }

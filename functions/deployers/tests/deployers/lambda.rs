@@ -1,8 +1,9 @@
 //! A double of Lambda's API, and of those of ECS and CodeBuild, that is as strict as the service about revisions, versions and weights. Each call is a request of the world.
 
 use keelway_domain::json::canonical;
+use keelway_domain::time::Span;
 use keelway_engine::functions::{Alias, Called, Code, Function, Functions, Readiness, Route};
-use keelway_engine::ports::PortError;
+use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::starters::{Runner, Starters};
 use keelway_world::worker::Worker;
 use serde_json::Value;
@@ -27,6 +28,9 @@ pub struct State {
     /// So many calls fail, and how.
     pub failing: u32,
     pub fails_with: Option<Called>,
+    /// A call takes so long; and whether one is on its way.
+    pub takes: Span,
+    pub calling: bool,
     /// A version is ready when it was asked for so often.
     pub slow: u32,
     /// It never is.
@@ -218,6 +222,13 @@ impl Functions for Lambda {
             let well = Called { status: 200, error: None, body: "{}".into() };
             Ok(if fails { state.fails_with.clone().unwrap_or(Called { error: Some("Unhandled".into()), ..well }) } else { well })
         };
-        self.request("Invoke", call).await
+        let called = self.request("Invoke", call).await;
+        let until = self.worker.now() + self.state().takes;
+        while self.worker.now() < until {
+            self.state().calling = true;
+            self.worker.pause(Span::seconds(5)).await;
+        }
+        self.state().calling = false;
+        called
     }
 }

@@ -7,8 +7,9 @@ use keelway_domain::deployments::{Command, Config, Deployment, Status};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
-use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Limits, Message};
+use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job, Limits, Message};
 use keelway_engine::functions::Route;
+use keelway_engine::protocol::Handled;
 use keelway_world::World;
 use keelway_world::exec::{Task, block_on, step};
 use keelway_world::queue::Parcel;
@@ -28,13 +29,17 @@ pub struct Stand {
     deployers: Arc<Deployers<Worker, Lambda>>,
     /// The deployer stalls after its request with this number, once: the message is delivered again, and that delivery goes on later.
     pub stall_after: Option<u64>,
-    stalled: Option<Task<bool>>,
+    stalled: Option<Task<Option<Handled>>>,
     /// The deployer stops after its request with this number, once.
     pub crash_after: Option<u64>,
+    /// For so long the message of a deployer that failed or stopped is not delivered again.
+    pub invisible: Span,
     /// Every message to the deployer is handled twice.
     pub twice: bool,
     /// Requests of the deployer so far.
     pub requests: u64,
+    /// The times of the messages by which the deployer took a step.
+    pub jobs: Vec<Timestamp>,
 }
 
 pub fn to() -> Address {
@@ -75,7 +80,20 @@ impl Stand {
         lambda.state().function("shop", 9);
         let deployers = Arc::new(Deployers::new(engine(DEPLOYER), lambda.clone(), "https://api.example.com"));
         let (crash_after, stall_after, stalled) = (None, None, None);
-        Self { engine: engine(1), deployers, lambda, crash_after, stall_after, stalled, twice: false, requests: 0, world }
+        let (twice, invisible) = (false, Span::seconds(2));
+        Self {
+            engine: engine(1),
+            deployers,
+            lambda,
+            crash_after,
+            invisible,
+            stall_after,
+            stalled,
+            twice,
+            requests: 0,
+            jobs: vec![],
+            world,
+        }
     }
 
     /// The same with version 1 deployed at `shop:live`; what was logged is forgotten.
@@ -174,10 +192,16 @@ impl Stand {
 
     /// Works until no message is left that is due.
     pub fn work(&mut self) {
+        self.work_but(&[]);
+    }
+
+    /// The same, and nobody has time for the messages to these engines.
+    fn work_but(&mut self, busy: &[&str]) {
         loop {
             let id = {
                 let core = self.world.core();
-                core.queue.receivable(core.now).first().copied()
+                let free = |id: &u64| !busy.contains(&core.queue.messages[id].engine.as_str());
+                core.queue.receivable(core.now).into_iter().find(free)
             };
             let Some(id) = id else { return };
             let engine = self.world.core().queue.messages[&id].engine.clone();
@@ -189,7 +213,7 @@ impl Stand {
                 }
                 let mut core = self.world.core();
                 let now = core.now;
-                if done { core.queue.acknowledge(id) } else { core.queue.give_back(id, now + Span::seconds(2)) }
+                if done { core.queue.acknowledge(id) } else { core.queue.give_back(id, now + self.invisible) }
             } else {
                 block_on(handle(&self.engine, &received)).unwrap();
                 self.world.core().queue.acknowledge(id);
@@ -199,8 +223,9 @@ impl Stand {
 
     /// One delivery to the deployer. `false`: it failed, or the deployer stopped.
     fn deploy(&mut self, received: &keelway_world::queue::Received) -> bool {
+        let job = serde_json::from_str(&received.parcel.text());
         let (deployers, received) = (self.deployers.clone(), received.clone());
-        let mut task: Task<bool> = Box::pin(async move { handle(&*deployers, &received).await.is_ok() });
+        let mut task: Task<Option<Handled>> = Box::pin(async move { handle(&*deployers, &received).await.ok() });
         loop {
             let before = self.world.core().request_count();
             let polled = step(&mut task);
@@ -210,7 +235,19 @@ impl Stand {
                 return false;
             }
             if let Poll::Ready(handled) = polled {
-                return handled;
+                if let (Some(Handled::Committed), Ok(Job::Start { at, .. })) = (handled, &job) {
+                    self.jobs.push(*at);
+                }
+                return handled.is_some();
+            }
+            if self.lambda.state().calling {
+                // A hook takes its time, and the others do not wait for it.
+                let mut core = self.world.core();
+                core.now = core.now + Span::seconds(5);
+                let now = core.now;
+                core.queue.fire(now);
+                drop(core);
+                self.work_but(&[DEPLOYERS]);
             }
             if self.stall_after.is_some_and(|after| self.requests >= after) {
                 self.stall_after = None;

@@ -2,7 +2,7 @@
 
 use super::announce;
 use super::deployment::{Deployment, Status, Why};
-use super::facts::{Applied, Decision, Facts, OFFER_AGAIN, Obeyed, Order, Past, QUIET, QUIET_MOST, Snapshot, Transition};
+use super::facts::{Applied, Decision, Facts, Obeyed, Order, Past, QUIET, QUIET_MOST, Snapshot, TAKE_UP, Transition};
 use super::part::Part;
 use super::resolve::{self, Images, Resolved, causes};
 use super::state::{Config, Settling};
@@ -295,6 +295,7 @@ impl<'a> Step<'a> {
             && let Some((n, attempt)) = self.told_otherwise()
         {
             self.orders.push(Order::Start { n, attempt, at: now });
+            self.expect(now + TAKE_UP);
         }
         let Some(last) =
             self.next.last.as_mut().filter(|last| last.content.starts && last.cancel.is_none() && last.report.is_none())
@@ -305,13 +306,26 @@ impl<'a> Step<'a> {
         if !unclaimed {
             return;
         }
-        if last.offered.is_none_or(|offered| offered + OFFER_AGAIN <= now) {
+        let pause = last.limits.offer_again();
+        if last.offered.is_none_or(|offered| offered + pause <= now) {
             last.offered = Some(now);
             self.orders.push(Order::Start { n: last.n, attempt: last.attempt, at: now });
         }
-        if let Some(again) = last.offered.map(|offered| offered + OFFER_AGAIN) {
+        if let Some(again) = last.offered.map(|offered| offered + pause) {
             self.wake_at(again);
         }
+    }
+
+    /// Somebody takes up until then what was ordered, or it is ordered again.
+    fn expect(&mut self, until: Timestamp) {
+        let Some(d) = self.next.last.as_mut() else { return };
+        if let Some(claim) = d.claim.as_mut().filter(|claim| claim.by == announce::SOURCE) {
+            claim.lease = claim.lease.min(until);
+        }
+        if let Some(claim) = d.part.as_mut().and_then(|part| part.claim.as_mut()) {
+            claim.lease = claim.lease.min(until);
+        }
+        self.wake_at(until);
     }
 
     /// The attempt that Keelway carries out itself, if it was paused, resumed, cancelled or told to proceed.

@@ -59,9 +59,13 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
                 _ if next.paused.is_some() => Desired::Pause,
                 _ => Desired::Run,
             };
-            // Somebody must look when the lease ends, unless the attempt has ended already.
-            let lease = next.in_flight().and_then(|d| d.claim.as_ref()).map(|claim| claim.lease);
-            next.wake = next.wake.or(lease);
+            // Somebody must look when a lease ends, unless the attempt has ended already. A claim that is renewed for a step may
+            // end sooner than it did before.
+            let part = |d: &Deployment| {
+                d.part.as_ref().filter(|part| part.is_open()).and_then(|part| part.claim.as_ref()).map(|claim| claim.lease)
+            };
+            let leases = next.in_flight().map(|d| [d.claim.as_ref().map(|claim| claim.lease), part(d)]);
+            next.wake = leases.into_iter().flatten().flatten().chain(next.wake).min();
             Answer { reply: Reply::Desired(desired), next: (next != *x).then(|| Box::new(next)) }
         }
     }

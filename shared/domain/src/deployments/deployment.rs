@@ -1,6 +1,7 @@
 //! A numbered version of a config: what it deploys, why it was cut, and how its deployment goes.
 
 use super::definition::ImageTag;
+use super::facts::OFFER_AGAIN;
 use super::part::Part;
 use super::template::Images;
 use crate::access::known;
@@ -136,6 +137,14 @@ pub struct TimeLimits {
     /// Claimed.
     #[serde(rename = "r")]
     pub run: Span,
+}
+
+impl TimeLimits {
+    /// A deployer that Keelway starts is started again after this time if nobody has claimed the work: several times before the
+    /// deadline, so that an invocation that was lost fails no deployment.
+    pub fn offer_again(&self) -> Span {
+        if self.start.0 <= 0 { OFFER_AGAIN } else { Span(self.start.0 / 4).clamp(Span::seconds(5), OFFER_AGAIN) }
+    }
 }
 
 /// Where a deployment is in its life.

@@ -15,6 +15,8 @@ pub const QUIET: Span = Span::seconds(2);
 pub const QUIET_MOST: Span = Span::seconds(20);
 /// A deployer that Keelway starts is started again after this time at the latest, if nobody has claimed the work.
 pub const OFFER_AGAIN: Span = Span::minutes(2);
+/// Keelway's own deployer, told to go on where it was, has so long to take the work up. Then it is told again.
+pub const TAKE_UP: Span = Span::seconds(30);
 /// A deployer that was told to stop has so long to do it.
 pub const STOP: Span = Span::minutes(10);
 /// The clocks of whoever tells of alarms and of functions differ by less than this.

@@ -99,10 +99,11 @@ impl Step<'_> {
             let lease = claim.lease;
             return self.wake_at(lease);
         }
-        if d.content.starts && claim.by == announce::SOURCE && d.cancel.is_none() {
-            claim.lease = now + OFFER_AGAIN;
+        // That of a deployment that is cancelled takes back what it changed.
+        if d.content.starts && claim.by == announce::SOURCE {
+            claim.lease = now + TAKE_UP;
             self.orders.push(Order::Start { n: d.n, attempt: d.attempt, at: now });
-            return self.wake_at(now + OFFER_AGAIN);
+            return self.wake_at(now + TAKE_UP);
         }
         let (by, cancel) = (claim.by.clone(), d.cancel.clone());
         match cancel {

@@ -37,7 +37,7 @@ pub use deployment::{
 };
 pub use facts::{
     Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,
-    Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, Transition,
+    Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, TAKE_UP, Transition,
 };
 pub use part::{Part, WHOLE};
 pub use resolve::{Generated, Images, Resolved, generate, message, resolve};

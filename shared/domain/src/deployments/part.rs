@@ -5,7 +5,7 @@
 //! What Keelway has changed, it takes back if the deployment fails afterwards, for whatever reason. Only then has the deployment failed.
 
 use super::deployment::{Cancel, Claim, MAX_CHECKPOINT, Report};
-use super::facts::{OFFER_AGAIN, Refused};
+use super::facts::{Refused, TAKE_UP};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -99,12 +99,14 @@ impl Part {
         if !checkpoint.is_empty() && checkpoint.len() <= MAX_CHECKPOINT {
             checkpoint.clone_into(&mut self.checkpoint);
         }
-        message.clone_into(&mut self.message);
+        if !message.is_empty() {
+            message.clone_into(&mut self.message);
+        }
     }
 
     /// When Keelway's own deployer must be told again, if nothing is heard of it.
     pub(super) fn overdue_at(&self) -> Timestamp {
-        let ordered = self.ordered.map(|at| at + OFFER_AGAIN);
+        let ordered = self.ordered.map(|at| at + TAKE_UP);
         let lease = self.claim.as_ref().map(|claim| claim.lease).filter(|_| ordered.is_some());
         ordered.max(lease).unwrap_or_default()
     }

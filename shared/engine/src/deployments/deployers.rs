@@ -6,7 +6,7 @@ use super::{Address, Deployments, Loaded, keys};
 use crate::item::Item;
 use crate::json::json;
 use crate::ports::{Condition, PortError, Ports, Query, Write};
-use crate::protocol::{COMMIT_TRIES, Change, Effect, commit, contended};
+use crate::protocol::{COMMIT_TRIES, Change, Effect, Subject, commit, contended, wake};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Answer, Call, Config, Deployment, Past, Refused, Reply, SOURCE, Snapshot, answer};
 use keelway_domain::ids::hash64;
@@ -56,7 +56,13 @@ impl<P: Ports> Deployments<P> {
                 }
                 return Ok(Told { reply, config: Some(found.x), stranger, now });
             };
+            // Before the commit: whoever stops between the two leaves a wake-up that decides nothing, and not a lease whose end
+            // nobody sees.
+            if let Some(at) = next.wake().filter(|at| found.x.wake() != Some(*at)) {
+                wake(self, next.as_ref(), at).await?;
+            }
             let mut change = Change::new(Some(&found.x), (*next).clone(), None);
+            change.effects.retain(|effect| !matches!(effect, Effect::Wake(_)));
             if untold(&next) {
                 change.effects.push(Effect::Duty(Duty::Evaluate(because(n, now))));
             }

@@ -16,5 +16,5 @@ pub mod sweep;
 mod tick;
 
 pub use delivery::{Body, Delivery, Handled};
-pub use run::{COMMIT_TRIES, Change, Handler, VISIBLE, Verdict, commit, contended, run, settle};
+pub use run::{COMMIT_TRIES, Change, Handler, VISIBLE, Verdict, commit, contended, run, settle, wake};
 pub use subject::{Effect, Engine, Letter, Loaded, Place, RecordOf, Subject, check_format, create, fresh};

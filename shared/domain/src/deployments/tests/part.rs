@@ -135,7 +135,7 @@ fn keelway_is_told_again_while_nothing_is_heard_of_it() {
         stand.pass(Span::seconds(30));
         stand.beat();
     }
-    assert_eq!(stand.orders.len(), 3, "every two minutes: {:?}", stand.orders);
+    assert_eq!(stand.orders.len(), 11, "every 30 seconds: {:?}", stand.orders);
 }
 
 #[test]
