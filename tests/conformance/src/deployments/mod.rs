@@ -13,7 +13,8 @@ mod world;
 
 pub use planted::{Plant, Planted};
 pub use race::rollback_against_apply;
-pub use scenario::{Deploying, simulate};
+pub use scenario::{Deploying, simulate, simulate_without_sweeps};
+pub use shop::Shop;
 pub use world::{DeploymentsWorld, Rider};
 
 use keelway_domain::cause::Cause;

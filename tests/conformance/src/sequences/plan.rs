@@ -234,6 +234,7 @@ impl Plan {
             staged: rng.chance(25.0),
             letters: rng.chance(50.0),
             cut: rng.chance(20.0),
+            unswept: false,
         };
         let (expiry, crowd) = (rng.chance(5.0), rng.chance(1.0));
         let most = rng.chance(5.0).then(|| 1 + rng.below(3) as u32);

@@ -166,8 +166,11 @@ impl<S: Scenario> Sim<S> {
         self.agenda.push((at, Deed::Action(action)));
     }
 
-    /// Puts a tick of the sweep on the agenda, for now.
+    /// Puts a tick of the sweep on the agenda, for now, if there is a sweep.
     pub fn plan_sweep(&mut self) {
+        if self.troubles.unswept {
+            return;
+        }
         let now = self.world.now();
         self.agenda.push((now, Deed::Sweep));
     }

@@ -37,6 +37,8 @@ pub struct Troubles {
     pub letters: bool,
     /// Everything stops in the middle, timers are lost, and only the sweep repairs.
     pub cut: bool,
+    /// There is no sweep. So nothing may wait for one; no message is lost then.
+    pub unswept: bool,
 }
 
 impl Troubles {
@@ -58,7 +60,14 @@ impl Troubles {
             staged: rng.chance(25.0),
             letters: rng.chance(50.0),
             cut: rng.chance(20.0),
+            unswept: false,
         }
+    }
+
+    /// The same without a sweep, and without what only a sweep repairs: messages and timers that are lost.
+    #[must_use]
+    pub fn without_sweeps(self) -> Self {
+        Self { dead: 0.0, sweep: 0.0, letters: false, cut: false, unswept: true, ..self }
     }
 
     /// Requests that fail, or whose answers are lost.
