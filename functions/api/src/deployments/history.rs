@@ -13,8 +13,8 @@ use axum::http::StatusCode;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::deployments::{Deployment, Status};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::deployments::Address;
 use keelway_engine::deployments::message::address;
+use keelway_engine::deployments::{Address, Damaged};
 use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{AuditEntry, AuditPage, VersionPage, VersionState};
 use serde::Deserialize;
@@ -67,8 +67,9 @@ pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Optio
     let (deployment, snapshot) = match present {
         Some(d) => (d.clone(), api.deployments().snapshot(of, n, d.snapshot).await?),
         None => match api.deployments().ended(of, n).await? {
-            Some((past, snapshot)) => (past.deployment, Some(snapshot)),
-            None => return Ok(None),
+            Ok(Some((past, snapshot))) => (past.deployment, Some(snapshot)),
+            Err(Damaged { past: Some(past), .. }) => (past.deployment, None),
+            Ok(None) | Err(Damaged { past: None, .. }) => return Ok(None),
         },
     };
     let snapshot = snapshot.map(|snapshot| shape::snapshot(of, &snapshot)).unwrap_or_default();

@@ -72,7 +72,11 @@ pub async fn prepare<P: Ports>(
     }
     let n = target(&view.state, Input::Command(&command, &note), Some(&view.applied));
     let found = match n {
-        Some(n) => api.deployments().ended(&of, n).await?,
+        Some(n) => match api.deployments().ended(&of, n).await? {
+            Ok(found) => found,
+            // The forecast says so, too; but the command may have been obeyed before.
+            Err(damaged) => return Ok(Err(vec![error("release", "Invalid", format!("{}: name another version", damaged.why))])),
+        },
         None => None,
     };
     // The forecast has found it; or the command was obeyed before, and what it went back to is not kept any more.

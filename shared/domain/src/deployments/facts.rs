@@ -298,6 +298,8 @@ pub struct Facts<'a> {
     pub heads: &'a Heads,
     /// The version to go back to, if the input or the state asks for one and it exists.
     pub target: Option<&'a (Past, Snapshot)>,
+    /// Why that version is of no use although it is kept.
+    pub damaged: Option<&'a str>,
 }
 
 /// What a commit has done by somebody else.

@@ -67,6 +67,9 @@ impl Step<'_> {
         if let Some(release) = back.release.filter(|release| *release == 0 || *release > latest || *release < oldest) {
             return Err(Refused::Unknown(unknown(release)));
         }
+        if let Some(why) = self.facts.damaged {
+            return conflict(format!("{why}: name another version"));
+        }
         let Some((past, _)) = self.facts.target else {
             return Err(Refused::Unknown(match back.release {
                 Some(release) => unknown(release),

@@ -74,6 +74,18 @@ pub type Delivery = crate::protocol::Delivery<Message>;
 /// A config and the version of its item.
 pub type Loaded = crate::protocol::Loaded<Config>;
 
+/// A version that is kept, and of no use: nothing goes back to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Damaged {
+    /// Its last attempt, if that can be read.
+    pub past: Option<Box<Past>>,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// A version that has ended, if it is kept.
+pub type Kept = Result<Option<(Past, Snapshot)>, Damaged>;
+
 /// The engine on its ports.
 pub struct Deployments<P> {
     ports: P,
@@ -97,16 +109,23 @@ impl<P: Ports> Deployments<P> {
     }
 
     /// The last attempt of a version that has ended, and its snapshot; `None`: it does not exist, or not any more.
-    pub(crate) async fn version(&self, of: &Address, n: u64) -> Result<Option<(Past, Snapshot)>, PortError> {
+    pub(crate) async fn version(&self, of: &Address, n: u64) -> Result<Kept, PortError> {
         let query = Query::table(keys::partition(of), 1).prefix(&keys::attempts(n)).newest_first();
         let page = self.ports.query(&query).await?;
-        let Some(past) = page.items.first().map(|item| crate::json::member::<Option<Past>>(item, "j")).transpose()?.flatten()
-        else {
-            return Ok(None);
+        let name = format!("{}-{n}", of.name);
+        let past = page.items.first().map(|item| crate::json::member::<Option<Past>>(item, "j")).transpose();
+        let past = match past.map(Option::flatten) {
+            Ok(Some(past)) => past,
+            Ok(None) => return Ok(Ok(None)),
+            Err(_) => return Ok(Err(Damaged { past: None, why: format!("what is kept of version {name} cannot be read") })),
         };
-        let key = keys::snapshot(of, n, past.deployment.snapshot);
-        let Some(item) = self.ports.get(&key).await? else { return Ok(None) };
-        Ok(crate::json::member::<Option<Snapshot>>(&item, "j")?.map(|snapshot| (past, snapshot)))
+        let item = self.ports.get(&keys::snapshot(of, n, past.deployment.snapshot)).await?;
+        let snapshot = item.as_ref().map(|item| crate::json::member::<Option<Snapshot>>(item, "j")).transpose();
+        Ok(match snapshot.map(Option::flatten) {
+            Ok(Some(snapshot)) => Ok(Some((past, snapshot))),
+            Ok(None) => Err(Damaged { past: Some(Box::new(past)), why: format!("the snapshot of version {name} is missing") }),
+            Err(_) => Err(Damaged { past: Some(Box::new(past)), why: format!("the snapshot of version {name} cannot be read") }),
+        })
     }
 
     /// Deletes the versions below one.
@@ -166,6 +185,19 @@ impl<P: Ports> Engine for Deployments<P> {
     async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         look::look(self, open, tick).await
     }
+}
+
+/// The version to go back to, or why it is of no use.
+fn parts(kept: Kept) -> (Option<(Past, Snapshot)>, Option<String>) {
+    match kept {
+        Ok(target) => (target, None),
+        Err(damaged) => (None, Some(damaged.why)),
+    }
+}
+
+/// Whether this message decided that nobody carries the task out. Its redeliveries tell so again; copies do not.
+fn is_refused_by(decided: &Item, cause: Cause) -> bool {
+    decided.number(NOBODY).is_some() && decided.text(TOLD_BY).is_none_or(|by| by == hash(cause.id))
 }
 
 /// An input on its way to a config.
@@ -263,11 +295,12 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
             // It was deleted, and is over: whoever ended it may have stopped before it told that.
             (_, None) => return Ok(Verdict::Late),
         };
-        let target = match target(&x, self.input, applied.as_ref()) {
-            Some(n) => engine.version(self.to, n).await?,
-            None => None,
+        let (target, damaged) = match target(&x, self.input, applied.as_ref()) {
+            Some(n) => parts(engine.version(self.to, n).await?),
+            None => (None, None),
         };
-        let facts = Facts { now, cause: self.cause, applied: applied.as_ref(), heads: &heads, target: target.as_ref() };
+        let (target, damaged) = (target.as_ref(), damaged.as_deref());
+        let facts = Facts { now, cause: self.cause, applied: applied.as_ref(), heads: &heads, target, damaged };
         match decide(&x, self.input, &facts) {
             // A copy of a command that was refused stays refused, whatever has changed since.
             Decision::Commit(_)

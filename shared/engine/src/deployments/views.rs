@@ -35,7 +35,7 @@ pub struct View {
 pub enum Entry {
     /// A command that was obeyed.
     Command(Box<Obeyed>),
-    /// A deployer's report that came too late, or from somebody else.
+    /// A deployer's report that came too late, or from somebody else; or a task that its sequence did not wait for any more.
     Stray {
         /// When.
         at: Timestamp,
@@ -88,9 +88,9 @@ impl<P: Ports> Deployments<P> {
         note: &Note,
     ) -> Result<Result<Option<Config>, Refused>, PortError> {
         let input = Input::Command(command, note);
-        let target = match target(&view.state, input, Some(&view.applied)) {
-            Some(n) => self.version(of, n).await?,
-            None => None,
+        let (target, damaged) = match target(&view.state, input, Some(&view.applied)) {
+            Some(n) => super::parts(self.version(of, n).await?),
+            None => (None, None),
         };
         let facts = Facts {
             now: view.now,
@@ -98,6 +98,7 @@ impl<P: Ports> Deployments<P> {
             applied: Some(&view.applied),
             heads: &view.heads,
             target: target.as_ref(),
+            damaged: damaged.as_deref(),
         };
         Ok(match decide(&view.state, input, &facts) {
             Decision::Refused(refused) => Err(refused),
@@ -110,7 +111,7 @@ impl<P: Ports> Deployments<P> {
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn ended(&self, of: &Address, n: u64) -> Result<Option<(Past, Snapshot)>, PortError> {
+    pub async fn ended(&self, of: &Address, n: u64) -> Result<Kept, PortError> {
         self.version(of, n).await
     }
 

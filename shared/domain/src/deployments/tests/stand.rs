@@ -72,6 +72,8 @@ pub struct Stand {
     pub told: Vec<String>,
     /// What was ordered.
     pub orders: Vec<Order>,
+    /// Versions to go back to cannot be read, because of this.
+    pub damaged: Option<String>,
     messages: u64,
 }
 
@@ -88,6 +90,7 @@ impl Stand {
             snapshots: vec![],
             told: vec![],
             orders: vec![],
+            damaged: None,
             messages: 0,
         };
         stand.evaluate();
@@ -102,7 +105,8 @@ impl Stand {
             Some((past, snapshot))
         });
         let cause = Cause { id: self.messages, sent: self.now, ..Cause::default() };
-        let facts = Facts { now: self.now, cause, applied: self.applied.as_ref(), heads: &self.heads, target: found.as_ref() };
+        let (target, damaged) = (found.as_ref().filter(|_| self.damaged.is_none()), self.damaged.as_deref());
+        let facts = Facts { now: self.now, cause, applied: self.applied.as_ref(), heads: &self.heads, target, damaged };
         let decision = decide(&self.x, input, &facts);
         if let Decision::Commit(transition) = &decision {
             self.keep((**transition).clone());
