@@ -11,7 +11,7 @@ use crate::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::deployments::{Command, Latest, Refused as Conflict};
+use keelway_domain::deployments::{Command, Config, Latest, Refused as Conflict};
 use keelway_domain::promotions::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
@@ -92,15 +92,35 @@ async fn ask<P: Ports>(
     let note = said((asked.by.as_ref(), asked.message.as_ref()), &view, from)?;
     let before = view.state.latest;
     let asked = Asked { to, command, note };
+    let follows = matches!(asked.command, Command::Cancel).then(|| follows(&view.state)).flatten();
     match carry(api, &asked, view).await? {
         Outcome::Refused(view, Conflict::Nothing(why)) => {
             let answer = SteerAnswer { nothing: Some(why), ..answer(&asked.to, &view, before, true) };
             Ok(axum::Json(answer).into_response())
         }
         Outcome::Refused(_, why) => Err(refused(why)),
-        Outcome::Done(view) => Ok(axum::Json(answer(&asked.to, &view, before, true)).into_response()),
-        Outcome::Open(view) => Ok((StatusCode::ACCEPTED, axum::Json(answer(&asked.to, &view, before, false))).into_response()),
+        Outcome::Done(view) => Ok(axum::Json(SteerAnswer { follows, ..answer(&asked.to, &view, before, true) }).into_response()),
+        Outcome::Open(view) => {
+            let answer = SteerAnswer { follows, ..answer(&asked.to, &view, before, false) };
+            Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
+        }
     }
+}
+
+/// What follows when what is on its way is cancelled now.
+fn follows(x: &Config) -> Option<String> {
+    let waits = x.pending.as_ref().map(|pending| {
+        format!("{}, which waited, is given up as well: ask for the version again if it is wanted", x.version_name(pending.n))
+    });
+    let change = || {
+        x.settling.as_ref().filter(|_| x.suspended.is_none()).map(|_| {
+            format!(
+                "a newer change waits, and is deployed next as {}: suspend the triggers to keep it from that",
+                x.version_name(x.latest + 1)
+            )
+        })
+    };
+    waits.or_else(change)
 }
 
 /// Who asks, when and why.
@@ -116,6 +136,7 @@ fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
         name: of.name.clone(),
         done,
         nothing: None,
+        follows: None,
         deployment: outcome_version(of, view, before),
         look: (!done).then(|| format!("/v1/deploymentConfigs/{}/status", id(of))),
     }

@@ -156,8 +156,9 @@ impl Step<'_> {
         d.ended = Some(now);
         d.due = None;
         d.part = None;
-        // It was too late to stop it.
-        d.cancel = None;
+        if let Some(cancel) = d.cancel.take() {
+            d.message = format!("{}; {}: too late, it was complete", d.message, cancel.message);
+        }
         let done = d.clone();
         let version = Version { n: done.n, snapshot: done.snapshot, at: now };
         self.next.previous = self.next.active.replace(version).or(self.next.previous.take());

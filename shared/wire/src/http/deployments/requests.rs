@@ -88,6 +88,9 @@ pub struct SteerAnswer {
     /// There was nothing to do, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing: Option<String>,
+    /// What follows a cancellation: a newer change is deployed next, or a newer version is given up with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// The version that it led to; else the latest one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<VersionState>,
