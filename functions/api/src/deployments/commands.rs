@@ -201,6 +201,10 @@ fn meant(asked: &InstantiateRequest, to: &Address) -> Answer<Latest> {
         return Err(Refused::invalid(errors));
     }
     let image = note("image", asked.image.as_ref(), 1000)?.unwrap_or_default();
+    if asked.suspend_triggers && asked.resume_triggers {
+        let message = "contradicts `resumeTriggers`: say one of them";
+        return Err(Refused::invalid(vec![error("suspendTriggers", "Invalid", message)]));
+    }
     let excluded = asked.exclude_triggers.iter().any(|excluded| excluded == "ImageChange");
     Ok(Latest {
         again: !asked.latest || excluded,
@@ -209,6 +213,7 @@ fn meant(asked: &InstantiateRequest, to: &Address) -> Answer<Latest> {
         resume_triggers: asked.resume_triggers,
         if_changed: !asked.force && image.trim().is_empty(),
         image: image.trim().to_owned(),
+        suspend: asked.suspend_triggers,
         task: None,
     })
 }

@@ -242,7 +242,12 @@ async fn a_version_is_asked_for_in_one_call() {
     let again = ask(&mut stand, "instantiate", &json!({"force": true})).await;
     assert_eq!((again.status, again.problem().contains("#2 is already in progress (New)")), (409, true), "I4: {again:?}");
     deploy(&mut stand, 2, 1).await;
-    let other = ask(&mut stand, "instantiate", &json!({"force": true, "image": image(9)})).await;
+    let followed = ask(&mut stand, "instantiate", &json!({"force": true, "image": image(9)})).await;
+    let told = followed.problem().contains("`suspendTriggers`") && followed.problem().contains("roll back");
+    assert_eq!((followed.status, told), (409, true), "its tag's image would be deployed again: {followed:?}");
+    let both = json!({"force": true, "image": image(9), "suspendTriggers": true, "resumeTriggers": true});
+    assert_eq!(fields(&ask(&mut stand, "instantiate", &both).await), ["suspendTriggers"]);
+    let other = ask(&mut stand, "instantiate", &json!({"force": true, "image": image(9), "suspendTriggers": true})).await;
     assert_eq!(other.json()["deployment"]["images"]["web"], json!(image(9)), "I5: {other:?}");
 
     ask(&mut stand, "pause", &json!({"by": "ann", "message": "freeze"})).await;

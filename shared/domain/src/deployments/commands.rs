@@ -131,6 +131,11 @@ impl Step<'_> {
             self.resume_triggers(&said(note));
         }
         let named = self.named(definition, &latest.image)?;
+        if latest.suspend {
+            self.suspend(note.clone(), 0);
+        } else if !named.is_empty() && latest.task.is_none() {
+            self.stays(definition)?;
+        }
         if let Some((name, was)) = definition.main_container().filter(|_| !named.is_empty()) {
             self.next.pins.insert(name.to_owned(), Pin { was: was.to_owned(), image: named.clone() });
         }
@@ -164,6 +169,23 @@ impl Step<'_> {
         deployment.task = latest.task.as_deref().cloned();
         self.enqueue(deployment);
         Ok(())
+    }
+
+    /// An image that somebody names for a container that follows a tag would be replaced by the tag's as soon as it is deployed.
+    fn stays(&self, definition: &Definition) -> Result<(), Refused> {
+        let main = definition.main_container().map(|(name, _)| name);
+        let follows =
+            definition.image_changes().find(|change| change.automatic && change.containers.iter().any(|one| Some(&**one) == main));
+        match (follows, &self.next.suspended) {
+            (Some(change), None) => conflict(format!(
+                "container {} of {:?} follows {}, whose image would be deployed again at once: ask for it with `suspendTriggers`, suspend the triggers first, \
+                 or roll back to a version with this image",
+                main.unwrap_or_default(),
+                self.next.name,
+                change.from
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The image that somebody names for the main container. A digest alone, as promotions carry it, is an image of the repository that the

@@ -208,6 +208,9 @@ pub struct Latest {
     /// The image of the first container.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
+    /// Triggers are suspended with it, so that the image stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspend: bool,
     /// The task of a sequence that it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,

@@ -129,6 +129,7 @@ fn command(rng: &mut Rng) -> Command {
             resume_triggers: rng.chance(30.0),
             if_changed: rng.chance(20.0),
             image: if rng.chance(10.0) { "registry/shop@sha256:by-hand".into() } else { String::new() },
+            suspend: false,
             task: None,
         }),
         4 => Command::Cancel,

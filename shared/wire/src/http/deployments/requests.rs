@@ -52,6 +52,9 @@ pub struct InstantiateRequest {
     /// Suspended triggers fire again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resume_triggers: bool,
+    /// Triggers are suspended, so that an image that is named stays although its container follows a tag.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suspend_triggers: bool,
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
