@@ -53,11 +53,14 @@ pub fn look(work: &mut Work) -> Result<Done, PortError> {
     Ok(Done::Go)
 }
 
-/// Makes a version of the code at each function, and remembers it.
+/// Makes a version of the code at each function that has none yet, and remembers it.
 pub async fn publish(cloud: &impl Functions, work: &mut Work) -> Result<Done, PortError> {
     let (Ok(Image::Code(code)), Some(_)) = (plan::image(&work.definition), &work.rights.code) else { return Ok(Done::Go) };
     let mut made: BTreeMap<Function, String> = BTreeMap::new();
     for (target, function, _) in targets(work) {
+        if !work.place(&target).to.is_empty() {
+            continue;
+        }
         let version = match made.get(&function) {
             Some(version) => version.clone(),
             None => cloud.update_code(&function, &code).await?,
@@ -68,7 +71,9 @@ pub async fn publish(cloud: &impl Functions, work: &mut Work) -> Result<Done, Po
         made.insert(function, version);
     }
     let versions: Vec<String> = made.iter().map(|(function, version)| format!("{}:{version}", function.name)).collect();
-    work.tell(format!("published {}", versions.join(", ")));
+    if !versions.is_empty() {
+        work.tell(format!("published {}", versions.join(", ")));
+    }
     Ok(Done::Go)
 }
 
@@ -172,7 +177,7 @@ fn is_ours(place: &Place, route: &Route) -> bool {
 }
 
 /// The targets with the functions that they may use, and aliases.
-fn targets(work: &Work) -> Vec<(Target, Function, String)> {
+pub fn targets(work: &Work) -> Vec<(Target, Function, String)> {
     let named = |target: &Target| {
         let (_, alias) = plan::place(target).ok()?;
         Some((target.clone(), work.rights.function(&target.name)?, alias.to_owned()))

@@ -10,6 +10,7 @@ mod alive;
 mod checkpoint;
 mod hooks;
 mod plan;
+mod published;
 mod rights;
 mod starters;
 mod tasks;
@@ -208,10 +209,13 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
     async fn act(&self, work: &mut Work) -> Result<Done, PortError> {
         let which = match work.point.stage {
             Stage::Look => return aliases::look(work),
-            Stage::Publish => return aliases::publish(&self.cloud, work).await,
+            Stage::Publish => {
+                published::find(&self.engine, &self.cloud, work).await?;
+                return aliases::publish(&self.cloud, work).await;
+            }
             Stage::Ready => return aliases::ready(&self.cloud, work).await,
             Stage::Shift(n) => {
-                let weights = plan::weights(&work.definition.strategy, work.first);
+                let weights = plan::weights(&work.definition.strategy, work.at_once());
                 let weight = weights.get(n).map_or(100, |step| step.weight);
                 return aliases::shift(&self.cloud, work, weight).await;
             }
@@ -230,14 +234,14 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
 
     /// What follows the stage that is done.
     fn advance(&self, work: &mut Work) -> Option<i64> {
-        let stages = plan::stages(&work.definition, &work.point, work.first);
+        let stages = plan::stages(&work.definition, &work.point, work.at_once());
         let place = stages.iter().position(|stage| *stage == work.point.stage);
         let next = place.and_then(|place| stages.get(place + 1)).copied().unwrap_or(Stage::End);
         let so_far = plan::goes_so_far(work, work.point.stage, next);
         let mut due = work.now;
         let mut hold = None;
         if let Stage::Shift(n) = work.point.stage {
-            let weights = plan::weights(&work.definition.strategy, work.first);
+            let weights = plan::weights(&work.definition.strategy, work.at_once());
             match weights.get(n).and_then(|step| step.bake) {
                 Some(bake) => due = due + bake,
                 // Whoever asks for more proceeds by that: nothing holds it.
@@ -247,7 +251,7 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
                     work.tell(format!("{}; it holds until it is told to proceed", work.progress.message.clone()));
                 }
             }
-            if n + 1 == weights.len() {
+            if n + 1 == weights.len() && !work.goes_back() {
                 due = due.max(work.now + plan::least_bake(&work.definition));
             }
         }

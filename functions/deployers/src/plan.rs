@@ -13,11 +13,11 @@ const STEP: u8 = 25;
 /// The whole traffic.
 const ALL: u8 = 100;
 
-/// The stages of a deployment in their order. `first`: nothing of this config is deployed yet, so nobody compares it with anything.
-pub fn stages(definition: &Definition, point: &Checkpoint, first: bool) -> Vec<Stage> {
+/// The stages of a deployment in their order. `at_once`: see [`Work::at_once`].
+pub fn stages(definition: &Definition, point: &Checkpoint, at_once: bool) -> Vec<Stage> {
     let hooks = &definition.strategy.hooks;
     let published = matches!(image(definition), Ok(Image::Code(_)));
-    let shifts = if point.aliases.values().any(Place::moves) { weights(&definition.strategy, first).len() } else { 0 };
+    let shifts = if point.aliases.values().any(Place::moves) { weights(&definition.strategy, at_once).len() } else { 0 };
     let mut stages = vec![Stage::Look];
     stages.extend(published.then_some(Stage::Publish));
     stages.push(Stage::Ready);
@@ -33,9 +33,9 @@ pub fn stages(definition: &Definition, point: &Checkpoint, first: bool) -> Vec<S
 /// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or `maxUnavailable`,
 /// the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an alias. `Canary` says its
 /// weights itself.
-pub fn weights(strategy: &Strategy, first: bool) -> Vec<Weight> {
+pub fn weights(strategy: &Strategy, at_once: bool) -> Vec<Weight> {
     let mut weights = match strategy.kind {
-        _ if first => vec![],
+        _ if at_once => vec![],
         StrategyKind::Recreate | StrategyKind::Custom => vec![],
         StrategyKind::Rolling => rolling(&strategy.params),
         StrategyKind::Canary => strategy.steps.clone(),
@@ -57,7 +57,7 @@ pub fn goes_so_far(work: &Work, done: Stage, next: Stage) -> bool {
         return false;
     }
     match (done, next) {
-        (Stage::Shift(n), _) => weights(&work.definition.strategy, work.first).get(n).is_none_or(|step| step.weight >= until),
+        (Stage::Shift(n), _) => weights(&work.definition.strategy, work.at_once()).get(n).is_none_or(|step| step.weight >= until),
         (_, Stage::Shift(_)) => until == 0,
         // There is nothing to share.
         (_, next) => matches!(next, Stage::Post | Stage::Restore | Stage::End),

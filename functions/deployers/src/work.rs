@@ -75,6 +75,17 @@ impl Work {
         }
     }
 
+    /// Whether all requests go to the new version at once: nothing of this config is deployed yet, so nobody compares it with
+    /// anything; or what it goes back to was deployed before, and what is deployed is to be gone.
+    pub fn at_once(&self) -> bool {
+        self.first || self.goes_back()
+    }
+
+    /// Whether it is a rollback that does not take the steps of the strategy.
+    pub fn goes_back(&self) -> bool {
+        self.deployment.rollback.as_ref().is_some_and(|rollback| !rollback.by_steps)
+    }
+
     /// Tells a sentence, and keeps it in the log.
     pub fn tell(&mut self, message: impl Into<String>) {
         let message = message.into();

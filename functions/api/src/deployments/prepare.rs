@@ -137,7 +137,7 @@ fn why(view: &View, n: u64) -> String {
     if n + 1 == view.state.latest {
         "it is the version before the latest".into()
     } else {
-        format!("it is the newest complete version below #{}: those in between failed", view.state.latest)
+        format!("it is the newest complete version below #{} that deploys something else", view.state.latest)
     }
 }
 

@@ -31,14 +31,15 @@ const MOST: usize = 20;
 
 impl From<RollbackRequest> for Wish {
     fn from(asked: RollbackRequest) -> Self {
-        let RollbackRequest { release, config, application, notes, dry_run, allow_failed, by, .. } = asked;
-        Self { release, back: back(config, application, allow_failed), notes, by, dry_run }
+        let RollbackRequest { release, config, application, notes, dry_run, allow_failed, by_steps, by, .. } = asked;
+        let back = Back { by_steps, ..back(config, application, allow_failed) };
+        Self { release, back, notes, by, dry_run }
     }
 }
 
 fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> Back {
     let (config, application) = (config.unwrap_or(true), application.unwrap_or(true));
-    Back { release: None, config, application, parts: None, allow_failed, group: String::new(), task: None }
+    Back { release: None, config, application, parts: None, allow_failed, by_steps: false, group: String::new(), task: None }
 }
 
 /// Rolls a config back.
@@ -254,7 +255,7 @@ pub async fn several<P: Ports + 'static>(
 }
 
 fn wish(one: &OneRollback, asked: &RollbacksRequest, group: &str) -> Wish {
-    let back = Back { group: group.to_owned(), ..back(one.config, one.application, one.allow_failed) };
+    let back = Back { group: group.to_owned(), by_steps: one.by_steps, ..back(one.config, one.application, one.allow_failed) };
     Wish { release: one.release.clone(), back, notes: asked.notes.clone(), by: asked.by.clone(), dry_run: asked.dry_run }
 }
 

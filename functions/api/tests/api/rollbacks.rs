@@ -59,7 +59,7 @@ async fn the_default_is_the_newest_complete_version_and_the_answer_says_why() {
     deploy(&mut stand, 4, 1).await;
     push(&mut stand, 5).await;
     let dry = ask(&mut stand, "rollback", &json!({"dryRun": true})).await.json();
-    let reason = "it is the newest complete version below #5: those in between failed";
+    let reason = "it is the newest complete version below #5 that deploys something else";
     assert_eq!((&dry["resolvedRelease"], &dry["reason"]), (&json!(3), &json!(reason)));
     let failed = ask(&mut stand, "rollback", &json!({"release": 4})).await;
     assert_eq!((failed.status, failed.problem().contains("version 4 is Failed")), (422, true), "{failed:?}");

@@ -1,7 +1,7 @@
 //! What each strategy does with an alias.
 
-use crate::stand::{Stand, definition, version, with_image};
-use keelway_domain::deployments::definition::{Definition, Target, Weight};
+use crate::stand::{Stand, definition, hook, version, with_image};
+use keelway_domain::deployments::definition::{Definition, FailurePolicy, Target, Weight};
 use keelway_domain::deployments::{Command, Status};
 use keelway_domain::time::Span;
 use keelway_engine::functions::Route;
@@ -302,4 +302,49 @@ fn a_version_that_never_becomes_ready_fails_in_time() {
     stand.pass(Span::minutes(1));
     stand.assert_ended(Status::Failed, "1");
     assert!(stand.last().message.contains("ImageAccessDenied"), "{:?}", stand.last());
+}
+
+fn back(by_steps: bool) -> Command {
+    Command::Rollback(serde_json::from_value(json!({"config": false, "application": true, "bySteps": by_steps})).unwrap())
+}
+
+#[test]
+fn a_rollback_takes_all_requests_at_once_unless_it_is_to_take_steps() {
+    let mut next = canary(&[(10, Some(3600)), (50, Some(3600))]);
+    next.strategy.hooks.post = hook(FailurePolicy::Abort);
+    next.other.insert("minReadySeconds".into(), json!(600));
+    for by_steps in [false, true] {
+        let mut stand = Stand::deployed(&next);
+        stand.apply(&next);
+        stand.pass(Span::minutes(180));
+        stand.assert_ended(Status::Complete, "2");
+        stand.lambda.state().log.clear();
+        stand.lambda.state().calls.clear();
+        stand.command(back(by_steps));
+        stand.pass(Span::seconds(10));
+        if by_steps {
+            assert_eq!((stand.status(), stand.alias("live").as_str()), (Status::Running, "2 10%1"));
+            stand.pass(Span::minutes(180));
+        }
+        stand.assert_ended(Status::Complete, "1");
+        let steps = if by_steps { vec!["shop:live 2 10%1", "shop:live 2 50%1", "shop:live 1"] } else { vec!["shop:live 1"] };
+        assert_eq!(stand.log(), steps);
+        assert_eq!(stand.lambda.state().calls.len(), 1, "the hook runs");
+    }
+}
+
+#[test]
+fn a_rollback_points_to_the_version_that_was_published_then() {
+    let code = |digest: &str| definition("Recreate", &format!("1.dkr.ecr.eu-central-1.amazonaws.com/shop@sha256:{digest}"));
+    let mut stand = Stand::new();
+    for digest in ["aa", "bb"] {
+        stand.apply(&code(digest));
+        stand.pass(Span::minutes(5));
+    }
+    stand.assert_ended(Status::Complete, "11");
+    stand.lambda.state().log.clear();
+    stand.command(back(false));
+    stand.pass(Span::minutes(5));
+    stand.assert_ended(Status::Complete, "10");
+    assert_eq!(stand.log(), ["shop:live 10"], "nothing is published once more");
 }

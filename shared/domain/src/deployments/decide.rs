@@ -30,7 +30,12 @@ pub fn decide(x: &Config, input: Input<'_>, facts: &Facts<'_>) -> Decision {
 pub fn target(x: &Config, input: Input<'_>, applied: Option<&Applied>) -> Option<u64> {
     let complete = || x.active.as_ref().filter(|active| active.n < x.latest).or(x.previous.as_ref()).map(|version| version.n);
     match input {
-        Input::Command(Command::Rollback(back), _) => back.release.or_else(complete),
+        Input::Command(Command::Rollback(back), _) => {
+            // What was deployed last may be the same again as what is active.
+            let present = x.last.as_ref().map(|last| last.content.template);
+            let differs = |version: &&super::state::Version| version.n < x.latest && Some(version.content) != present;
+            back.release.or_else(|| [&x.active, &x.previous].into_iter().flatten().find(differs).map(|version| version.n))
+        }
         _ => {
             // It may turn out that the version has failed, and is to be rolled back.
             applied?.definition.auto_rollback.as_ref()?;

@@ -353,6 +353,9 @@ pub struct Rollback {
     /// What configs that are rolled back together have in common.
     #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
     pub group: String,
+    /// By the steps of the strategy, and not at once.
+    #[serde(rename = "s", default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
 }
 
 /// The task of a sequence that a deployment carries out.

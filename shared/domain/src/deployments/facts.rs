@@ -233,6 +233,9 @@ pub struct Back {
     /// Also to a version that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
+    /// By the steps of the strategy, and not at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
     /// What configs that are rolled back together have in common.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,

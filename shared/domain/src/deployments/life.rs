@@ -160,8 +160,9 @@ impl Step<'_> {
             d.message = format!("{}; {}: too late, it was complete", d.message, cancel.message);
         }
         let done = d.clone();
-        let version = Version { n: done.n, snapshot: done.snapshot, at: now };
-        self.next.previous = self.next.active.replace(version).or(self.next.previous.take());
+        let content = done.content.template;
+        let before = self.next.active.replace(Version { n: done.n, snapshot: done.snapshot, at: now, content });
+        self.next.previous = before.filter(|before| before.content != content).or(self.next.previous.take());
         self.answer_task(&done, "pass", &format!("{} is complete", self.next.version_name(done.n)));
         self.past.push(Past { deployment: done, at: now });
     }
@@ -247,6 +248,7 @@ impl Step<'_> {
                 application: true,
                 parts: None,
                 allow_failed: false,
+                by_steps: false,
                 group: String::new(),
                 task: None,
             };

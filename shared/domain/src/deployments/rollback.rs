@@ -73,7 +73,9 @@ impl Step<'_> {
         let Some((past, _)) = self.facts.target else {
             return Err(Refused::Unknown(match back.release {
                 Some(release) => unknown(release),
-                None => format!("no complete version of {name} below #{latest} is kept: name the version to go back to"),
+                None => format!(
+                    "no complete version of {name} below #{latest} that deploys something else is kept: name the version to go back to"
+                ),
             }));
         };
         if past.deployment.status != Status::Complete && !back.allow_failed {
@@ -109,7 +111,8 @@ impl Step<'_> {
         self.suspend(Note { by: note.by.clone(), at: self.facts.now, message: reason, ..Note::default() }, n);
         let resolved = resolve(&self.next, &definition, self.facts.heads, Images::Same);
         let mut deployment = self.cut(&definition, resolved, vec![why]);
-        deployment.rollback = Some(Rollback { release, automatic: automatic.is_some(), group: back.group.clone() });
+        deployment.rollback =
+            Some(Rollback { release, automatic: automatic.is_some(), group: back.group.clone(), by_steps: back.by_steps });
         deployment.task = back.task.as_deref().cloned();
         // What it takes back is no news: only a change that comes later is told as suppressed.
         let back = resolve(&self.next, &definition, self.facts.heads, Images::Unattended).content.template;

@@ -32,7 +32,7 @@ pub struct Config {
     pub pending: Option<Deployment>,
     /// The newest complete version.
     pub active: Option<Version>,
-    /// The newest complete version below it.
+    /// The newest complete version below it that deploys something else.
     pub previous: Option<Version>,
     /// Nothing new is deployed until it is resumed.
     pub paused: Option<Note>,
@@ -127,6 +127,13 @@ pub struct Version {
     /// When it was complete.
     #[serde(rename = "t")]
     pub at: Timestamp,
+    /// The hash of its template with its images; 0: it was complete before that was kept.
+    #[serde(rename = "c", default, skip_serializing_if = "is_zero")]
+    pub content: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// An image that was resolved by hand.

@@ -54,6 +54,7 @@ impl<P: Ports> Deployments<P> {
                     application: true,
                     parts: None,
                     allow_failed: false,
+                    by_steps: false,
                     group: String::new(),
                     task: Some(task),
                 };

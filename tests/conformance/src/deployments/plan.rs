@@ -142,6 +142,7 @@ fn command(rng: &mut Rng) -> Command {
             application: rng.chance(80.0),
             parts: None,
             allow_failed: rng.chance(40.0),
+            by_steps: false,
             group: String::new(),
             task: None,
         }),

@@ -58,6 +58,7 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
         application: true,
         parts: None,
         allow_failed: false,
+        by_steps: false,
         group: String::new(),
         task: None,
     };

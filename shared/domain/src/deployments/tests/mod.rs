@@ -1,6 +1,7 @@
 //! The transition table, examples, and properties of long random lives.
 
 mod examples;
+mod late;
 mod part;
 pub mod stand;
 mod walk;

@@ -180,8 +180,16 @@ impl Stand {
     }
 
     pub fn back(&mut self, release: Option<u64>) -> Result<(), Refused> {
-        let back =
-            Back { release, config: true, application: true, parts: None, allow_failed: false, group: String::new(), task: None };
+        let back = Back {
+            release,
+            config: true,
+            application: true,
+            parts: None,
+            allow_failed: false,
+            by_steps: false,
+            group: String::new(),
+            task: None,
+        };
         self.command(Command::Rollback(back))
     }
 

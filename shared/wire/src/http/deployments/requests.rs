@@ -128,6 +128,9 @@ pub struct RollbackRequest {
     /// Also to a version that failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
+    /// By the steps of the strategy. Default: at once, with its hooks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -221,6 +224,9 @@ pub struct OneRollback {
     /// As in [`RollbackRequest`].
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
+    /// By the steps of the strategy. Default: at once, with its hooks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_steps: bool,
 }
 
 /// What a rollback did to a config, or would do.
