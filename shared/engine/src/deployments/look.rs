@@ -29,10 +29,20 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
             }
         };
         let heads = match &applied {
-            Some(applied) => images::of(&engine.ports, &to, &applied.definition).await?,
-            None => Heads::new(),
+            Some(applied) => images::of(&engine.ports, &to, &applied.definition).await,
+            None => Ok(Heads::new()),
         };
-        let facts = Facts { now: tick.now, cause: Cause::default(), applied: applied.as_ref(), heads: &heads, target: None };
+        let heads = match heads {
+            Ok(heads) => heads,
+            // Neither does what one of its tags points to. A store that does not answer now does not answer for the others either.
+            Err(error @ PortError::Refused { .. }) => {
+                tracing::error!(config = %to, %error, "the sweep passes over a deployment config");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let facts =
+            Facts { now: tick.now, cause: Cause::default(), applied: applied.as_ref(), heads: &heads, target: None, damaged: None };
         let changes = match decide(&loaded.x, Input::Evaluate, &facts) {
             // Only when it wakes differs by the clock.
             Decision::Commit(transition) => {

@@ -9,9 +9,14 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::RecordId;
 use keelway_domain::time::{Span, Timestamp};
+use std::collections::HashMap;
 
 /// Clocks of functions differ by less than this.
 pub const SKEW: Span = Span::seconds(60);
+/// So many records are read one by one, because there are rarely more to read; then a page at a time. A message may be older than
+/// thousands of them, if a person sends it again.
+const SINGLE: usize = 4;
+const PAGE: u32 = 100;
 /// Records read to find the one that followed another. Between the two are only records of writers that lost a race.
 const FOLLOWERS: u32 = 10;
 
@@ -49,8 +54,18 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
 pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Result<Vec<(RecordId, RecordOf<S>)>, PortError> {
     let mut made = vec![];
     let mut next = x.record();
+    let (mut single, mut page) = (SINGLE, HashMap::new());
     while let Some(id) = next {
-        let Some(record) = read(store, x, &id).await? else { break };
+        let record = if single > 0 {
+            single -= 1;
+            read(store, x, &id).await?
+        } else {
+            if !page.contains_key(&id) {
+                page = up_to(store, x, &id).await?;
+            }
+            page.remove(&id)
+        };
+        let Some(record) = record else { break };
         next = record.previous(id.subject).filter(|_| record.at + SKEW >= cause.sent);
         if record.made_by == cause.id {
             made.push((id, record));
@@ -58,6 +73,14 @@ pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Res
     }
     made.reverse();
     Ok(made)
+}
+
+/// The records of a subject up to that one, as many as one page has, with those of writers that lost a race.
+async fn up_to<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Result<HashMap<RecordId, RecordOf<S>>, PortError> {
+    let query = Query::table(x.key().pk, PAGE).prefix(&keys::records_of(id.subject)).newest_first();
+    let page = store.query(&Query { to: Some(keys::record_sort(id)), ..query }).await?;
+    let record = |item: &Item| Some((keys::record_id(&item.key.sk)?, decode::<S>(Some(item))?));
+    Ok(page.items.iter().filter_map(record).collect())
 }
 
 /// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A
