@@ -331,6 +331,8 @@ async fn people_reopen_and_get_in_the_way() {
         bench.host.people().reopen(REPOSITORY, 1).unwrap();
         bench.host.people().merge(REPOSITORY, 1, Method::Merge).unwrap();
         bench.runs("staging", "v2").await;
+        // The host is asked whether it was merged late.
+        bench.stand.pass(MINUTE).await;
         assert_eq!(bench.phase("staging").await.0, Phase::Succeeded, "{form:?}");
         assert_eq!(bench.open().len(), 1, "{form:?}: production");
         bench.clean();

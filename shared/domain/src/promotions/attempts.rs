@@ -145,6 +145,9 @@ fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Fa
 pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'_>) -> Decision {
     let Some(promotion) = current(x, attempt) else { return Decision::Late };
     match (promotion.phase, seen) {
+        (Phase::Created, Seen::Unobserved(why)) if promotion.unseen == hash64(&[why.reason.as_bytes(), why.message.as_bytes()]) => {
+            return Decision::Settle;
+        }
         (Phase::Created, _) => {}
         // A person reopened what was closed, or mended what the host refused, and merged it.
         (Phase::Abandoned | Phase::Failed, Seen::Succeeded(_)) if promotion.effect.is_some() => {}
@@ -167,6 +170,7 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
         Seen::Unobserved(why) => {
             let told = promotion.is_unobserved();
             promotion.why = why.clone();
+            promotion.unseen = hash64(&[why.reason.as_bytes(), why.message.as_bytes()]);
             if told { "" } else { "unobserved" }
         }
         Seen::Missing(message) => {

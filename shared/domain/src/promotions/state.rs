@@ -215,6 +215,9 @@ pub struct Promotion {
     /// All targets run it and are healthy, although the promotion failed: that alone does not make it succeed.
     #[serde(rename = "cf", default, skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
+    /// The hash of what was told last about looks that fail: a copy of it tells nothing.
+    #[serde(rename = "uo", default, skip_serializing_if = "is_zero")]
+    pub unseen: u64,
     /// Its host was asked since whether it was merged late.
     #[serde(rename = "aq", default, skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
@@ -255,6 +258,7 @@ impl Promotion {
             completed: false,
             contested: false,
             asked: false,
+            unseen: 0,
             approvals: vec![],
             approved,
             reminded: None,
