@@ -205,7 +205,6 @@ impl<P: Ports> Deployments<P> {
         Ok(true)
     }
 
-<<<<<<< ours
     /// Points a tag to an image that a namespace has deployed, if the tag's namespace lets it. `false`: no such source.
     ///
     /// # Errors
@@ -225,11 +224,8 @@ impl<P: Ports> Deployments<P> {
         self.pushed(reached.namespace(), reached.name(), &push).await.map(Ok)
     }
 
-    /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is gone.
-=======
     /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is
     /// gone.
->>>>>>> theirs
     ///
     /// # Errors
     /// Of the ports. Telling it again completes what was begun.
