@@ -97,8 +97,10 @@ pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], 
             Err(refusal) => {
                 let of = tasks.first().map(|task| task.of.to_string());
                 tracing::warn!(pipeline = of, reason = refusal.why.message, "a repository could not be looked at");
+                // A host that wants fewer requests says itself when it may be asked again: nothing is wrong.
                 if let Retry::At(at) = refusal.retry {
                     sight.not_before = sight.not_before.max(Some(at));
+                    continue;
                 }
                 for n in members {
                     sight.failed[*n] = Some(refusal.why.clone());

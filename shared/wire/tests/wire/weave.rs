@@ -18,8 +18,7 @@ spec:
         - namespace: carts-prod
           clusterRef: {kind: GitopsCluster, name: eu, namespace: flux-system}
 ";
-const REQUEST: &str = "\
-        type: github
+const REQUEST: &str = "        type: github
         url: https://github.com/acme/config
         baseBranch: main
         secretRef:

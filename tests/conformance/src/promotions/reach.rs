@@ -199,7 +199,9 @@ impl Outside for Reach {
         let nothing = |status: &str, not_before| {
             let reason = if status == "404" { "NotFound" } else { "HostUnavailable" };
             let why = Condition::new(reason, format!("the host answered {status}"));
-            Sight { requests: vec![None; tasks.len()], failed: vec![Some(why); tasks.len()], mark: None, not_before }
+            // Whoever wants fewer requests says until when.
+            let why = if not_before.is_some() { None } else { Some(why) };
+            Sight { requests: vec![None; tasks.len()], failed: vec![why; tasks.len()], mark: None, not_before }
         };
         let look = |_| {
             let mut host = self.host.lock();

@@ -181,6 +181,7 @@ impl<H: GitHost> PromotionsWorld<H> {
             x.environments.values().any(|state| {
                 let lost = state.promotion.as_ref().is_some_and(|promotion| {
                     promotion.phase == Phase::Attempting
+                        || promotion.contested && promotion.is_watched()
                         || promotion.phase == Phase::Failed && promotion.due.is_some() && promotion.why.reason != "NoMarkerFound"
                 });
                 lost || !state.closing.is_empty()
