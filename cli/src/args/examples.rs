@@ -288,7 +288,8 @@ pub const WEBHOOK_RESUME: &str = "Examples:
 pub const WEBHOOK_REDELIVER: &str = "Examples:
   keelway webhook redeliver 4gk2vbc7mz3qa -n shop";
 pub const DOCTOR: &str = "Examples:
-  keelway doctor";
+  keelway doctor
+  keelway doctor --checklist";
 pub const COMPLETION: &str = "Examples:
   keelway completion bash";
 pub const VERSION: &str = "Examples:

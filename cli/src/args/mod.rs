@@ -177,7 +177,11 @@ pub enum Command {
     Webhook(WebhookVerb),
     /// Say whether the API is reachable, the token right, and whether anything waits for a person
     #[command(after_help = examples::DOCTOR)]
-    Doctor,
+    Doctor {
+        /// Print what to look at after the first deployment to AWS: what no test without an account can show
+        #[arg(long)]
+        checklist: bool,
+    },
     /// Print the completion script of a shell
     #[command(after_help = examples::COMPLETION)]
     Completion {

@@ -17,6 +17,18 @@ const TOLERATED: Duration = Duration::from_secs(30);
 /// How long an event may take to go around. A first message after a pause starts a function.
 const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_millis(300);
+/// The manual's list of what remains unknown of AWS stands under this heading.
+const MANUAL: &str = include_str!("../../../docs/deploy.md");
+const UNKNOWN: &str = "## What remains unknown of AWS";
+
+/// Prints the manual's list of what to look at after a first deployment.
+///
+/// # Errors
+/// When nobody reads it.
+pub fn checklist() -> Result<(), CliError> {
+    let list = MANUAL.lines().skip_while(|line| *line != UNKNOWN).skip(1).take_while(|line| !line.starts_with("## "));
+    list.filter_map(|line| line.strip_prefix("* ")).try_for_each(|item| say(&format!("[ ] {}", item.replace("**", ""))))
+}
 
 /// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and may not,
 /// the clock, the rules, the limits, and that an event arrives; says each.

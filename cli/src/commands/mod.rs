@@ -88,7 +88,8 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Token(what) => tokens::token(&api()?, &what).await?,
         Command::Audit(what) => tokens::audit(&api()?, &what).await?,
         Command::Webhook(what) => webhooks::webhook(&api()?, &what).await?,
-        Command::Doctor => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
+        Command::Doctor { checklist: true } => doctor::checklist()?,
+        Command::Doctor { checklist: false } => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
         Command::Completion { shell } => {
             let mut script = vec![];
             clap_complete::generate(shell, &mut Args::command(), "keelway", &mut script);

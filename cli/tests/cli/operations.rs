@@ -80,6 +80,17 @@ fn doctor_tells_what_works() {
 }
 
 #[test]
+fn doctor_prints_what_to_look_at_after_a_first_deployment() {
+    let ran = Api::start().run(&["doctor", "--checklist"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let items: Vec<&str> = ran.out.lines().collect();
+    assert!(items.len() > 5, "{}", ran.out);
+    for item in items {
+        assert!(item.starts_with("[ ] ") && item.contains(" Look at: ") && !item.contains("**"), "{item}");
+    }
+}
+
+#[test]
 fn doctor_tells_what_does_not() {
     let now = Timestamp(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64);
     let api = checked(&now.rfc3339(), &[("sequences", "enabled"), ("services", "disabled")], None);
