@@ -24,7 +24,7 @@ import urllib.error
 import urllib.request
 
 HERE = pathlib.Path(__file__).parent / "gitea"
-# The headers that a client may read something from. tests/githost/tests/githost/recorded/plain.rs has the same list.
+# The headers that a client may read something from.
 HEADERS = (
     "access-control-expose-headers allow cache-control content-disposition content-type etag last-modified link location retry-after "
     "www-authenticate x-hasmore x-total-count"
@@ -145,6 +145,8 @@ class Plain:
         for name, value in sorted(self.kept.items()):
             text = text.replace(value, "{%s}" % name)
         text = re.sub(r"[0-9a-f]{32,}", "<hash>", text)
+        text = re.sub(r"token scope=.*", "token scope=<scopes>", text)
+        text = re.sub(r"^\d+(\+\w+@noreply\.)", r"<id>\1", text)
         return re.sub(r"(id: |#issuecomment-|/avatars/)\d+", r"\1<id>", text)
 
     def value(self, value, key=""):
@@ -153,9 +155,10 @@ class Plain:
         if isinstance(value, list):
             return [self.value(one, key) for one in value]
         if isinstance(value, dict):
-            # What a repository takes on the disk.
-            size = "full_name" in value and "default_branch" in value
-            return {name: "<size>" if size and name == "size" else self.value(one, name) for name, one in sorted(value.items())}
+            # What a repository takes on the disk, whose account Gitea runs under, and a count that lags behind.
+            repository = "full_name" in value and "default_branch" in value
+            vague = ("size", "ssh_url", "open_pr_counter") if repository else ()
+            return {name: f"<{name}>" if name in vague else self.value(one, name) for name, one in sorted(value.items())}
         if type(value) is int and value and (key == "id" or key.endswith("_id")):
             return "<id>"
         return value
