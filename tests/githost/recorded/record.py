@@ -26,13 +26,13 @@ import urllib.request
 HERE = pathlib.Path(__file__).parent / "gitea"
 # The headers that a client may read something from.
 HEADERS = (
-    "access-control-expose-headers allow cache-control content-disposition content-type etag last-modified link location retry-after "
-    "www-authenticate x-hasmore x-total-count"
+    "access-control-expose-headers allow cache-control content-disposition content-type etag last-modified link location "
+    "retry-after www-authenticate x-hasmore x-total-count"
 ).split()
 # The same of a webhook.
 SENT = (
-    "content-type x-gitea-delivery x-gitea-event x-gitea-event-type x-gitea-signature x-github-delivery x-github-event x-github-event-type "
-    "x-hub-signature-256"
+    "content-type x-gitea-delivery x-gitea-event x-gitea-event-type x-gitea-signature x-github-delivery x-github-event "
+    "x-github-event-type x-hub-signature-256"
 ).split()
 SECRET = "hush"
 # A token and a password that nobody has at another host.
@@ -91,15 +91,18 @@ class Receiver:
                 break
         signature = hmac.new(SECRET.encode(), raw, "sha256").hexdigest()
         delivery = headers["x-gitea-delivery"]
-        told = {name: headers[name].replace(signature, "<signature>").replace(delivery, "<delivery>") for name in SENT if name in headers}
+        told = {name: headers[name] for name in SENT if name in headers}
+        told = {name: value.replace(signature, "<signature>").replace(delivery, "<delivery>") for name, value in told.items()}
         return {"headers": told, "body": plain.value(body)}
 
 
 def set_up(origin, token, receiver):
     """The users, their tokens and the empty repository; who asks, by the name that the calls have for them."""
     admin = Api(origin, f"token {token}")
-    for gone in ["/repos/shop/config", "/orgs/shop", *(f"/admin/users/{user}?purge=true" for user in ("keelway", "reader", "stranger"))]:
+    for gone in ("/repos/shop/config", "/orgs/shop"):
         admin.send("DELETE", gone)
+    for user in ("keelway", "reader", "stranger"):
+        admin.send("DELETE", f"/admin/users/{user}?purge=true")
     writing = ["write:repository", "write:issue", "read:user"]
     asking = {"nobody": Api(origin), "wrong": Api(origin, f"token {WRONG}")}
     for user, name, scopes in (
