@@ -196,7 +196,7 @@ impl Outside for Reach {
     }
 
     async fn look(&self, repository: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
-        let nothing = |status: &str, not_before| {
+        let nothing = |status: &str, not_before: Option<Timestamp>| {
             let reason = if status == "404" { "NotFound" } else { "HostUnavailable" };
             let why = Condition::new(reason, format!("the host answered {status}"));
             // Whoever wants fewer requests says until when.

@@ -64,7 +64,9 @@ fn a_subscription_that_only_newer_code_can_read_delays_no_other_and_gets_what_it
     assert_eq!(stand.requests(), ["hook"]);
     assert_eq!(waiting.len(), 2, "one message for each that cannot be read: {waiting:?}");
     formats.into_iter().for_each(|item| stand.put(item));
-    waiting.into_iter().for_each(|parcel| drop(stand.world.enqueue(NAME, parcel)));
+    for parcel in waiting {
+        stand.world.enqueue(NAME, parcel);
+    }
     stand.rest();
     assert_eq!(stand.requests(), ["hook", "newer"]);
 }
