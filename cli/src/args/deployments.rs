@@ -1,6 +1,6 @@
 //! Deployments: `rollout`, `rollback`, `set`, `diff`, `deployer`.
 
-use super::values::{executor_name, length, percent, variable, version};
+use super::values::{Numbered, executor_name, length, percent, variable, version};
 use super::{Namespace, Output, Place, Said, examples};
 use clap::{Args as Group, Subcommand};
 use std::time::Duration;
@@ -67,6 +67,9 @@ pub struct RolloutLatest {
     /// Let triggers fire again that a rollback or a person suspended
     #[arg(long)]
     pub resume_triggers: bool,
+    /// Suspend the triggers, so that --image stays although its container follows a tag
+    #[arg(long, conflicts_with = "resume_triggers")]
+    pub suspend_triggers: bool,
     /// Follow it to its end
     #[arg(short, long)]
     pub watch: bool,
@@ -80,8 +83,8 @@ pub struct RolloutStatus {
     #[command(flatten)]
     pub of: ConfigName,
     /// This version [default: the latest]
-    #[arg(long, value_name = "VERSION")]
-    pub revision: Option<u64>,
+    #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
+    pub revision: Option<Numbered>,
     /// Say how it is now, and end; exit code 0 unless it failed
     #[arg(long)]
     pub no_watch: bool,
@@ -98,8 +101,8 @@ pub struct RolloutHistory {
     #[command(flatten)]
     pub of: ConfigName,
     /// Only this version, with everything
-    #[arg(long, value_name = "VERSION")]
-    pub revision: Option<u64>,
+    #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
+    pub revision: Option<Numbered>,
     /// At most this many lines
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
@@ -112,9 +115,9 @@ pub struct RolloutHistory {
 pub struct RolloutUndo {
     #[command(flatten)]
     pub of: ConfigName,
-    /// The version to go back to [default: the newest complete one below the latest]
-    #[arg(long, value_name = "VERSION")]
-    pub to_revision: Option<u64>,
+    /// The version to go back to [default: the newest complete one that deploys something else]
+    #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
+    pub to_revision: Option<Numbered>,
     /// Say what would change, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -139,9 +142,9 @@ pub struct Rollback {
     pub names: Vec<Place>,
     #[command(flatten)]
     pub namespace: Namespace,
-    /// The version to go back to, of a single config [default: the newest complete one below the latest]
-    #[arg(long, value_name = "VERSION")]
-    pub to: Option<u64>,
+    /// The version to go back to, of a single config [default: the newest complete one that deploys something else]
+    #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
+    pub to: Option<Numbered>,
     /// Only template, replicas and selector go back; labels, triggers and strategy stay
     #[arg(long, conflicts_with = "config_only")]
     pub application_only: bool,
@@ -151,6 +154,9 @@ pub struct Rollback {
     /// Also to a version that failed
     #[arg(long)]
     pub allow_failed: bool,
+    /// Take the steps of the strategy, and their time, instead of going back at once
+    #[arg(long)]
+    pub by_steps: bool,
     /// Say what would change, and change nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -18,7 +18,7 @@ pub use operations::*;
 pub use pipelines::*;
 pub use reading::*;
 pub use shipyards::*;
-pub use values::{Awaiting, Place};
+pub use values::{Awaiting, Numbered, Place};
 pub use webhooks::*;
 
 use crate::pairs::parse_text;

@@ -1,5 +1,6 @@
 //! Values of the command line: read once, with what is wrong and what to write instead.
 
+use crate::error::CliError;
 use keelway_domain::deployments::variables::is_reserved;
 use keelway_domain::names::{Context, NameError, ProjectName, TaskName};
 use keelway_domain::time::Span;
@@ -98,6 +99,33 @@ pub fn version(text: &str) -> Result<(Place, u64), String> {
     let (config, n) = text.rsplit_once('-').ok_or_else(wrong)?;
     let n = n.parse::<u64>().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
     Ok((Place::parse(config)?, n))
+}
+
+/// A version of the config that a command names: `3`, `carts-3`, `shop/carts-3` or `shop:carts-3`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Numbered {
+    config: Option<String>,
+    n: u64,
+}
+
+impl Numbered {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (config, n) = text.rsplit_once('-').map_or((None, text), |(config, n)| (Some(config), n));
+        let wrong = || "is no version: write its number, or CONFIG-N, for example 3 or carts-3".to_owned();
+        let n = n.parse::<u64>().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
+        Ok(Self { config: config.map(|config| config.replace(':', "/")), n })
+    }
+
+    /// Its number, if it is a version of this config.
+    pub fn of(&self, namespace: &str, name: &str) -> Result<u64, CliError> {
+        let same = |config: &String| *config == name || *config == format!("{namespace}/{name}");
+        match &self.config {
+            Some(other) if !same(other) => {
+                Err(CliError::Usage(format!("{other}-{} is no version of {namespace}/{name}: leave out its name", self.n)))
+            }
+            _ => Ok(self.n),
+        }
+    }
 }
 
 /// What waits for approval: a context, or an environment of a pipeline.

@@ -167,6 +167,9 @@ fn people_steer_a_config() {
     answer(&api, &of("cancel"), 200, done(version(3, "Running", json!({"desired": "cancel"}))));
     assert_eq!(api.run(&["rollout", "cancel", "shop/carts"]).out, "cancelling: carts-3: its deployer has 10 minutes to stop\n");
     let nothing = "No rollout is in progress (latest rollout #2 Complete 5m ago)";
+    let next = with(done(version(3, "Running", json!({"desired": "cancel"}))), json!({"follows": "a newer change waits"}));
+    answer(&api, &of("cancel"), 200, next);
+    assert!(api.run(&["rollout", "cancel", "shop/carts"]).err.contains("a newer change waits"));
     answer(&api, &of("cancel"), 200, json!({"namespace": "shop", "name": "carts", "done": true, "nothing": nothing}));
     let ran = api.run(&["rollout", "cancel", "shop/carts"]);
     assert_eq!((ran.code, ran.out), (0, format!("{nothing}\n")));
@@ -201,8 +204,18 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
     let first = api.run(&["rollback", "carts", "-n", "shop", "--dry-run"]);
     assert_eq!(body(&api), json!({"dryRun": true, "by": "ada"}));
     answer(&api, line, 200, with(base.clone(), json!({"done": true, "deployment": version(4, "New", json!({}))})));
-    let second = api.run(&["rollback", "shop/carts", "--to", "1", "--application-only", "--allow-failed", "-m", "bad release"]);
-    let asked = json!({"release": 1, "config": false, "allowFailed": true, "notes": "bad release", "by": "ada"});
+    let second = api.run(&[
+        "rollback",
+        "shop/carts",
+        "--to",
+        "carts-1",
+        "--application-only",
+        "--allow-failed",
+        "--by-steps",
+        "-m",
+        "bad release",
+    ]);
+    let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "notes": "bad release", "by": "ada"});
     assert_eq!(body(&api), asked);
     let third = api.run(&["rollout", "undo", "shop/carts", "--to-revision", "2"]);
     assert_eq!(body(&api), json!({"release": 2, "config": false, "by": "ada"}));
@@ -214,6 +227,8 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
     let rollbacks = json!([{"id": "shop:carts", "application": false}, {"id": "shop:web", "application": false}]);
     assert_eq!(body(&api), json!({"rollbacks": rollbacks, "notes": "Monday", "by": "ada"}));
     let usage = api.run(&["rollback", "shop/carts", "shop/web", "--to", "1"]);
+    let other = api.run(&["rollback", "shop/carts", "--to", "web-1"]);
+    assert!(other.err.contains("web-1 is no version of shop/carts"), "{}", other.err);
     let shown: Vec<String> = [first, second, third, fourth, usage].iter().map(|ran| ran.shown(&[])).collect();
     insta::assert_snapshot!(shown.join("\n\n"));
 }

@@ -1,6 +1,6 @@
 //! `rollout status`: follows a version to its end, a line for each news; the exit code says how it ended.
 
-use super::{address, read, read_version};
+use super::{address, number, read, read_version};
 use crate::api::Api;
 use crate::args::{Format, RolloutStatus};
 use crate::commands::pipelines::Address;
@@ -23,20 +23,21 @@ const SILENT: Duration = Duration::from_secs(60);
 pub async fn status(api: &Api, what: &RolloutStatus) -> Result<ExitCode, CliError> {
     let of = address(&what.of);
     let format = what.output.format;
+    let wanted = number(&of, what.revision.as_ref())?;
     if !what.no_watch && !format.is_data() {
-        return to_its_end(api, &of, what.revision, what.timeout).await;
+        return to_its_end(api, &of, wanted, what.timeout).await;
     }
     if !what.no_watch {
-        let mut follower = Follower { api, of: &of, n: what.revision, told: None, quiet: true };
+        let mut follower = Follower { api, of: &of, n: wanted, told: None, quiet: true };
         follower.within(what.timeout).await?;
     }
     let state = read(api, &of).await?;
-    let version = match what.revision {
+    let version = match wanted {
         Some(n) => Some(read_version(api, &of, n).await?),
         None => state.latest.clone(),
     };
     match format {
-        Format::Json | Format::Yaml => match (what.revision, &version) {
+        Format::Json | Format::Yaml => match (wanted, &version) {
             (Some(_), Some(version)) => say_data(version, format)?,
             _ => say_data(&state, format)?,
         },

@@ -1,6 +1,6 @@
 //! `rollout history`: the versions of a config.
 
-use super::{address, id, read_version};
+use super::{address, id, number, read_version};
 use crate::api::Api;
 use crate::args::{Format, RolloutHistory};
 use crate::commands::get;
@@ -20,7 +20,7 @@ use serde_json::json;
 pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
     let of = address(&what.of);
     let format = what.output.format;
-    if let Some(n) = what.revision {
+    if let Some(n) = number(&of, what.revision.as_ref())? {
         let version = read_version(api, &of, n).await?;
         return if format.is_data() { say_data(&version, format) } else { details(&version).iter().try_for_each(|line| say(line)) };
     }

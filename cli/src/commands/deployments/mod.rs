@@ -14,9 +14,9 @@ pub use triggers::triggers;
 
 use super::pipelines::Address;
 use crate::api::Api;
-use crate::args::{ConfigName, Rollout, RolloutControl, RolloutLatest};
+use crate::args::{ConfigName, Numbered, Rollout, RolloutControl, RolloutLatest};
 use crate::error::CliError;
-use crate::output::say;
+use crate::output::{one_line, say};
 use keelway_wire::http::deployments::{ConfigState, InstantiateRequest, SteerAnswer, SteerRequest, VersionState};
 use serde_json::json;
 use std::process::ExitCode;
@@ -62,6 +62,7 @@ async fn latest(api: &Api, what: &RolloutLatest) -> Result<ExitCode, CliError> {
         supersede: what.supersede,
         resume: what.resume,
         resume_triggers: what.resume_triggers,
+        suspend_triggers: what.suspend_triggers,
         by: some(&what.said.by),
         message: some(&what.said.message),
         ..InstantiateRequest::default()
@@ -79,6 +80,11 @@ async fn latest(api: &Api, what: &RolloutLatest) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     follow::to_its_end(api, &of, version.map(|version| version.version), None).await
+}
+
+/// The number of a version that a command names.
+fn number(of: &Address, named: Option<&Numbered>) -> Result<Option<u64>, CliError> {
+    named.map(|named| named.of(&of.namespace, &of.name)).transpose()
 }
 
 async fn steer(api: &Api, what: &RolloutControl, command: &str) -> Result<(), CliError> {
@@ -99,6 +105,9 @@ async fn steer(api: &Api, what: &RolloutControl, command: &str) -> Result<(), Cl
         "resume" => format!("resumed: {of}"),
         _ => format!("told to go on: {name}"),
     };
+    if let Some(follows) = &answer.follows {
+        eprintln!("{}", one_line(follows, 500));
+    }
     match answer.done {
         true => say(&done),
         false => say(&format!("{done}, but it is not in the state yet; see: keelway rollout status {of}")),

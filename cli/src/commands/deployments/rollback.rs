@@ -1,7 +1,7 @@
 //! `rollback` and `rollout undo`.
 
 use super::diff::lines;
-use super::{address, id, some};
+use super::{address, id, number, some};
 use crate::api::Api;
 use crate::args::{Format, Rollback, RolloutUndo};
 use crate::commands::pipelines::Address;
@@ -18,11 +18,11 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
     let all: Vec<Address> = what.names.iter().map(|name| Address::of(name, &what.namespace)).collect();
     let (config, application) = (what.application_only.then_some(false), what.config_only.then_some(false));
     let (notes, by) = (some(&what.said.message), some(&what.said.by));
-    let release = what.to.map_or(Value::Null, Value::from);
     if let [of] = all.as_slice() {
-        let (dry_run, allow_failed) = (what.dry_run, what.allow_failed);
-        let request =
-            RollbackRequest { release, config, application, notes, dry_run, allow_failed, by, ..RollbackRequest::default() };
+        let (dry_run, allow_failed, by_steps) = (what.dry_run, what.allow_failed, what.by_steps);
+        let release = number(of, what.to.as_ref())?.map_or(Value::Null, Value::from);
+        let more = RollbackRequest { dry_run, allow_failed, by_steps, ..RollbackRequest::default() };
+        let request = RollbackRequest { release, config, application, notes, by, ..more };
         let answer = one(api, of, &request).await?;
         return if what.output.format.is_data() { say_data(&answer, what.output.format) } else { tell(&answer) };
     }
@@ -36,6 +36,7 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
         config,
         application,
         allow_failed: what.allow_failed,
+        by_steps: what.by_steps,
         ..OneRollback::default()
     });
     let request = RollbacksRequest { rollbacks: rollbacks.collect(), notes, dry_run: what.dry_run, by };
@@ -48,10 +49,11 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
 /// # Errors
 /// The API's refusal.
 pub async fn undo(api: &Api, what: &RolloutUndo) -> Result<(), CliError> {
-    let release = what.to_revision.map_or(Value::Null, Value::from);
+    let of = address(&what.of);
+    let release = number(&of, what.to_revision.as_ref())?.map_or(Value::Null, Value::from);
     let (notes, by) = (some(&what.said.message), some(&what.said.by));
     let request = RollbackRequest { release, config: Some(false), notes, dry_run: what.dry_run, by, ..RollbackRequest::default() };
-    tell(&one(api, &address(&what.of), &request).await?)
+    tell(&one(api, &of, &request).await?)
 }
 
 async fn one(api: &Api, of: &Address, request: &RollbackRequest) -> Result<RollbackAnswer, CliError> {
