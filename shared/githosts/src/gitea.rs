@@ -107,7 +107,11 @@ impl Client for Gitea {
     async fn find(&self, of: &Repository, branch: &str, base: Option<&str>) -> Result<Vec<Request>, HostError> {
         // There is no filter by branch alone. Open ones are few; of the others, one is found by its two branches.
         let ours = |requests: Vec<Request>| requests.into_iter().filter(|request| request.branch == branch).collect();
-        let open: Vec<Request> = ours(self.list(of, None).await?.requests.unwrap_or_default());
+        let open: Vec<Request> = match self.list(of, None).await {
+            // So Gitea answers about a repository without commits, too. Whether there is one, `access` finds out.
+            Err(error) if error.kind == Kind::NotFound && base.is_some() => vec![],
+            look => ours(look?.requests.unwrap_or_default()),
+        };
         if !open.is_empty() {
             return Ok(open);
         }

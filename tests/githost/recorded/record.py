@@ -24,7 +24,7 @@ import urllib.error
 import urllib.request
 
 HERE = pathlib.Path(__file__).parent / "gitea"
-# The headers that a client may read something from.
+# The headers that a client may read something from. tests/githost/tests/githost/recorded/plain.rs has the same list.
 HEADERS = (
     "access-control-expose-headers allow cache-control content-disposition content-type etag last-modified link location "
     "retry-after www-authenticate x-hasmore x-total-count"

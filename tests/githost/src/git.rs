@@ -63,6 +63,9 @@ pub struct Entry {
 /// What a commit does with one path: put an object there, or (`None`) remove it.
 pub type Change = (String, Option<(String, String)>);
 
+/// The tree without entries, which every repository has.
+pub(crate) const EMPTY: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /// A bare repository.
 #[derive(Debug, Clone, Default)]
 pub struct Git {
@@ -312,6 +315,15 @@ impl Git {
         let text = self.lines(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to])?;
         let parts: Vec<_> = text.split('\0').collect();
         Ok(parts.chunks_exact(2).filter_map(|pair| Some((pair[0].chars().next()?, pair[1].to_owned()))).collect())
+    }
+
+    /// How many files, added and deleted lines are between two commits.
+    pub fn lines(&self, from: &str, to: &str) -> Result<(u64, u64, u64), GitError> {
+        let text = self.text(&["diff-tree", "-r", "--no-renames", "--numstat", from, to])?;
+        let number = |line: &str, at: usize| line.split('\t').nth(at).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
+        Ok(text
+            .lines()
+            .fold((0, 0, 0), |(files, added, deleted), line| (files + 1, added + number(line, 0), deleted + number(line, 1))))
     }
 
     /// What changed between two commits, as a patch.

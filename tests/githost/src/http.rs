@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, Uri};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -174,6 +174,13 @@ impl Page {
         }
         (!links.is_empty()).then(|| links.join(", "))
     }
+}
+
+/// A path with every character encoded that a segment of an address cannot have (RFC 3986).
+pub(crate) fn encoded(path: &str) -> String {
+    const OTHERS: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'&').remove(b'+').remove(b'=');
+    utf8_percent_encode(path, OTHERS).to_string()
 }
 
 /// Base64, as all forms carry bytes in JSON.

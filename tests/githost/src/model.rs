@@ -66,12 +66,15 @@ pub struct Token {
     /// The repositories (`owner/name`) that it may see if they are private; `None`: all.
     #[serde(default)]
     pub repositories: Option<Vec<String>>,
+    /// Whether the user may only read, as a collaborator without write access.
+    #[serde(default)]
+    pub read_only: bool,
 }
 
 impl Token {
     /// A token that may do everything.
     pub fn new(token: impl Into<String>, user: impl Into<String>) -> Self {
-        Self { token: token.into(), user: user.into(), scopes: Scope::ALL.to_vec(), repositories: None }
+        Self { token: token.into(), user: user.into(), scopes: Scope::ALL.to_vec(), repositories: None, read_only: false }
     }
 }
 

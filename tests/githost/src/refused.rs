@@ -36,10 +36,16 @@ pub enum Refused {
     /// The token may not do this.
     #[error("the token lacks the scope {0:?}")]
     Scope(Scope),
+    /// The user may only read.
+    #[error("the user may only read")]
+    Permission,
 
     /// No such repository, or it is hidden from this token.
     #[error("no such repository")]
     Repository,
+    /// Nobody of this name has repositories.
+    #[error("no owner {0:?}")]
+    Owner(String),
     /// No such branch.
     #[error("no branch {0:?}")]
     Branch(String),

@@ -147,6 +147,9 @@ impl Store {
         if !token.scopes.contains(&scope) {
             return Err(Refused::Scope(scope));
         }
+        if token.read_only && scope == Scope::Contents {
+            return Err(Refused::Permission);
+        }
         Ok((repository, token.user.clone()))
     }
 

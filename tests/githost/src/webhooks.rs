@@ -1,6 +1,7 @@
 //! Webhooks: what happened to a pull request, in the host's payload, with the host's signature.
 
-use crate::forms::{bitbucket_pulls, gitea_pulls, github, github_pulls, page_of};
+use crate::forms::gitea_shapes::{self, Viewer};
+use crate::forms::{bitbucket_pulls, github, github_pulls, page_of};
 use crate::model::{Form, Happened, Repository, State, Webhook, written};
 use crate::refused::Refused;
 use hmac::{Hmac, KeyInit, Mac};
@@ -61,6 +62,7 @@ fn letter(
             ("x-gitea-delivery", delivery.clone()),
             ("x-gitea-signature", signature.clone()),
             ("x-github-event", "pull_request".to_owned()),
+            ("x-github-event-type", "pull_request".to_owned()),
             ("x-github-delivery", delivery),
             ("x-hub-signature-256", format!("sha256={signature}")),
         ],
@@ -108,12 +110,12 @@ fn github(repository: &Repository, (what, number, by): (Happened, u64, &str), or
 }
 
 fn gitea(repository: &mut Repository, (what, number, by): (Happened, u64, &str), origin: &str) -> Result<Value, Refused> {
-    let json = gitea_pulls::pull_json(repository, number, origin)?;
-    let sha = repository.pull(number)?.head_sha.clone();
+    let viewer = Viewer { origin: origin.to_owned(), user: by.to_owned(), write: true };
+    let json = gitea_shapes::pull_json(repository, number, &viewer)?;
     Ok(json!({
         "action": action(what), "number": number, "pull_request": json, "requested_reviewer": null,
-        "repository": crate::forms::gitea::repository_json(repository, origin), "sender": crate::forms::gitea::account(by, origin),
-        "commit_id": sha, "review": null,
+        "repository": gitea_shapes::repository_json(repository, &viewer), "sender": gitea_shapes::account(by, origin),
+        "commit_id": "", "review": null,
     }))
 }
 

@@ -118,11 +118,11 @@ pub(crate) fn refuse(refused: &Refused) -> Answer {
             let text = "Authentication failed. Please check your credentials and try again.";
             error(401, text, "auth.IncorrectPasswordAuthenticationException")
         }
-        Anonymous | Scope(_) => error(401, "You are not permitted to access this resource", "AuthorisationException"),
+        Anonymous | Scope(_) | Permission => error(401, "You are not permitted to access this resource", "AuthorisationException"),
         Header(_) => Answer::text(403, "text/html", "XSRF check failed"),
         ContentType(_) => error(415, "Unsupported Media Type", ""),
         Agent | Field(_) | Query(_) => invalid(&refused.to_string()),
-        Repository => error(404, "Repository does not exist.", "repository.NoSuchRepositoryException"),
+        Repository | Owner(_) => error(404, "Repository does not exist.", "repository.NoSuchRepositoryException"),
         Branch(name) => {
             error(404, &format!("Branch \"{name}\" does not exist in this repository."), "repository.NoSuchBranchException")
         }

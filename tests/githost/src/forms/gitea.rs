@@ -1,31 +1,37 @@
 //! Gitea's and Forgejo's REST form: the table of its paths, and its errors.
 
+use super::gitea_shapes::{Viewer, repository_json};
 use super::{Answered, Call, Nothing, gitea_files, gitea_pulls};
 use crate::http::{Answer, Page, Request};
-use crate::model::{Method, Repository, Scope, written};
+use crate::model::Scope;
 use crate::refused::Refused;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The version whose API this is.
-const VERSION: &str = "1.24.0";
+const VERSION: &str = "1.26.0";
 
 pub(crate) fn answer(call: &mut Call) -> Answered {
     let path = call.path.clone();
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let method = call.request.method.as_str();
+    if let ["repos", owner, ..] = path.as_slice()
+        && !call.store.all().any(|repository| repository.owner.eq_ignore_ascii_case(owner))
+    {
+        return Err(Refused::Owner((*owner).to_owned()));
+    }
     match (method, path.as_slice()) {
         ("GET", ["version"]) => Ok(Answer::json(200, json!({"version": VERSION}))),
         ("GET", ["user"]) => {
             call.request.query::<Nothing>()?;
             let login = call.user(Scope::User)?.user.clone();
-            Ok(Answer::json(200, account(&login, &call.request.origin)))
+            Ok(Answer::json(200, Viewer::of(call).account(&login)))
         }
         ("GET", ["repos", owner, name]) => {
             call.request.query::<Nothing>()?;
-            let origin = &call.request.origin;
+            let viewer = Viewer::of(call);
             let (repository, _) = call.repository(owner, name, Scope::Read)?;
-            Ok(Answer::json(200, repository_json(repository, origin)))
+            Ok(Answer::json(200, repository_json(repository, &viewer)))
         }
         (_, ["version" | "user"] | ["repos", _, _]) => Err(Refused::Method),
         (_, ["repos", owner, name, rest @ ..]) => match rest {
@@ -34,30 +40,6 @@ pub(crate) fn answer(call: &mut Call) -> Answered {
         },
         _ => Err(Refused::Path),
     }
-}
-
-pub(crate) fn account(login: &str, origin: &str) -> Value {
-    let id = login.bytes().fold(7u64, |id, byte| (id * 31 + u64::from(byte)) % 100_000_000);
-    json!({
-        "id": id, "login": login, "login_name": "", "source_id": 0, "full_name": "", "email": format!("{login}@noreply.localhost"),
-        "avatar_url": format!("{origin}/avatars/{id}"), "html_url": format!("{origin}/{login}"), "language": "", "is_admin": false,
-        "active": true, "username": login,
-    })
-}
-
-pub(crate) fn repository_json(repository: &Repository, origin: &str) -> Value {
-    let full = repository.full_name();
-    let allows = |method| repository.methods.contains(&method);
-    json!({
-        "id": repository.id, "owner": account(&repository.owner, origin), "name": repository.name, "full_name": full, "description": "",
-        "empty": repository.last == 0 && repository.branches().is_ok_and(|all| all.is_empty()), "private": repository.private, "fork": false,
-        "template": false, "mirror": false, "archived": false, "html_url": format!("{origin}/{full}"),
-        "url": format!("{origin}/api/v1/repos/{full}"), "clone_url": format!("{origin}/{full}.git"),
-        "default_branch": repository.default_branch, "created_at": written(repository.created), "updated_at": written(repository.created),
-        "permissions": {"admin": false, "push": true, "pull": true}, "has_pull_requests": true, "has_issues": true,
-        "allow_merge_commits": allows(Method::Merge), "allow_squash_merge": allows(Method::Squash), "allow_rebase": false,
-        "allow_rebase_explicit": false, "allow_fast_forward_only_merge": false, "default_merge_style": "merge",
-    })
 }
 
 /// Which page of a list is wanted.
@@ -78,13 +60,39 @@ pub(crate) fn listed<T>(
     let page = Page::new(page, limit, 30, 50);
     let (shown, total) = page.cut(all);
     let shown: Vec<Value> = shown.into_iter().map(show).collect::<Result<_, _>>()?;
-    let answer = Answer::json(200, shown)
-        .with("x-total-count", total.to_string())
-        .with("access-control-expose-headers", "X-Total-Count, Link");
-    Ok(match page.links(request, total) {
-        Some(links) => answer.with("link", links),
-        None => answer,
+    let answer = Answer::json(200, shown).with("x-total-count", total.to_string());
+    Ok(match links(request, page, total) {
+        Some(links) => answer.with("link", links).with("access-control-expose-headers", "Link, X-Total-Count"),
+        None => answer.with("access-control-expose-headers", "X-Total-Count"),
     })
+}
+
+/// The parameters are in the order of their names, and a page after the last one is taken for the last one.
+fn links(request: &Request, page: Page, total: u64) -> Option<String> {
+    let last = total.div_ceil(page.size).max(1);
+    let links = Page { page: page.page.min(last), ..page }.links(request, total)?;
+    let sorted = |link: &str| {
+        let (address, rest) = link.trim().split_once('>')?;
+        let (address, query) = address.split_once('?')?;
+        let mut query: Vec<_> = query.split('&').collect();
+        query.sort_unstable();
+        Some(format!("{address}?{}>{rest}", query.join("&")))
+    };
+    Some(links.split(", ").filter_map(sorted).collect::<Vec<_>>().join(","))
+}
+
+/// What every answer has.
+pub(crate) fn finish(answer: Answer) -> Answer {
+    let json = answer.headers.iter().any(|(_, value)| value == "application/json; charset=utf-8");
+    let answer = answer.with("cache-control", "max-age=0, private, must-revalidate, no-transform");
+    if json { answer.with("content-type", "application/json;charset=utf-8") } else { answer }
+}
+
+/// What an archive is, for ever.
+pub(crate) fn immutable(request: &Request) -> String {
+    let path = request.uri.path();
+    let revision = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
+    format!("<{}{path}?rev={revision}>; rel=\"immutable\"", request.origin)
 }
 
 /// A refusal in Gitea's words.
@@ -93,12 +101,15 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
     let swagger = format!("{}/api/swagger", request.origin);
     let error = |status: u16, message: &str| Answer::json(status, json!({"message": message, "url": swagger}));
     let not_found = |message: &str| Answer::json(404, json!({"errors": null, "message": message, "url": swagger}));
-    let gone = "The target couldn't be found.";
+    let gone = "not found";
+    let because = |message: &str, error: String| Answer::json(404, json!({"errors": [error], "message": message, "url": swagger}));
+    let path = request.uri.path();
+    let writes_files = request.method == "POST" && path.ends_with("/contents");
     match refused {
         Path => Answer::text(404, "text/plain; charset=utf-8", "404 page not found\n"),
         Method => Answer::text(405, "text/plain; charset=utf-8", "Method Not Allowed\n"),
-        Token => error(401, "user does not exist [uid: 0, name: ]"),
-        Anonymous if request.method == "GET" && request.uri.path().contains("/repos/") => not_found(gone),
+        Token => error(401, "invalid username, password or token"),
+        Anonymous if path.contains("/repos/") => not_found(gone),
         Anonymous => error(401, "token is required"),
         Scope(scope) => {
             let name = match scope {
@@ -107,16 +118,35 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
                 crate::model::Scope::Contents | crate::model::Scope::Pulls => "write:repository",
                 crate::model::Scope::Comments => "write:issue",
             };
-            error(403, &format!("token does not have at least one of required scope(s): [{name}]"))
+            error(403, &format!("token does not have at least one of required scope(s), required=[{name}], token scope="))
         }
+        Permission if request.uri.path().ends_with("/merge") => error(405, "User not allowed to merge PR"),
+        Permission if request.uri.path().ends_with("/contents") => {
+            error(403, "user should have a permission to write to the target branch")
+        }
+        Permission if request.method == "PATCH" => Answer::empty(403),
+        Permission => error(403, "user should have a permission to write to a repo"),
         ContentType(_) => error(422, "[]: Unsupported Content-Type"),
         Agent | Header(_) => error(400, &refused.to_string()),
         Field(message) => error(422, &field(message)),
         Query(message) => error(422, message),
+        Owner(name) => because("GetUserByName", format!("user redirect does not exist [name: {name}]")),
+        // Gitea fails where it should say that there is no such pull request, or no such commit.
+        Pull if path.contains("/issues/") => error(500, ""),
+        Object(_) if path.contains("/archive/") => error(500, "").with("link", immutable(request)),
+        Pull if path.ends_with("/merge") => because(
+            "GetPullRequestByIndex",
+            "pull request does not exist [id: 0, issue_id: 0, head_repo_id: 0, base_repo_id: 0, head_branch: , base_branch: ]"
+                .into(),
+        ),
         Repository | Pull => not_found(gone),
-        Branch(name) => not_found(&format!("branch does not exist [name: {name}]")),
+        Branch(name) if writes_files => error(404, &format!("branch does not exist [repo_id: 1 name: {name}]")),
+        Branch(name) => because(gone, format!("branch does not exist [name: {name}]")),
+        Object(sha) if path.contains("/git/commits/") => not_found(&format!("commit doesn't exist: {sha}")),
+        Object(sha) if path.contains("/contents/") => because(gone, format!("object does not exist [id: {sha}, rel_path: ]")),
         Object(_) => not_found(gone),
-        File(path) => not_found(&format!("object does not exist [id: , rel_path: {path}]")),
+        File(file) if writes_files => error(404, &format!("object does not exist [id: , rel_path: {file}]")),
+        File(file) => because("GetContentsOrList", format!("object does not exist [id: , rel_path: {file}]")),
         BranchExists(_) if request.uri.path().ends_with("/branches") => error(409, "The branch already exists."),
         BranchExists(name) => error(422, &format!("branch already exists [name: {name}]")),
         FileExists(path) => error(422, &format!("repository file already exists [path: {path}]")),
@@ -138,7 +168,7 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
         State(crate::model::State::Merged) if request.method == "PATCH" => {
             error(412, "cannot change state of this pull request, it was already merged")
         }
-        State(crate::model::State::Merged) => error(405, ""),
+        State(crate::model::State::Merged) => error(405, "The PR is already merged"),
         State(_) => not_found(gone),
         MergeMethod(method) => error(405, &format!("{method} is not allowed an allowed merge style for this repository")),
         Version { .. } | Git(_) | Disk(_) => error(500, "Internal Server Error"),

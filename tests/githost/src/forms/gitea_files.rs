@@ -1,11 +1,13 @@
 //! Gitea's branches, Git data, commits, contents and archives.
 
-use super::gitea::{Paged, account, listed};
+use super::gitea::{Paged, immutable, listed};
+use super::gitea_objects::{View, branch_json, changed_json, commit_json, verification};
+use super::gitea_shapes::Viewer;
 use super::{Answered, At, Call, Nothing};
 use crate::content::NewFile;
-use crate::git::{Commit, Entry, Signature, is_sha};
-use crate::http::{Answer, base64, unbase64};
-use crate::model::{Repository, Scope, written};
+use crate::git::{Entry, is_sha};
+use crate::http::{Answer, Request, base64, unbase64};
+use crate::model::{Repository, Scope};
 use crate::refused::Refused;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -92,13 +94,15 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     let request = call.request;
     let method = request.method.as_str();
     let scope = if method == "GET" { Scope::Read } else { Scope::Contents };
+    let viewer = Viewer::of(call);
     let (repository, user) = call.repository(owner, name, scope)?;
+    let origin = &viewer.origin;
     let api = format!("{}/api/v1/repos/{}", request.origin, repository.full_name());
     match (method, rest) {
         ("GET", ["branches"]) => {
             let query: Paged = request.query()?;
             listed(request, (query.page, query.limit), repository.branches()?, |(name, sha)| {
-                branch_json(repository, &api, &name, &sha)
+                branch_json(repository, &viewer, &name, &sha)
             })
         }
         ("POST", ["branches"]) => {
@@ -106,17 +110,16 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let from = new.old_ref_name.or(new.old_branch_name);
             let sha = repository.commit_of(from.as_deref())?;
             repository.create_branch(&new.new_branch_name, &sha)?;
-            Ok(Answer::json(201, branch_json(repository, &api, &new.new_branch_name, &sha)?))
+            Ok(Answer::json(201, branch_json(repository, &viewer, &new.new_branch_name, &sha)?))
         }
         ("GET", ["branches", branch @ ..]) => {
             request.query::<Nothing>()?;
             let branch = branch.join("/");
             let sha = repository.tip(&branch).map_err(|_| Refused::Repository)?;
-            Ok(Answer::json(200, branch_json(repository, &api, &branch, &sha)?))
+            Ok(Answer::json(200, branch_json(repository, &viewer, &branch, &sha)?))
         }
         ("DELETE", ["branches", branch @ ..]) => {
             let branch = branch.join("/");
-            repository.tip(&branch).map_err(|_| Refused::Repository)?;
             repository.delete_branch(&branch, &user)?;
             Ok(Answer::empty(204))
         }
@@ -154,13 +157,13 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
         ("GET", ["git", "commits", revision @ ..]) => {
             request.query::<Commits>()?;
             let sha = repository.commit_of(Some(&revision.join("/")))?;
-            Ok(Answer::json(200, read(repository, &api, sha)?))
+            Ok(Answer::json(200, commit_json(repository, origin, &sha)?))
         }
         ("GET", ["commits"]) => {
             let query: Commits = request.query()?;
             let from = repository.commit_of(query.sha.as_deref())?;
             let all = repository.git.history(&from, query.path.as_deref().unwrap_or_default(), 1000)?;
-            listed(request, (query.page, query.limit), all, |sha| read(repository, &api, sha))
+            listed(request, (query.page, query.limit), all, |sha| commit_json(repository, origin, &sha))
         }
         ("GET", ["compare", basehead @ ..]) => {
             request.query::<Nothing>()?;
@@ -168,11 +171,11 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let (base, head) = basehead.split_once("...").or_else(|| basehead.split_once("..")).ok_or(Refused::Repository)?;
             let (base, head) = (repository.commit_of(Some(base))?, repository.commit_of(Some(head))?);
             let all: Result<Vec<_>, _> =
-                repository.git.log(&base, &head)?.into_iter().map(|sha| read(repository, &api, sha)).collect();
+                repository.git.log(&base, &head)?.into_iter().map(|sha| commit_json(repository, origin, &sha)).collect();
             let all = all?;
             Ok(Answer::json(200, json!({"total_commits": all.len(), "commits": all})))
         }
-        ("GET", ["archive", file @ ..]) => archive(repository, &file.join("/")),
+        ("GET", ["archive", file @ ..]) => archive(repository, &file.join("/"), request),
         ("GET", ["raw" | "media", path @ ..]) => {
             let commit = repository.commit_of(request.query::<At>()?.r#ref.as_deref())?;
             Ok(Answer::text(200, "text/plain; charset=utf-8", repository.file(&commit, &path.join("/"))?))
@@ -181,51 +184,17 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let at = request.query::<At>()?.r#ref;
             let commit = repository.commit_of(at.as_deref())?;
             let at = at.unwrap_or_else(|| repository.default_branch.clone());
-            let view = View { repository, api: &api, at: &at };
-            Ok(Answer::json(200, view.contents(&commit, &path.join("/"))?))
+            let view = View { repository, origin, commit: &commit, at: &at };
+            Ok(Answer::json(200, view.contents(&path.join("/"))?))
         }
         ("POST" | "PUT" | "DELETE", ["contents", path @ ..]) => {
             let options: Options = request.json()?;
             let operations = operations(method, &path.join("/"), &options)?;
-            change(repository, &api, method, (&options, operations), (&user, path.is_empty()))
+            change(repository, origin, method, (&options, operations), (&user, path.is_empty()))
         }
         (_, ["branches" | "git" | "commits" | "compare" | "archive" | "raw" | "media" | "contents", ..]) => Err(Refused::Method),
         _ => Err(Refused::Path),
     }
-}
-
-fn person(by: &Signature) -> Value {
-    json!({"name": by.name, "email": by.email, "date": written(by.at)})
-}
-
-fn branch_json(repository: &Repository, api: &str, name: &str, sha: &str) -> Result<Value, Refused> {
-    let commit = repository.git.commit(sha)?.ok_or_else(|| Refused::Object(sha.to_owned()))?;
-    let user = |by: &Signature| json!({"name": by.name, "email": by.email, "username": by.name});
-    let json = json!({
-        "id": sha, "message": commit.message, "url": format!("{api}/git/commits/{sha}"), "author": user(&commit.author),
-        "committer": user(&commit.committer), "verification": null, "timestamp": written(commit.committer.at), "added": null, "removed": null,
-        "modified": null,
-    });
-    Ok(json!({
-        "name": name, "commit": json, "protected": false, "required_approvals": 0, "enable_status_check": false,
-        "status_check_contexts": [], "user_can_push": true, "user_can_merge": true, "effective_branch_protection_name": "",
-    }))
-}
-
-pub(crate) fn read(repository: &Repository, api: &str, sha: String) -> Result<Value, Refused> {
-    let commit: Commit = repository.git.commit(&sha)?.ok_or_else(|| Refused::Object(sha.clone()))?;
-    let origin = api.split("/api/v1").next().unwrap_or_default();
-    let url = format!("{api}/git/commits/{sha}");
-    let tree =
-        json!({"url": format!("{api}/git/trees/{}", commit.tree), "sha": commit.tree, "created": written(commit.committer.at)});
-    let parent =
-        |sha: &String| json!({"url": format!("{api}/git/commits/{sha}"), "sha": sha, "created": written(commit.committer.at)});
-    let inner = json!({"url": url, "author": person(&commit.author), "committer": person(&commit.committer), "message": commit.message, "tree": tree});
-    Ok(json!({
-        "url": url, "sha": sha, "created": written(commit.committer.at), "html_url": format!("{origin}/{}/commit/{sha}", repository.full_name()),
-        "commit": inner, "author": account(&commit.author.name, origin), "committer": account(&commit.committer.name, origin),
-        "parents": commit.parents.iter().map(parent).collect::<Vec<_>>(), "files": [], "stats": {"total": 0, "additions": 0, "deletions": 0},
-    }))
 }
 
 fn tree(repository: &Repository, api: &str, revision: &str, query: &TreeQuery) -> Answered {
@@ -247,50 +216,13 @@ fn tree(repository: &Repository, api: &str, revision: &str, query: &TreeQuery) -
     Ok(Answer::json(200, body))
 }
 
-fn archive(repository: &Repository, file: &str) -> Answered {
+fn archive(repository: &Repository, file: &str, request: &Request) -> Answered {
     let format = ["tar.gz", "zip", "bundle"].into_iter().find(|format| file.ends_with(&format!(".{format}")));
     let format = format.filter(|format| *format != "bundle").ok_or(Refused::Repository)?;
     let revision = &file[..file.len() - format.len() - 1];
     let sha = repository.commit_of(Some(revision))?;
     let bytes = repository.git.archive(&sha, &format!("{}/", repository.name.to_lowercase()), format, "")?;
-    let kind = if format == "zip" { "application/zip" } else { "application/gzip" };
-    Ok(Answer::text(200, kind, bytes)
-        .with("content-disposition", format!("attachment; filename={}-{revision}.{format}", repository.name)))
-}
-
-struct View<'a> {
-    repository: &'a Repository,
-    api: &'a str,
-    at: &'a str,
-}
-
-impl View<'_> {
-    fn contents(&self, commit: &str, path: &str) -> Result<Value, Refused> {
-        let path = path.trim_matches('/');
-        let entry = self.repository.git.entry(commit, path)?.ok_or_else(|| Refused::File(path.to_owned()))?;
-        if entry.kind != "tree" {
-            let mut json = self.entry(commit, &entry, path);
-            json["content"] = base64(&self.repository.git.blob(&entry.sha)?).into();
-            json["encoding"] = "base64".into();
-            return Ok(json);
-        }
-        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-        let entries = self.repository.git.tree(&entry.sha, false)?;
-        Ok(entries.iter().map(|entry| self.entry(commit, entry, &below(&entry.path))).collect())
-    }
-
-    fn entry(&self, commit: &str, entry: &Entry, path: &str) -> Value {
-        let (api, at) = (self.api, self.at);
-        let kind = if entry.kind == "tree" { "dir" } else { "file" };
-        let (url, git) = (format!("{api}/contents/{path}?ref={at}"), format!("{api}/git/{}s/{}", entry.kind, entry.sha));
-        let html =
-            format!("{}/{}/src/branch/{at}/{path}", api.split("/api/v1").next().unwrap_or_default(), self.repository.full_name());
-        json!({
-            "name": path.rsplit('/').next(), "path": path, "sha": entry.sha, "last_commit_sha": commit, "type": kind,
-            "size": entry.size.unwrap_or(0), "encoding": null, "content": null, "target": null, "url": url, "html_url": html, "git_url": git,
-            "download_url": null, "submodule_git_url": null, "_links": {"self": url, "git": git, "html": html},
-        })
-    }
+    Ok(Answer::text(200, "application/octet-stream", bytes).with("link", immutable(request)))
 }
 
 fn operations(method: &str, path: &str, options: &Options) -> Result<Vec<Operation>, Refused> {
@@ -325,7 +257,7 @@ fn operations(method: &str, path: &str, options: &Options) -> Result<Vec<Operati
 
 fn change(
     repository: &mut Repository,
-    api: &str,
+    origin: &str,
     method: &str,
     (options, operations): (&Options, Vec<Operation>),
     (user, several): (&str, bool),
@@ -365,21 +297,16 @@ fn change(
         files.push((path, bytes));
     }
     let message = options.message.clone().filter(|message| !message.is_empty()).unwrap_or_else(|| "Update files".into());
+    let message = format!("{}\n", message.trim_end_matches('\n'));
     let start = (target != branch).then_some(branch.as_str());
     let sha = repository.put_files(&target, start, &message, &files, user)?;
-    let view = View { repository, api, at: &target };
-    let shown = files.iter().map(|(path, bytes)| bytes.as_ref().map_or(Ok(Value::Null), |_| view.contents(&sha, path)));
+    let view = View { repository, origin, commit: &sha, at: &target };
+    let shown = files.iter().map(|(path, bytes)| bytes.as_ref().map_or(Ok(Value::Null), |_| view.contents(path)));
     let shown: Vec<Value> = shown.collect::<Result<_, _>>()?;
-    let commit = read(repository, api, sha)?;
-    let mut flat = commit["commit"].clone();
-    for field in ["sha", "html_url", "parents", "created"] {
-        flat[field] = commit[field].clone();
-    }
-    let verification =
-        json!({"verified": false, "reason": "gpg.error.not_signed_commit", "signature": "", "signer": null, "payload": ""});
+    let (commit, verification) = (changed_json(repository, origin, &sha)?, verification());
     let status = if method == "POST" { 201 } else { 200 };
     if several {
-        return Ok(Answer::json(status, json!({"files": shown, "commit": flat, "verification": verification})));
+        return Ok(Answer::json(status, json!({"files": shown, "commit": commit, "verification": verification})));
     }
-    Ok(Answer::json(status, json!({"content": shown.into_iter().next(), "commit": flat, "verification": verification})))
+    Ok(Answer::json(status, json!({"content": shown.into_iter().next(), "commit": commit, "verification": verification})))
 }

@@ -1,14 +1,15 @@
 //! Gitea's pull requests.
 
-use super::gitea::{Paged, account, listed, repository_json};
-use super::gitea_files::read;
+use super::gitea::{Paged, listed};
+use super::gitea_objects::commit_json;
+use super::gitea_shapes::{Viewer, comment_json, listed_pull_json, pull_json};
 use super::{Answered, Call, Nothing};
 use crate::http::Answer;
-use crate::model::{Comment, Form, Method, Pull, Repository, Scope, State, written};
+use crate::model::{Comment, Method, Pull, Repository, Scope, State};
 use crate::pulls::{Merge, NewPull};
 use crate::refused::Refused;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,16 +91,19 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
         (_, ["issues", ..]) => Scope::Comments,
         _ => Scope::Pulls,
     };
+    let viewer = Viewer::of(call);
     let (repository, user) = call.repository(owner, name, scope)?;
     repository.refresh()?;
+    if rest[0] == "pulls" && repository.branches()?.is_empty() {
+        return Err(Refused::Repository);
+    }
     let origin = &request.origin;
-    let api = format!("{origin}/api/v1/repos/{}", repository.full_name());
     let number = |text: &str| text.parse::<u64>().map_err(|_| Refused::Pull);
     match (method, rest) {
         ("GET", ["pulls"]) => {
             let query: List = request.query()?;
             let numbers = list(repository, &query)?;
-            listed(request, (query.page, query.limit), numbers, |number| pull_json(repository, number, origin))
+            listed(request, (query.page, query.limit), numbers, |number| listed_pull_json(repository, number, &viewer))
         }
         ("POST", ["pulls"]) => {
             let new: New = request.json()?;
@@ -113,7 +117,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             }
             let new = NewPull { title: new.title, body: new.body.unwrap_or_default(), head, base: new.base, empty: true };
             let number = repository.open(&new, &user)?;
-            Ok(Answer::json(201, pull_json(repository, number, origin)?))
+            Ok(Answer::json(201, pull_json(repository, number, &viewer)?))
         }
         ("GET", ["pulls", file]) if file.ends_with(".diff") || file.ends_with(".patch") => {
             let number = number(file.split('.').next().unwrap_or_default())?;
@@ -122,7 +126,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
         }
         ("GET", ["pulls", id]) => {
             request.query::<Nothing>()?;
-            Ok(Answer::json(200, pull_json(repository, number(id)?, origin)?))
+            Ok(Answer::json(200, pull_json(repository, number(id)?, &viewer)?))
         }
         // The last segment of either kind: a sub-path of a number, or the head branch that belongs to a base branch.
         ("GET", ["pulls", id, "merge"]) if number(id).is_ok() => match repository.pull(number(id)?)?.state {
@@ -145,7 +149,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
         ("GET", ["pulls", id, "commits"]) if number(id).is_ok() => {
             let query: Paged = request.query()?;
             let (from, to) = repository.span(repository.pull(number(id)?)?)?;
-            listed(request, (query.page, query.limit), repository.git.log(&from, &to)?, |sha| read(repository, &api, sha))
+            listed(request, (query.page, query.limit), repository.git.log(&from, &to)?, |sha| commit_json(repository, origin, &sha))
         }
         ("GET", ["pulls", base, head @ ..]) if !head.is_empty() => {
             request.query::<Nothing>()?;
@@ -153,11 +157,13 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let found = repository.pulls.values().filter(|pull| pull.base == *base && pull.head == head);
             // The open one, or else the last one.
             let found = found.max_by_key(|pull| (pull.is_open(), pull.number)).ok_or(Refused::Pull)?.number;
-            Ok(Answer::json(200, pull_json(repository, found, origin)?))
+            Ok(Answer::json(200, pull_json(repository, found, &viewer)?))
         }
         ("PATCH", ["pulls", id]) => {
             let number = number(id)?;
-            repository.pull(number)?;
+            if !viewer.write && repository.pull(number)?.author != user {
+                return Err(Refused::Permission);
+            }
             let edit: Edit = request.json()?;
             let title = edit.title.filter(|title| !title.is_empty());
             if let Some(base) = edit.base.filter(|base| !base.is_empty()) {
@@ -165,7 +171,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             }
             change_state(repository, number, edit.state.as_deref(), &user)?;
             repository.edit(number, title, edit.body)?;
-            Ok(Answer::json(201, pull_json(repository, number, origin)?))
+            Ok(Answer::json(201, pull_json(repository, number, &viewer)?))
         }
         ("PATCH", ["issues", id]) => {
             let number = number(id)?;
@@ -173,11 +179,14 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let edit: EditIssue = request.json()?;
             change_state(repository, number, edit.state.as_deref(), &user)?;
             repository.edit(number, edit.title, edit.body)?;
-            Ok(Answer::json(201, pull_json(repository, number, origin)?))
+            Ok(Answer::json(201, pull_json(repository, number, &viewer)?))
         }
         ("POST", ["pulls", id, "merge"]) => {
             let number = number(id)?;
             repository.pull(number)?;
+            if !viewer.write {
+                return Err(Refused::Permission);
+            }
             let options: MergeOptions = request.json()?;
             merge(repository, number, options, &user)
         }
@@ -194,7 +203,8 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             };
             let all: Vec<_> =
                 pull.comments.iter().filter(shown).map(|comment| comment_json(repository, pull, comment, origin)).collect();
-            Ok(Answer::json(200, &all).with("x-total-count", all.len().to_string()))
+            let answer = Answer::json(200, &all).with("x-total-count", all.len().to_string());
+            Ok(answer.with("access-control-expose-headers", "X-Total-Count"))
         }
         ("POST", ["issues", id, "comments"]) => {
             let number = number(id)?;
@@ -241,6 +251,9 @@ fn merge(repository: &mut Repository, number: u64, options: MergeOptions, user: 
     let body = options.message.filter(|message| !message.trim().is_empty());
     let message = title.map(|title| format!("{title}{}", body.map(|body| format!("\n\n{body}")).unwrap_or_default()));
     let head = options.head_commit_id.filter(|head| !head.is_empty());
+    let pull = repository.pull(number)?;
+    let own = format!("Merge pull request '{}' (#{number}) from {} into {}", pull.title, pull.head, pull.base);
+    let message = message.or((method == Method::Merge).then_some(own)).map(|message| format!("{message}\n"));
     repository.merge(number, &Merge { method, head, message }, user)?;
     if options.delete_branch_after_merge {
         let branch = repository.pull(number)?.head.clone();
@@ -271,38 +284,4 @@ fn list(repository: &Repository, query: &List) -> Result<Vec<u64>, Refused> {
         other => return Err(Refused::Query(format!("sort: {other:?} is no order"))),
     }
     Ok(all.into_iter().map(|pull| pull.number).collect())
-}
-
-/// A pull request as Gitea shows it, alone and in lists.
-pub(crate) fn pull_json(repository: &mut Repository, number: u64, origin: &str) -> Result<Value, Refused> {
-    let clean = repository.pull(number)?.is_open() && repository.mergeable(number)?.0;
-    let pull = repository.pull(number)?;
-    let html = super::page_of(Form::Gitea, origin, repository, pull);
-    let side = |branch: &str, sha: &str| {
-        json!({
-            "label": branch, "ref": branch, "sha": sha, "repo_id": repository.id, "repo": repository_json(repository, origin),
-        })
-    };
-    let merged = pull.state == State::Merged;
-    let (fork, _) = repository.span(pull)?;
-    Ok(json!({
-        "id": repository.id * 10_000 + pull.number, "url": html, "number": pull.number, "user": account(&pull.author, origin),
-        "title": pull.title, "body": pull.body, "labels": [], "milestone": null, "assignee": null, "assignees": null,
-        "requested_reviewers": null, "requested_reviewers_teams": null, "state": if pull.is_open() { "open" } else { "closed" },
-        "draft": false, "is_locked": false, "comments": pull.comments.len(), "review_comments": 0, "html_url": html,
-        "diff_url": format!("{html}.diff"), "patch_url": format!("{html}.patch"), "mergeable": clean, "merged": merged,
-        "merged_at": pull.closed.filter(|_| merged).map(written), "merge_commit_sha": pull.merge_commit,
-        "merged_by": pull.merged_by.as_deref().map(|login| account(login, origin)), "allow_maintainer_edit": false,
-        "base": side(&pull.base, &pull.base_sha), "head": side(&pull.head, &pull.head_sha), "merge_base": fork, "due_date": null,
-        "created_at": written(pull.created), "updated_at": written(pull.updated), "closed_at": pull.closed.map(written), "pin_order": 0,
-    }))
-}
-
-fn comment_json(repository: &Repository, pull: &Pull, comment: &Comment, origin: &str) -> Value {
-    let html = super::page_of(Form::Gitea, origin, repository, pull);
-    json!({
-        "id": comment.id, "html_url": format!("{html}#issuecomment-{}", comment.id), "pull_request_url": html, "issue_url": "",
-        "user": account(&comment.author, origin), "original_author": "", "original_author_id": 0, "body": comment.body, "assets": [],
-        "created_at": written(comment.created), "updated_at": written(comment.created),
-    })
 }

@@ -152,12 +152,13 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
             };
             simple(403, "Resource not accessible by personal access token").with("x-accepted-github-permissions", wanted)
         }
+        Permission => simple(403, "Must have push access to repository"),
         ContentType(_) => simple(415, "Unsupported Media Type"),
         Header(message) if message.contains("Accept") => simple(415, "Must accept 'application/json'"),
         Header(message) => simple(400, message),
         Field(message) => field(message),
         Query(message) => simple(422, &format!("Invalid request.\n\n{message}")),
-        Path | Repository | Branch(_) | File(_) | Pull | Method => simple(404, "Not Found"),
+        Path | Repository | Owner(_) | Branch(_) | File(_) | Pull | Method => simple(404, "Not Found"),
         BranchExists(_) => simple(422, "Reference already exists"),
         Object(_) if request.uri.path().contains("/git/refs") => simple(422, "Object does not exist"),
         Object(sha) if request.method == "GET" && crate::git::is_sha(sha) && request.uri.path().contains("/commits/") => {

@@ -113,10 +113,11 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
             let text = "The request requires higher privileges than provided by the access token.";
             Answer::json(403, json!({"error": "insufficient_scope", "error_description": text, "scope": name}))
         }
+        Permission => message(403, "403 Forbidden"),
         ContentType(kind) => error(415, &format!("The provided content-type '{kind}' is not supported.")),
         Agent | Header(_) => error(400, &refused.to_string()),
         Field(text) | Query(text) => error(400, &field(text)),
-        Repository => message(404, "404 Project Not Found"),
+        Repository | Owner(_) => message(404, "404 Project Not Found"),
         Branch(_) if request.uri.path().ends_with("/repository/commits") => {
             message(400, "You can only create or edit files when you are on a branch")
         }

@@ -5,7 +5,9 @@ pub(crate) mod bitbucket_files;
 pub(crate) mod bitbucket_pulls;
 pub(crate) mod gitea;
 pub(crate) mod gitea_files;
+pub(crate) mod gitea_objects;
 pub(crate) mod gitea_pulls;
+pub(crate) mod gitea_shapes;
 pub(crate) mod github;
 pub(crate) mod github_files;
 pub(crate) mod github_git;
@@ -97,7 +99,7 @@ pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec
     let answer = match form {
         Form::GitHub => github::finish(request, answer),
         Form::GitLab => answer.tagged(request, true),
-        Form::Gitea => answer,
+        Form::Gitea => gitea::finish(answer),
         Form::Bitbucket => match named {
             Some(user) => answer.with("x-ausername", user),
             None => answer,

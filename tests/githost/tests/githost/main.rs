@@ -2,3 +2,4 @@
 
 mod forms;
 mod octocrab;
+mod recorded;
