@@ -318,7 +318,7 @@ impl Git {
     }
 
     /// How many files, added and deleted lines are between two commits.
-    pub fn lines(&self, from: &str, to: &str) -> Result<(u64, u64, u64), GitError> {
+    pub fn numbers(&self, from: &str, to: &str) -> Result<(u64, u64, u64), GitError> {
         let text = self.text(&["diff-tree", "-r", "--no-renames", "--numstat", from, to])?;
         let number = |line: &str, at: usize| line.split('\t').nth(at).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
         Ok(text

@@ -50,7 +50,7 @@ pub(crate) fn commit_json(repository: &Repository, origin: &str, sha: &str) -> R
     };
     let changed = repository.git.changed(from, sha)?;
     let files: Vec<_> = changed.into_iter().map(|(letter, path)| json!({"filename": path, "status": status(letter)})).collect();
-    let (_, additions, deletions) = repository.git.lines(from, sha)?;
+    let (_, additions, deletions) = repository.git.numbers(from, sha)?;
     let inner = json!({
         "url": url, "author": person(&commit.author), "committer": person(&commit.committer), "message": commit.message,
         // The tree is named by its commit.

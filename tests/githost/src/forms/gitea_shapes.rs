@@ -92,7 +92,7 @@ pub(crate) fn repository_json(repository: &Repository, viewer: &Viewer) -> Value
 pub(crate) fn pull_json(repository: &mut Repository, number: u64, viewer: &Viewer) -> Result<Value, Refused> {
     let mut json = listed_pull_json(repository, number, viewer)?;
     let (from, to) = repository.span(repository.pull(number)?)?;
-    let (files, additions, deletions) = repository.git.lines(&from, &to)?;
+    let (files, additions, deletions) = repository.git.numbers(&from, &to)?;
     let merged_by = repository.pull(number)?.merged_by.as_deref().map(|login| account(login, &viewer.origin));
     json["merged_by"] = merged_by.into();
     for field in ["assignees", "requested_reviewers", "requested_reviewers_teams"] {
