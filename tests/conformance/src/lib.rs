@@ -1,5 +1,6 @@
 //! The conformance suite's own machinery: cases over the in-memory world, the seeded simulation, planted faults.
 
+pub mod border;
 pub mod chosen;
 pub mod contracts;
 pub mod counter;

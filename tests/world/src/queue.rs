@@ -59,6 +59,8 @@ impl Parcel {
 /// What a worker received: a message, and the dead letter it was, if it is one on its way again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
+    /// The engine in whose queue it was.
+    pub engine: String,
     /// When it was first sent.
     pub sent: Timestamp,
     /// What it says.
@@ -224,12 +226,16 @@ impl QueueTwin {
             Parcel::Own(text) => Redriven::parse(text),
             Parcel::Event(_) | Parcel::Invalid { .. } => None,
         };
+        let engine = message.engine.clone();
         Some(match again {
             Some(letter) => {
                 let parcel = Parcel::of_text(&letter.body, letter.sent);
-                Received { sent: letter.sent, parcel, letter: Some(letter), again: true }
+                Received { engine, sent: letter.sent, parcel, letter: Some(letter), again: true }
             }
-            None => Received { sent: message.sent, parcel: message.parcel.clone(), letter: None, again: message.receives > 1 },
+            None => {
+                let (sent, parcel) = (message.sent, message.parcel.clone());
+                Received { engine, sent, parcel, letter: None, again: message.receives > 1 }
+            }
         })
     }
 

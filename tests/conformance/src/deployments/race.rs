@@ -68,7 +68,13 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
         note: Note { by: "ann".into(), id: 3, ..Note::default() },
     };
     let sent = world.now();
-    let received = Received { sent, parcel: Parcel::Own(command.letter().body), letter: None, again: false };
+    let received = Received {
+        engine: keelway_engine::deployments::NAME.into(),
+        sent,
+        parcel: Parcel::Own(command.letter().body),
+        letter: None,
+        again: false,
+    };
     let engine = Both::new(&world.story.world.worker(3), &Starter::default(), plant);
     Engine::ports(&engine).begin(Some(&received));
     let mut task = Box::pin(handle(&engine, &received));

@@ -235,7 +235,8 @@ fn an_old_message_costs_few_requests_however_long_the_history_is() {
         shop.ask(Command::ResumeTriggers);
     }
     let body = Message::Evaluate { to: Shop::app(), because: "long ago".into() }.letter().body;
-    let received = Received { sent, parcel: Parcel::Own(body), letter: None, again: true };
+    let received =
+        Received { engine: keelway_engine::deployments::NAME.into(), sent, parcel: Parcel::Own(body), letter: None, again: true };
     let (before, engine) = (shop.world.story.world.core().request_count(), shop.engine());
     block_on(handle(&engine, &received)).unwrap();
     let requests = shop.world.story.world.core().request_count() - before;

@@ -138,7 +138,13 @@ fn no_version_is_cut_for_a_task_once_its_sequence_has_given_up() {
         let mut shop = deployed();
         let waiting = shop.waits("deployment", "raced");
         let parcel = Parcel::Event(shop.trigger(&waiting, "app", "web:2"));
-        let received = Received { sent: shop.world.story.world.now(), parcel, letter: None, again: false };
+        let received = Received {
+            engine: keelway_engine::deployments::NAME.into(),
+            sent: shop.world.story.world.now(),
+            parcel,
+            letter: None,
+            again: false,
+        };
         let engine = Both::new(&shop.world.story.world.worker(3), &Starter::default(), None);
         Engine::ports(&engine).begin(Some(&received));
         let mut task = Box::pin(handle(&engine, &received));

@@ -1,5 +1,7 @@
 //! The engines in the in-memory world: cases, faults, simulations, planted faults, costs.
 
+mod border;
+mod border_plants;
 mod cases;
 mod contention;
 mod costs;

@@ -1,0 +1,199 @@
+//! A worker's engines: all of them, and what carries their work out. What a message is for, its queue says.
+
+use super::planted::{Plant, Planted};
+use super::yard::{Kube, Move, lock};
+use crate::deployments::HERE;
+use crate::sim::{Hands, Outcome, pages};
+use keelway_domain::border::ResourceKind;
+use keelway_domain::deployments::definition::{Action, Definition, Tagged};
+use keelway_domain::deployments::{Call, Desired, LEASE, Progress, Reply, SOURCE, template};
+use keelway_domain::promotions::definition::{Sequence, Strategy};
+use keelway_domain::promotions::{Closed, Condition, Outcome as Attempted, Retry, Seen};
+use keelway_engine::border::Border;
+use keelway_engine::deployments::{self, Deployments, Job};
+use keelway_engine::ports::PortError;
+use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
+use keelway_engine::promotions::observer::Observer;
+use keelway_engine::promotions::{self, Promotions, by_sequence};
+use keelway_engine::protocol::{Handled, dead_letter};
+use keelway_engine::sequences::{self, Sequences};
+use keelway_world::exec;
+use keelway_world::queue::{Parcel, Received};
+use keelway_world::story::handle;
+use std::sync::Arc;
+
+/// A worker's engines.
+pub struct Hand {
+    /// Sequences.
+    pub sequences: Sequences<Planted>,
+    /// Deployments.
+    pub configs: Deployments<Planted>,
+    /// Promotions.
+    pub pipelines: Promotions<Planted>,
+    /// The ports of all of them.
+    pub ports: Planted,
+    attempts: Attempts<Planted, Carrier>,
+    observer: Observer<Planted, Kube>,
+}
+
+/// What carries promotions out: sequences, and nothing else here.
+struct Carrier(Sequences<Planted>);
+
+fn sequence(task: &Task) -> Option<&Sequence> {
+    match &task.strategy {
+        Strategy::Sequence(sequence) => Some(sequence),
+        Strategy::PullRequest(_) | Strategy::Notification(_) => None,
+    }
+}
+
+impl Outside for Carrier {
+    async fn carry_out(&self, task: &Task) -> Result<Attempted, PortError> {
+        match sequence(task) {
+            Some(sequence) => by_sequence::carry_out(&self.0, task, sequence).await,
+            None => Ok(Attempted::Failed { why: Condition::new("None", "not here"), retry: Retry::Never }),
+        }
+    }
+    async fn take_back(&self, task: &Task, _: &str) -> Result<Closed, PortError> {
+        match sequence(task) {
+            Some(sequence) => by_sequence::take_back(&self.0, task, sequence).await,
+            None => Ok(Closed::Closed),
+        }
+    }
+    async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
+        match sequence(task) {
+            Some(sequence) => by_sequence::follow(&self.0, task, sequence).await,
+            None => Ok(None),
+        }
+    }
+    async fn look(&self, _: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
+        Ok(Sight { failed: vec![], requests: vec![None; tasks.len()], mark: None, not_before: None })
+    }
+}
+
+impl Hand {
+    /// On these ports.
+    pub fn new(ports: Planted) -> Self {
+        let limits = deployments::Limits { account: HERE.0.into(), region: HERE.1.into(), ..deployments::Limits::default() };
+        let sequences = || Sequences::new(ports.clone(), sequences::Limits::default());
+        let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());
+        Self {
+            sequences: sequences(),
+            configs: Deployments::new(ports.clone(), limits),
+            pipelines: pipelines(),
+            attempts: Attempts::new(pipelines(), Carrier(sequences())),
+            observer: Observer::new(pipelines(), Kube(ports.clone())),
+            ports,
+        }
+    }
+
+    /// Keelway's own deployer: moves the aliases, and then tags, in one step here. It asks for each function, as the deployers' function does.
+    async fn deploy(&self, Job::Start { of, n, attempt, .. }: &Job) -> Result<Handled, PortError> {
+        let token = format!("token {}", self.ports.began());
+        let claim = Call::Claim { by: SOURCE.into(), id: n << 32 | u64::from(*attempt), token: token.clone(), lease: LEASE };
+        let told = self.configs.say(of, *n, &claim).await?;
+        let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
+        let Some(d) = x.last.as_ref().filter(|d| (d.n, d.attempt) == (*n, *attempt)) else { return Ok(Handled::Stale) };
+        let Some(snapshot) = self.configs.snapshot(of, *n, d.snapshot).await? else { return Ok(Handled::Stale) };
+        let failed = match desired {
+            Desired::Cancel => Some("cancelled".to_owned()),
+            _ => self.carry(&of.namespace, &snapshot.definition, d.since).await?,
+        };
+        if failed.is_some() && of.namespace == super::THEIRS {
+            lock(&self.ports.yard).refused += 1;
+        }
+        let exit = Some(i64::from(failed.is_some()));
+        let end = Call::End { token, exit, message: failed.unwrap_or_default(), progress: Progress::default() };
+        Ok(match self.configs.say(of, *n, &end).await?.reply {
+            Reply::Desired(_) => Handled::Committed,
+            Reply::Refused(_) => Handled::Stale,
+        })
+    }
+
+    /// Carries a version out; why it failed, if it did.
+    async fn carry(
+        &self,
+        namespace: &str,
+        definition: &Definition,
+        at: keelway_domain::time::Timestamp,
+    ) -> Result<Option<String>, PortError> {
+        let border = Border::of(&self.ports, namespace).await?;
+        for (_, resource) in definition.resources() {
+            let permitted = match resource.map(|resource| border.permit(resource, definition.vouched, &self.configs.home())) {
+                Ok(Ok(permitted)) => permitted,
+                Ok(Err(denied)) => return Ok(Some(denied.to_string())),
+                Err(unreadable) => return Ok(Some(unreadable.to_string())),
+            };
+            if permitted.resource().kind != ResourceKind::Functions {
+                continue;
+            }
+            let function = permitted.resource().name.clone();
+            let moves = |_| {
+                let (project, function, since) = (namespace.to_owned(), function.clone(), self.ports.began());
+                lock(&self.ports.yard).moves.push(Move { project, function, since });
+            };
+            self.ports.inner.outside(|| format!("move the alias of {function}"), moves).await?;
+        }
+        let images = template::images(&definition.template);
+        let Some(Action::TagImages(tags)) = definition.strategy.hooks.post.as_ref().map(|hook| &hook.action) else {
+            return Ok(None);
+        };
+        for Tagged { container, to } in tags {
+            let Some(image) = images.get(container) else { continue };
+            if let Err(no) = self.configs.tagged(namespace, to, image, at).await? {
+                return Ok(Some(no.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What arrived, as engines take it that do not look at sources.
+    fn taken(&self, mut received: Received) -> Received {
+        let (engine, plant) = (received.engine.clone(), self.ports.plant);
+        if let Parcel::Event(event) = &mut received.parcel {
+            match plant {
+                Some(Plant::TaskOfAnySource) if engine == deployments::NAME => event.source = keelway_domain::event::SOURCE.into(),
+                Some(Plant::FactOfAnySource) if engine == promotions::NAME => event.source = SOURCE.into(),
+                _ => {}
+            }
+        }
+        received
+    }
+}
+
+impl Hands for Hand {
+    fn handle(self: Arc<Self>, received: Received) -> exec::Task<Outcome> {
+        let received = self.taken(received);
+        Box::pin(async move {
+            let handled = match received.engine.as_str() {
+                sequences::NAME => handle(&self.sequences, &received).await,
+                promotions::NAME => handle(&self.pipelines, &received).await,
+                promotions::ATTEMPTS => handle(&self.attempts, &received).await,
+                promotions::OBSERVER => handle(&self.observer, &received).await,
+                deployments::DEPLOYERS => {
+                    let job = match &received.parcel {
+                        Parcel::Own(text) => serde_json::from_str::<Job>(text).ok(),
+                        Parcel::Event(_) | Parcel::Invalid { .. } => None,
+                    };
+                    let Some(job) = job else { return Ok(Some(Handled::Invalid)) };
+                    let done = self.deploy(&job).await?;
+                    if let Some(letter) = &received.letter {
+                        dead_letter::handled(&self.ports, letter).await?;
+                    }
+                    Ok(done)
+                }
+                _ => handle(&self.configs, &received).await,
+            };
+            handled.map(Some)
+        })
+    }
+    /// Clusters are read when somebody asks: where requests take seconds, one would be due again after each sweep.
+    fn sweep(self: Arc<Self>) -> exec::Task<Outcome> {
+        Box::pin(async move {
+            while dead_letter::redrive(&self.ports).await? > 0 {}
+            pages(&self.sequences).await?;
+            pages(&self.configs).await?;
+            pages(&self.pipelines).await?;
+            Ok(None)
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! Two projects beside each other, one of them hostile, under a scheduler that a seed decides about.
+//!
+//! `KEELWAY_SEEDS` runs more seeds; `KEELWAY_BORDER_SEED=n` replays one with every request it made.
+
+use keelway_conformance::border::simulate;
+use keelway_conformance::sim;
+use keelway_conformance::stand::{BEGIN, object};
+use keelway_domain::border::{Act, Consent, Consents, Update};
+use keelway_domain::event::{CloudEvent, SOURCE};
+use keelway_domain::names::{Context, ProjectName};
+use keelway_engine::deployments::{Deployments, Limits};
+use keelway_engine::protocol::{Body, Delivery, Engine};
+use keelway_engine::sequences::definitions::ProjectSettings;
+use keelway_engine::sequences::{self, Sequences};
+use keelway_world::World;
+use keelway_world::exec::block_on;
+use serde_json::json;
+
+#[test]
+fn every_seed_of_the_border_keeps_the_invariants() {
+    sim::hold(500, "KEELWAY_BORDER_SEED", |seed, trace| simulate(seed, None, trace));
+}
+
+#[test]
+fn one_seed_of_the_border() {
+    sim::one("KEELWAY_BORDER_SEED", |seed, trace| simulate(seed, None, trace));
+}
+
+#[test]
+fn a_task_that_was_not_let_in_is_told_the_same_after_the_consent_came() {
+    let world = World::new(BEGIN);
+    let engine = Deployments::new(world.worker(0), Limits::default());
+    let data = json!({"project": "team-a", "stage": "dev", "service": "shop", "deployment": {"deploymentConfig": "team-b:api"}});
+    let event = CloudEvent {
+        id: "task-1".into(),
+        source: SOURCE.into(),
+        ty: "sh.keptn.event.deployment.triggered".into(),
+        time: BEGIN,
+        context: Context::of("c"),
+        authors: vec![],
+        triggered_id: None,
+        git_commit_id: None,
+        data: object(data),
+    };
+    let delivery = Delivery { sent: BEGIN, again: false, body: Body::Event(event) };
+    block_on(engine.handle(&delivery)).unwrap();
+    let consent = Consent { to: vec!["team-a".into()], may: vec![Act::Deploy], names: vec![] };
+    let consents = Update::Set(Consents(vec![consent]));
+    let settings = ProjectSettings { consents, ..ProjectSettings::plain(ProjectName::new("team-b").unwrap()) };
+    let sequences = Sequences::new(world.worker(0), sequences::Limits::default());
+    assert!(block_on(sequences.apply_project(&settings)).is_ok_and(|changed| changed));
+    block_on(engine.handle(&delivery)).unwrap();
+    let core = world.core();
+    assert!(core.bus.contradictions.is_empty(), "{:?}", core.bus.contradictions);
+    let finished = core.bus.log.iter().filter(|told| told.entry.detail_type == "sh.keptn.event.deployment.finished");
+    let told: Vec<&str> = finished.map(|told| told.entry.detail.as_str()).collect();
+    assert!(told.len() == 2 && told.iter().all(|told| told.contains("project team-b does not let team-a deploy api")), "{told:?}");
+}
