@@ -4,14 +4,14 @@ use super::host::State;
 use super::scenario::Promoting;
 use super::target;
 use crate::sim::Sim;
-use keelway_domain::promotions::{Environment, Phase, Pipeline};
+use keelway_domain::promotions::{Environment, Phase, Pipeline, Promotion};
 use keelway_world::World;
 
 impl Promoting {
     /// Whether nobody is at anything.
     pub(super) fn is_still(&self, world: &World) -> bool {
         let waits = |x: &Pipeline| {
-            let created = |state: &Environment| state.promotion.as_ref().is_some_and(|promotion| promotion.phase == Phase::Created);
+            let created = |state: &Environment| state.promotion.as_ref().is_some_and(Promotion::is_watched);
             x.wake.is_some()
                 || x.condition.reason == "ApprovalNeeded"
                 || x.environments.values().any(|state| created(state) || !state.closing.is_empty())

@@ -141,9 +141,14 @@ impl<H: GitHost> PromotionsWorld<H> {
         Some(Loaded::<Pipeline>::read(core.table.peek(&keys::pipeline(to))?).ok()?.x)
     }
 
-    /// All pipelines of the case, and their history as it is kept now.
+    /// All pipelines of the case, and the history of each environment as it is kept now: of two environments, either may have ended first.
     pub fn views(&self) -> Vec<Value> {
-        self.pipelines.iter().filter_map(|to| Some(view(&self.state(to)?, &self.history(to)))).collect()
+        let history = |to| {
+            let mut history = self.history(to);
+            history.sort_by(|a, b| a.environment.cmp(&b.environment));
+            history
+        };
+        self.pipelines.iter().filter_map(|to| Some(view(&self.state(to)?, &history(to)))).collect()
     }
 
     fn history(&self, to: &Address) -> Vec<Past> {

@@ -4,6 +4,9 @@ use super::scenario::Scenario;
 use super::scheduler::{Deed, Job, Outcome, Sim};
 use keelway_domain::time::Span;
 
+/// Workers that crashed with a copy of a message that another one had acknowledged.
+pub const COPIES: &str = "copies lost";
+
 impl<S: Scenario> Sim<S> {
     /// All workers stop, and half of what is in the queue is dead.
     pub(super) fn stop(&mut self, scenario: &mut S) {
@@ -29,6 +32,12 @@ impl<S: Scenario> Sim<S> {
             self.slots[running.slot] = None;
         }
         let now = self.world.now();
+        if let Job::Message(id) = &running.job
+            && !self.world.core().queue.messages.contains_key(id)
+        {
+            // Another copy was acknowledged: nobody goes on with what this one began.
+            self.stats.count(COPIES);
+        }
         match running.job {
             Job::Message(id) if self.slots[running.slot].as_ref().is_some_and(|engine| scenario.acknowledged_early(engine)) => {
                 self.world.core().queue.acknowledge(id);

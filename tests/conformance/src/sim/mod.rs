@@ -12,6 +12,7 @@ mod seeds;
 mod stats;
 mod troubles;
 
+pub use fates::COPIES;
 pub use paid::paid;
 pub use repair::{pages, swept};
 pub use scenario::{Hands, Scenario};

@@ -137,6 +137,11 @@ impl Hooking {
     }
 }
 
+/// Whether a message was lost, or what a copy of one had begun: the sweep brings that back.
+fn is_lost(sim: &Sim<Hooking>) -> bool {
+    ["dead letters", sim::COPIES].iter().any(|what| sim.stats.0.contains_key(what))
+}
+
 impl Scenario for Hooking {
     type Engine = Hooks;
     type Action = Action;
@@ -236,7 +241,7 @@ impl Scenario for Hooking {
     }
     fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         let cut = sim.troubles.cut && !sim.faults;
-        if cut || sim.stats.0.contains_key("dead letters") {
+        if cut || is_lost(sim) {
             return Ok(());
         }
         let overslept = |x: &&Delivery| x.due.is_some_and(|due| due + SKEW < sim.world.now());
@@ -254,7 +259,7 @@ impl Scenario for Hooking {
         engine.ports().begin(received);
     }
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
-        self.lost = sim.stats.0.contains_key("dead letters");
+        self.lost = is_lost(sim);
         if sim.troubles.cut {
             let swept = sim.sweep_only(self)?;
             self.made_good(&sim.world, swept)?;

@@ -28,7 +28,6 @@ fn a_fault_after_any_request_of_webhooks_changes_nothing() {
     let points = Contracts::new(all::<Hooks>(), HooksWorld::new).hold_with_a_fault_after_each_request();
     if !is_one() {
         let none: Vec<_> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
-        // Webhooks write one item after the other.
-        assert_eq!(none, vec![Method::Transact], "no case fails after these");
+        assert_eq!(none, Vec::<Method>::new(), "no case fails after these");
     }
 }
