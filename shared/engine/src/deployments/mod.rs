@@ -44,8 +44,12 @@ use subject::Duty;
 pub const NAME: &str = "deployments";
 /// The queue of the deployers that Keelway starts.
 pub const DEPLOYERS: &str = "deployers";
-/// Of a task that was decided: nobody carries it out; or its config does, from this version of its item on.
+/// Of a task that was decided: nobody carries it out, and why; or its config does, from this version of its item on.
 const NOBODY: &str = "no";
+/// Why nobody does: there is no such config.
+const NO_CONFIG: i64 = 1;
+/// Why nobody does: the config's namespace has not consented.
+const NOT_LET_IN: i64 = 2;
 const SINCE: &str = "cv";
 /// The message that decided that nobody does: it alone tells so.
 const TOLD_BY: &str = "by";
@@ -237,7 +241,7 @@ impl Turn<'_> {
     /// The task names a config that does not exist, or is being deleted.
     async fn for_nobody<P: Ports>(&self, engine: &Deployments<P>) -> Result<Verdict<Config>, PortError> {
         let Some(task) = self.task() else { return Ok(Verdict::Late) };
-        let decided = engine.for_nobody(task, self.cause);
+        let decided = engine.for_nobody(task, NO_CONFIG, self.cause);
         Ok(match engine.ports.write(&Write::Put(decided, Condition::Absent)).await? {
             Written::Done => Verdict::Done(Handled::Invalid),
             Written::Conflict(_) => Verdict::Again,
@@ -334,9 +338,9 @@ impl<P: Ports> Deployments<P> {
         Item::new(task).with("ttl", (self.ports.now() + self.limits.retention).0 / 1000)
     }
 
-    /// The item that says that nobody carries a task out.
-    fn for_nobody(&self, task: Key, cause: Cause) -> Item {
-        self.decided(task).with(NOBODY, 1).with(TOLD_BY, hash(cause.id))
+    /// The item that says that nobody carries a task out, and why.
+    fn for_nobody(&self, task: Key, why: i64, cause: Cause) -> Item {
+        self.decided(task).with(NOBODY, why).with(TOLD_BY, hash(cause.id))
     }
 
     /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with the

@@ -8,11 +8,12 @@
 //! 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
 
 use super::awaited::Awaited;
-use super::{Address, Deployments, is_refused_by, keys};
+use super::{Address, Deployments, NOBODY, NOT_LET_IN, is_refused_by, keys};
 use crate::border::let_in;
+use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::protocol::{Handled, invalid};
-use keelway_domain::border::{Act, Reached};
+use keelway_domain::border::{Act, NoConsent, Reached};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Back, Command, Input, Latest, Task, missing, unanswered};
 use keelway_domain::event::{CloudEvent, EventType, Kind, SOURCE};
@@ -69,32 +70,50 @@ impl<P: Ports> Deployments<P> {
         let project = event.text("project").unwrap_or_default();
         let to = match let_in(&self.ports, project, Act::Deploy, (&namespace, &config)).await? {
             Ok(to) => to,
-            Err(why) => {
+            Err(_) => {
                 if !awaited.is_open(self.ports.get(&awaited.key()).await?.as_ref())? {
                     return Ok(Handled::Stale);
                 }
                 // It is decided once for all copies of the trigger, although the consent may come or go between two of them.
-                let decided = self.for_nobody(triggered.clone(), cause);
+                let decided = self.for_nobody(triggered.clone(), NOT_LET_IN, cause);
                 let first = self.ports.write(&Write::Put(decided, Condition::Absent)).await? == Written::Done;
                 let refused = first || self.ports.get(&triggered).await?.is_some_and(|item| is_refused_by(&item, cause));
                 // An earlier copy was let in, and its version is cut; or another one was answered.
                 if !refused {
                     return Ok(Handled::Stale);
                 }
-                let events = unanswered((&namespace, &config), &command, &why.to_string(), event.time);
-                crate::table::publish(&self.ports, &events).await?;
+                self.tell_why(&triggered, (project, &namespace, &config), &command, event).await?;
                 return Ok(Handled::Recorded);
             }
         };
         match self.command(&to, (&command, &note), cause).await? {
-            // There is no such config, or it is being deleted: nobody else answers the task, so the reason is told. Every copy of the trigger
-            // gets the same answer.
+            // There is no such config, or it is being deleted: nobody else answers the task, so the reason is told.
             Handled::Invalid => {
-                crate::table::publish(&self.ports, &missing(to.namespace(), to.name(), &command, event.time)).await?;
+                self.tell_why(&triggered, (project, &namespace, &config), &command, event).await?;
                 Ok(Handled::Recorded)
             }
             handled => Ok(handled),
         }
+    }
+
+    /// Tells why nobody carries a task out: as it was decided first, so that every delivery of the trigger gets the same answer although a
+    /// consent, or the config, may have come or gone meanwhile.
+    async fn tell_why(
+        &self,
+        triggered: &Key,
+        (from, namespace, name): (&str, &str, &str),
+        command: &Command,
+        event: &CloudEvent,
+    ) -> Result<(), PortError> {
+        let events = match self.ports.get(triggered).await?.and_then(|item| item.number(NOBODY)) {
+            Some(NOT_LET_IN) => {
+                let [from, namespace, name] = [from, namespace, name].map(str::to_owned);
+                let why = NoConsent { from, namespace: namespace.clone(), name: name.clone(), act: Act::Deploy }.to_string();
+                unanswered((&namespace, &name), command, &why, event.time)
+            }
+            _ => missing(namespace, name, command, event.time),
+        };
+        crate::table::publish(&self.ports, &events).await
     }
 
     /// The sequence gave a task up. The event is a hint: what counts is the execution.

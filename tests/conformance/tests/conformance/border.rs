@@ -13,6 +13,7 @@ use keelway_engine::protocol::{Body, Delivery, Engine};
 use keelway_engine::sequences::definitions::ProjectSettings;
 use keelway_engine::sequences::{self, Sequences};
 use keelway_world::World;
+use keelway_world::deployments::Waiting;
 use keelway_world::exec::block_on;
 use serde_json::json;
 
@@ -30,13 +31,16 @@ fn one_seed_of_the_border() {
 fn a_task_that_was_not_let_in_is_told_the_same_after_the_consent_came() {
     let world = World::new(BEGIN);
     let engine = Deployments::new(world.worker(0), Limits::default());
+    let context = "7c2c890f-b3ac-4caa-8922-f44d2aa54ec9".to_owned();
+    let waiting = Waiting { project: "team-a".into(), context, task: "deployment".into(), name: "waits".into() };
+    drop(world.core().table.put_batch(&[waiting.item()], &[], false).unwrap());
     let data = json!({"project": "team-a", "stage": "dev", "service": "shop", "deployment": {"deploymentConfig": "team-b:api"}});
     let event = CloudEvent {
-        id: "task-1".into(),
+        id: waiting.trigger(),
         source: SOURCE.into(),
         ty: "sh.keptn.event.deployment.triggered".into(),
         time: BEGIN,
-        context: Context::of("c"),
+        context: Context::of(&waiting.context),
         authors: vec![],
         triggered_id: None,
         git_commit_id: None,
