@@ -4,7 +4,7 @@ use super::scenario::Scenario;
 use super::scheduler::{Deed, Job, Outcome, Sim};
 use keelway_domain::time::Span;
 
-/// Workers that crashed with a copy of a message that another one had acknowledged.
+/// Workers that crashed or failed with a copy of a message that another one had acknowledged.
 pub const COPIES: &str = "copies lost";
 
 impl<S: Scenario> Sim<S> {
@@ -32,11 +32,8 @@ impl<S: Scenario> Sim<S> {
             self.slots[running.slot] = None;
         }
         let now = self.world.now();
-        if let Job::Message(id) = &running.job
-            && !self.world.core().queue.messages.contains_key(id)
-        {
-            // Another copy was acknowledged: nobody goes on with what this one began.
-            self.stats.count(COPIES);
+        if let Job::Message(id) = running.job {
+            self.count_copy(id);
         }
         match running.job {
             Job::Message(id) if self.slots[running.slot].as_ref().is_some_and(|engine| scenario.acknowledged_early(engine)) => {
@@ -70,6 +67,11 @@ impl<S: Scenario> Sim<S> {
         match outcome {
             Ok(handled) => {
                 let received = self.received.remove(&id);
+                // Another copy has failed, and is not delivered again.
+                let failed = self.world.core().queue.messages.get(&id).is_some_and(|message| !message.in_flight);
+                if failed {
+                    self.stats.count(COPIES);
+                }
                 self.world.core().queue.acknowledge(id);
                 self.world.core().note(|| format!("          w{} acknowledges #{id} as {handled:?}", running.slot));
                 if let (Some(received), Some(handled)) = (received, handled) {
@@ -78,12 +80,20 @@ impl<S: Scenario> Sim<S> {
                 Ok(())
             }
             Err(e) if e.passes() => {
+                self.count_copy(id);
                 let later = self.world.now() + Span(1000 + self.rng.below(19_000) as i64);
                 self.world.core().queue.give_back(id, later);
                 self.stats.count("given back");
                 if self.faults { Ok(()) } else { self.contention() }
             }
             Err(e) => Err(format!("a request can never succeed: {e}")),
+        }
+    }
+
+    /// A message at hand is not done with. If another copy of it was acknowledged, nobody goes on with what this one began.
+    fn count_copy(&mut self, id: u64) {
+        if !self.world.core().queue.messages.contains_key(&id) {
+            self.stats.count(COPIES);
         }
     }
 
