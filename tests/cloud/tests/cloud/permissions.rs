@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 8] = [
+const UNSEEN: [(&str, &str, &str); 9] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
@@ -19,6 +19,11 @@ const UNSEEN: [(&str, &str, &str); 8] = [
     ("keelway-deployers", "ecr:BatchGetImage", IMAGES),
     ("keelway-deployers", "ecr:GetDownloadUrlForLayer", IMAGES),
     ("keelway-deployers", "ecr:GetRepositoryPolicy", IMAGES),
+    (
+        "keelway-sweep",
+        "dynamodb:DeleteItem",
+        "a source that has lost its repository is taken out of those that the sweep asks about",
+    ),
     ("keelway-deployers", "codebuild:StopBuild", "the builds of the local cloud have ended before anybody can stop them"),
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";

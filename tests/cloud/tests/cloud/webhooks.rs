@@ -1,11 +1,13 @@
 //! Webhooks through template and binaries: a server on this machine, which the stack's parameter allows, receives them.
 
 use crate::bed::Bed;
+use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{Scope, fresh};
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome, Problem};
+use keelway_domain::time::Timestamp;
 use keelway_outgoing::sign;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -122,7 +124,7 @@ impl<'a> Hook<'a> {
         let mut data = data;
         data["project"] = self.project.as_str().into();
         let event = json!({
-            "specversion": "1.0", "id": fresh(), "source": "somebody", "type": ty, "time": "2026-11-22T12:00:00Z",
+            "specversion": "1.0", "id": fresh(), "source": "somebody", "type": ty, "time": Timestamp(now_millis()).rfc3339(),
             "datacontenttype": "application/json", "shkeptncontext": fresh(), "data": data,
         });
         self.bed.stack.put_event(&event)
