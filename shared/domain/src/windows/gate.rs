@@ -25,7 +25,7 @@ pub enum Gate {
 
 /// When a window is open, its schedule and zone read.
 enum Times {
-    Recurring(Cron, Tz, Span),
+    Recurring(Box<Cron>, Tz, Span),
     Once(Timestamp, Timestamp),
 }
 
@@ -57,7 +57,7 @@ impl Look {
     fn of(window: &Window) -> Option<Self> {
         let times = match &window.when {
             When::Recurring { schedule, duration } => {
-                Times::Recurring(cron(schedule).ok()?, zone(window.zone.as_deref()).ok()?, *duration)
+                Times::Recurring(Box::new(cron(schedule).ok()?), zone(window.zone.as_deref()).ok()?, *duration)
             }
             When::Once { from, until } => Times::Once(*from, *until),
         };

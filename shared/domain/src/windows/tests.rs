@@ -182,7 +182,7 @@ fn what_never_opens_is_known_without_a_clock() {
         once(Kind::Deny, "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z")
     ]));
     assert!(!never(&[]));
-    assert!(!never(&[office.clone()]));
+    assert!(!never(std::slice::from_ref(&office)));
     assert!(!never(&[once(Kind::Deny, "2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z")]), "it ends");
     assert!(!never(&[once(Kind::Allow, "2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z")]), "it was open");
     // The same hour in winter, another one in summer.

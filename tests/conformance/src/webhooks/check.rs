@@ -251,7 +251,7 @@ impl Watch {
                 if !there && self.throughout(periods, (emitted.from, handled), event) {
                     return Err(format!("{name} took {} and it is not delivered: {periods:?} {emitted:?}", event.id));
                 }
-                // It is looked at once more, as it is by then, when the delivery begins.
+                // A copy of the event may be at work when another one is acknowledged; it was matched before the delivery began.
                 let begun = self.handled.get(&id).copied().unwrap_or(last).max(last);
                 if there && !self.ever(periods, (emitted.from, begun), event) {
                     return Err(format!("{name} never took {} and it is delivered: {periods:?} {emitted:?}", event.id));
