@@ -41,7 +41,9 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
             let (running, lease, progress) = (false, STEP, Progress::default());
             let beat = Call::Heartbeat { token: token.to_owned(), running, lease, progress };
             // Whether the claim still counts is seen when the step has ended.
-            drop(self.engine.say(attempt.of, attempt.n, &beat).await);
+            if let Err(error) = self.engine.say(attempt.of, attempt.n, &beat).await {
+                tracing::warn!(config = %attempt.of, n = attempt.n, %error, "a step goes on, and could not say so");
+            }
         }
     }
 }

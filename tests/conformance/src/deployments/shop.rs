@@ -22,7 +22,6 @@ use serde_json::{Value, json};
 pub struct Shop {
     /// The world.
     pub world: DeploymentsWorld,
-    events: u64,
     commands: u64,
 }
 
@@ -33,7 +32,7 @@ impl Shop {
         let repository = Repository { account: None, region: None, name: REPOSITORY.into() };
         let from = Origin::Ecr(repository);
         world.bind("shop", SOURCE, &ArtifactSource { from, tags: Default::default(), images: vec![], vouched: false });
-        Self { world, events: 0, commands: 0 }
+        Self { world, commands: 0 }
     }
 
     /// With this config, whose first version is complete.
@@ -105,19 +104,7 @@ impl Shop {
 
     /// An event of an AWS service, of this time.
     pub fn aws(&mut self, (source, ty): (&str, &str), data: &Value, at: Timestamp) -> CloudEvent {
-        self.events += 1;
-        let id = format!("aws-{}", self.events);
-        CloudEvent {
-            context: Context::of(&id),
-            id,
-            source: source.into(),
-            ty: ty.into(),
-            time: at,
-            authors: vec![],
-            triggered_id: None,
-            git_commit_id: None,
-            data: data.as_object().cloned().unwrap_or_default(),
-        }
+        self.world.event(source, ty, data, at)
     }
 
     /// An event of ECR about an image.

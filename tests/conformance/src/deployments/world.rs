@@ -153,7 +153,7 @@ impl DeploymentsWorld {
     }
 
     /// An event of AWS, as its reader hands it to the engine.
-    fn event(&mut self, source: &str, ty: &str, data: &Value, at: Timestamp) -> CloudEvent {
+    pub fn event(&mut self, source: &str, ty: &str, data: &Value, at: Timestamp) -> CloudEvent {
         self.events += 1;
         let id = format!("event-{}", self.events);
         CloudEvent {

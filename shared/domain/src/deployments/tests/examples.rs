@@ -1,8 +1,8 @@
 //! Lives that a person can follow.
 
-use super::stand::{Stand, definition, on_image};
+use super::stand::{Stand, definition, on_image, refused};
 use crate::deployments::definition::{AutoRollback, Concurrency, Trigger};
-use crate::deployments::{Call, Command, Input, LEASE, Latest, MAX_CHECKPOINT, Progress, Refused, Reply, Status, Why};
+use crate::deployments::{Call, Command, Input, LEASE, Latest, MAX_CHECKPOINT, Progress, Reply, Status, Why};
 use crate::time::Span;
 
 fn deployed() -> Stand {
@@ -10,13 +10,6 @@ fn deployed() -> Stand {
     stand.push("shop@sha256:1");
     stand.deploy(0);
     stand
-}
-
-fn refused(result: Result<(), Refused>) -> String {
-    match result {
-        Err(Refused::Unknown(why) | Refused::Conflict(why) | Refused::Nothing(why)) => why,
-        Ok(()) => "not refused".into(),
-    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What comes too late, is lost, or cannot be read.
 
-use super::stand::{Stand, definition, on_image};
+use super::stand::{Stand, definition, on_image, refused};
 use crate::deployments::definition::{Starter, Trigger};
-use crate::deployments::{Answer, Call, Command, Input, Latest, Order, Progress, Refused, SOURCE, Status, Task, answer};
+use crate::deployments::{Answer, Call, Command, Input, Latest, Order, Progress, SOURCE, Status, Task, answer};
 use crate::promotions::Note;
 use crate::time::Span;
 
@@ -10,13 +10,6 @@ fn deployed() -> Stand {
     let mut stand = Stand::new(definition(vec![Trigger::ConfigChange]));
     stand.deploy(0);
     stand
-}
-
-fn refused(result: Result<(), Refused>) -> String {
-    match result {
-        Err(Refused::Unknown(why) | Refused::Conflict(why) | Refused::Nothing(why)) => why,
-        Ok(()) => "not refused".into(),
-    }
 }
 
 #[test]

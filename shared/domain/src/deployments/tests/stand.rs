@@ -267,3 +267,11 @@ impl Stand {
         self.x.last.as_ref().map_or("", |last| &last.content.images["web"])
     }
 }
+
+/// Why a command was refused.
+pub fn refused(result: Result<(), Refused>) -> String {
+    match result {
+        Err(Refused::Unknown(why) | Refused::Conflict(why) | Refused::Nothing(why)) => why,
+        Ok(()) => "not refused".into(),
+    }
+}

@@ -78,8 +78,8 @@ fn a_deleted_pipeline_whose_host_is_gone_is_over_after_a_week() {
     assert_eq!(stand.past.last().unwrap().promotion.why.reason, NOT_TAKEN_BACK);
 }
 
-#[test]
-fn all_attempts_of_a_branch_need_one_closing() {
+/// Staging has failed three times for now, and is attempted once more.
+fn thrice_failed() -> Stand {
     let mut stand = Stand::new(definition(&["dev", "staging"]));
     stand.observe("dev", "v2/R");
     for _ in 0..3 {
@@ -87,6 +87,12 @@ fn all_attempts_of_a_branch_need_one_closing() {
         let due = stand.promotion("staging").due.unwrap();
         stand.pass(due - stand.now);
     }
+    stand
+}
+
+#[test]
+fn all_attempts_of_a_branch_need_one_closing() {
+    let mut stand = thrice_failed();
     stand.observe("dev", "v3/R");
     assert_eq!(stand.x.environments["staging"].closing.len(), 1);
 }
@@ -281,13 +287,7 @@ fn a_successor_does_not_wait_for_a_closing_that_nobody_carries_out() {
 
 #[test]
 fn an_attempt_that_got_somewhere_goes_on_at_once_and_waits_no_longer_for_it() {
-    let mut stand = Stand::new(definition(&["dev", "staging"]));
-    stand.observe("dev", "v2/R");
-    for _ in 0..3 {
-        stand.end("staging", &failed());
-        let due = stand.promotion("staging").due.unwrap();
-        stand.pass(due - stand.now);
-    }
+    let mut stand = thrice_failed();
     let soon = Outcome::Failed { why: Condition::new("HostUnavailable", "not done yet"), retry: Retry::Soon };
     stand.end("staging", &soon);
     assert_eq!(stand.promotion("staging").due, Some(stand.now + SOON));
