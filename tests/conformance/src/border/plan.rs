@@ -110,8 +110,9 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
     deeds.extend((1..policies.len()).map(|n| (400, Action::Policy(n))));
     let mut troubles = Troubles::of(rng);
     // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever wrote it.
-    // Nobody says of an attempt here that it goes on: it has to end within its lease.
-    troubles.tick = Span(200);
+    troubles.tick = troubles.tick.max(Span(200)).min(Span::seconds(2));
+    // Many sequences here wait for hours. With slow requests, sweeps would come every few seconds, and send more than two workers handle.
+    troubles.sweep = troubles.sweep.min(0.2);
     troubles.staged = false;
     (Plan { consents, policies, deeds, marks }, troubles)
 }
