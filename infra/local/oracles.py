@@ -18,8 +18,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -30,7 +28,8 @@ from keelway_local.common import ROOT, Problem, Step, say, tail  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 FOLDER = ROOT / ".keelway" / "oracles"
-MAVEN = os.environ.get("KEELWAY_MAVEN", "https://repo1.maven.org/maven2").rstrip("/")
+# Fetches each dependency of a project, and nothing that those depend on: the lock file names everything.
+COPY = ["org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies", "-DexcludeTransitive=true"]
 MAIN = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
 NOT_RUN = 3
 READY_SECONDS = 120
@@ -59,30 +58,52 @@ def java():
 
 
 def artifacts():
-    """{set: the files of Maven Central that it needs} of the lock file, each downloaded once and checked."""
+    """{set: the files of Maven Central that it needs} of the lock file, each fetched once and checked."""
     lines = [line.split() for line in (HERE / "oracles" / "artifacts.txt").read_text().splitlines() if line and not line.startswith("#")]
     here, sets = f"{platform.system()}-{platform.machine()}", {}
-    with Step("AWS's artefacts from Maven Central"):
-        for digest, kind, path in lines:
-            if "-" not in kind or kind == here:
-                sets.setdefault("native" if kind == here else kind, []).append(_download(path, digest))
-    return sets
+    for digest, kind, path in lines:
+        if "-" not in kind or kind == here:
+            sets.setdefault("native" if kind == here else kind, []).append((digest, path))
+    for name, wanted in sets.items():
+        missing = [path for digest, path in wanted if _digest(path) != digest]
+        if missing:
+            with Step(f"AWS's artefacts from Maven Central: {name}"):
+                _fetch(missing)
+        for digest, path in wanted:
+            if _digest(path) != digest:
+                raise Problem(f"{_kept(path)} is not what infra/local/oracles/artifacts.txt names: its SHA-256 is another one")
+    return {name: [_kept(path) for _, path in wanted] for name, wanted in sets.items()}
 
 
-def _download(path, digest):
-    kept = FOLDER / Path(path).name
-    if kept.is_file() and hashlib.sha256(kept.read_bytes()).hexdigest() == digest:
-        return kept
-    try:
-        with urllib.request.urlopen(f"{MAVEN}/{path}", timeout=60) as answer:
-            body = answer.read()
-    except (urllib.error.URLError, OSError) as error:
-        raise Problem(f"{MAVEN}/{path} cannot be downloaded ({error}): check the network, or name a mirror with KEELWAY_MAVEN") from None
-    if hashlib.sha256(body).hexdigest() != digest:
-        raise Problem(f"{MAVEN}/{path} is not what infra/local/oracles/artifacts.txt names: its SHA-256 is another one")
+def _kept(path):
+    return FOLDER / Path(path).name
+
+
+def _digest(path):
+    kept = _kept(path)
+    return hashlib.sha256(kept.read_bytes()).hexdigest() if kept.is_file() else None
+
+
+def _fetch(paths):
+    """Has Maven fetch them, with the mirrors and proxies of its settings."""
+    maven = shutil.which("mvn")
+    if not maven:
+        raise NotRun("there is no Maven: install it (Debian and Ubuntu: apt install maven)")
     FOLDER.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(body)
-    return kept
+    project, log = FOLDER / "pom.xml", FOLDER / "maven.log"
+    project.write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>keelway</groupId><artifactId>oracles</artifactId><version>1</version>"
+        f"<dependencies>{''.join(map(_dependency, paths))}</dependencies></project>\n")
+    with open(log, "wb") as out:
+        done = subprocess.run([maven, "--batch-mode", "-f", str(project), *COPY, f"-DoutputDirectory={FOLDER}"], stdout=out, stderr=out)
+    if done.returncode:
+        raise Problem(f"Maven could not fetch everything: check the network, or name a mirror in its settings. The end of {log}:\n{tail(log)}")
+
+
+def _dependency(path):
+    *group, artifact, version, file = path.split("/")
+    return (f"<dependency><groupId>{'.'.join(group)}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+            f"<type>{file.rpartition('.')[2]}</type></dependency>")
 
 
 @contextlib.contextmanager
