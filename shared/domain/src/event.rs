@@ -3,7 +3,7 @@
 use crate::names::{Context, SequenceName, StageName, TaskName};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The largest `data.labels` of an event, in bytes: labels are repeated in events that carry no other data.
 pub const MAX_LABELS_BYTES: usize = 16 * 1024;
@@ -55,27 +55,33 @@ pub struct CloudEvent {
 impl CloudEvent {
     /// The event as structured JSON.
     pub fn to_json(&self) -> Value {
-        let mut json = json!({
-            "specversion": "1.0",
-            "datacontenttype": "application/json",
-            "shkeptnspecversion": SPEC_VERSION,
-            "id": self.id,
-            "source": self.source,
-            "type": self.ty,
-            "time": self.time.rfc3339(),
-            "shkeptncontext": self.context.as_str(),
-            "data": self.data,
-        });
+        let mut members = self.head();
+        members.insert("data".to_owned(), Value::Object(self.data.clone()));
+        Value::Object(members)
+    }
+
+    /// Everything but `data`.
+    fn head(&self) -> Object {
+        let mut members = Object::new();
+        let mut put = |name: &str, value: &str| drop(members.insert(name.to_owned(), Value::from(value)));
+        put("specversion", "1.0");
+        put("datacontenttype", "application/json");
+        put("shkeptnspecversion", SPEC_VERSION);
+        put("id", &self.id);
+        put("source", &self.source);
+        put("type", &self.ty);
+        put("time", &self.time.rfc3339());
+        put("shkeptncontext", self.context.as_str());
         if !self.authors.is_empty() {
-            json[AUTHORS] = json!(self.authors.join("\n"));
+            put(AUTHORS, &self.authors.join("\n"));
         }
         if let Some(id) = &self.triggered_id {
-            json["triggeredid"] = json!(id);
+            put("triggeredid", id);
         }
         if let Some(id) = &self.git_commit_id {
-            json["gitcommitid"] = json!(id);
+            put("gitcommitid", id);
         }
-        json
+        members
     }
 
     /// Reads what [`AUTHORS`] says.
@@ -86,7 +92,7 @@ impl CloudEvent {
 
     /// The bytes that go on the bus: equal events have equal bytes.
     pub fn to_bytes(&self) -> String {
-        crate::json::canonical(&self.to_json())
+        crate::json::canonical_with(&self.head(), "data", &self.data)
     }
 
     /// As EventBridge counts an entry: source, detail type and detail in UTF-8 bytes.

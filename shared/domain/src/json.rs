@@ -2,7 +2,7 @@
 //! bytes must not depend on that, nor on the order a client or the bus writes members in.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The value as text without blanks, the members of every object sorted by name: equal values have equal bytes.
 pub fn canonical(value: &Value) -> String {
@@ -12,22 +12,28 @@ pub fn canonical(value: &Value) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
+/// The same for an object with one more member, whose value need not be copied into it.
+pub fn canonical_with(members: &Map<String, Value>, name: &str, object: &Map<String, Value>) -> String {
+    let mut text = Vec::with_capacity(512);
+    let mut sorted: Vec<(&str, Result<&Value, &Map<String, Value>>)> = vec![(name, Err(object))];
+    sorted.extend(members.iter().map(|(name, value)| (name.as_str(), Ok(value))));
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    for (i, (name, member)) in sorted.into_iter().enumerate() {
+        text.push(if i == 0 { b'{' } else { b',' });
+        plain(name, &mut text);
+        text.push(b':');
+        match member {
+            Ok(value) => write(value, &mut text),
+            Err(object) => members_of(object, &mut text),
+        }
+    }
+    text.push(b'}');
+    String::from_utf8(text).unwrap_or_default()
+}
+
 fn write(value: &Value, text: &mut Vec<u8>) {
     match value {
-        Value::Object(members) => {
-            let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
-            sorted.sort_unstable_by_key(|(name, _)| *name);
-            text.push(b'{');
-            for (i, (name, member)) in sorted.into_iter().enumerate() {
-                if i > 0 {
-                    text.push(b',');
-                }
-                plain(name, text);
-                text.push(b':');
-                write(member, text);
-            }
-            text.push(b'}');
-        }
+        Value::Object(members) => members_of(members, text),
         Value::Array(items) => {
             text.push(b'[');
             for (i, item) in items.iter().enumerate() {
@@ -40,6 +46,29 @@ fn write(value: &Value, text: &mut Vec<u8>) {
         }
         value => plain(value, text),
     }
+}
+
+fn members_of(members: &Map<String, Value>, text: &mut Vec<u8>) {
+    // As they come, unless the library keeps another order.
+    if members.keys().is_sorted() {
+        return object(members.iter(), text);
+    }
+    let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
+    sorted.sort_unstable_by_key(|(name, _)| *name);
+    object(sorted.into_iter(), text);
+}
+
+fn object<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, text: &mut Vec<u8>) {
+    text.push(b'{');
+    for (i, (name, member)) in members.enumerate() {
+        if i > 0 {
+            text.push(b',');
+        }
+        plain(name, text);
+        text.push(b':');
+        write(member, text);
+    }
+    text.push(b'}');
 }
 
 /// Appends what has no members. Writing into a vector does not fail.
@@ -57,5 +86,10 @@ mod tests {
         let other: Value = serde_json::from_str(r#"{"a": null, "b": [{"x": "ü\n", "y": 1}]}"#).unwrap();
         assert_eq!(canonical(&one), r#"{"a":null,"b":[{"x":"ü\n","y":1}]}"#);
         assert_eq!(canonical(&one), canonical(&other));
+        let (Value::Object(mut rest), Value::Object(object)) = (one.clone(), one) else { unreachable!("both are objects") };
+        rest.insert("aa".into(), Value::Object(object.clone()));
+        let whole = canonical(&Value::Object(rest.clone()));
+        rest.remove("aa");
+        assert_eq!(canonical_with(&rest, "aa", &object), whole);
     }
 }

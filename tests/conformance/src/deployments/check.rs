@@ -1,17 +1,17 @@
 //! What must hold in the simulation of deployments, as the table and the deployers tell it.
 
 use super::crew::{Crew, who};
-use crate::sim::paid;
+use crate::sim::{Decoded, paid};
 use keelway_domain::deployments::{Config, Deployment, Status, Task, Why};
 use keelway_domain::ids::RecordId;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, keys};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::MAIN;
-use keelway_engine::protocol::Loaded;
 use keelway_world::table::{Change, Table};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What was seen of one config.
 #[derive(Debug, Default)]
@@ -41,8 +41,9 @@ fn parsed(item: &Item) -> Value {
     item.text("j").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-fn read(item: &Item) -> Result<Config, String> {
-    Loaded::<Config>::read(item).map(|loaded| loaded.x).map_err(|error| error.to_string())
+pub(super) fn read(item: &Arc<Item>) -> Result<Arc<Config>, String> {
+    thread_local!(static STATES: Decoded<Config> = const { Decoded::new() });
+    STATES.with(|states| states.state(item))
 }
 
 /// Whether nobody asked for a version.
@@ -83,8 +84,9 @@ impl Watch {
             if versions.1 != versions.0 + 1 {
                 return Err(format!("{}: version {} became {}", change.key, versions.0, versions.1));
             }
-            let before = old.map_or_else(|| Ok(Config::new("", "", Timestamp(0))), |old| read(old))?;
-            return self.config(place, &before, &read(new)?, table, crew);
+            let before = old.map(|old| read(old)).transpose()?.unwrap_or_else(|| Arc::new(Config::new("", "", Timestamp(0))));
+            let after = read(new)?;
+            return self.config(place, &before, &after, table, crew);
         }
         if [keys::SNAPSHOTS, keys::PAST, keys::AUDIT].iter().any(|prefix| change.key.sk.starts_with(prefix)) {
             self.immutable(place, change, table)?;

@@ -1,6 +1,6 @@
 //! Deployments in the simulation: who does what, and what must hold.
 
-use super::check::Watch;
+use super::check::{Watch, read};
 use super::crew::{self, Fate, Heard, Say, lock};
 use super::plan::{self, Edit};
 use super::{Both, Plant, Starter};
@@ -14,7 +14,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, NAME, keys};
-use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::protocol::{Engine, Handled};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::deployments::Waiting;
@@ -127,10 +127,10 @@ impl Deploying {
         }
     }
 
-    pub(super) fn state(&self, world: &World, place: usize) -> Option<Config> {
+    pub(super) fn state(&self, world: &World, place: usize) -> Option<Arc<Config>> {
         let core = world.core();
         let item = core.table.peek(&keys::config(&self.configs[place].0))?;
-        Loaded::<Config>::read(item).ok().map(|loaded| loaded.x)
+        read(item).ok()
     }
 
     pub(super) fn ask(&mut self, sim: &mut Sim<Self>, place: usize, command: Command, id: u64) {

@@ -2,17 +2,18 @@
 
 use super::host::{Host, State};
 use super::{app, target};
+use crate::sim::Decoded;
 use keelway_domain::promotions::definition::{Definition, Target};
 use keelway_domain::promotions::observe::{First, Observations, Observed, first};
 use keelway_domain::promotions::{Command, Decision, Facts, Input, Pipeline, decide};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::item::Key;
+use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::MAIN;
 use keelway_engine::promotions::{Address, keys};
-use keelway_engine::protocol::Loaded;
 use keelway_world::table::{Change, Table};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// What was seen so far besides the host.
 #[derive(Debug, Default)]
@@ -31,6 +32,12 @@ pub struct Watch {
     held: BTreeMap<(String, String), (String, Timestamp)>,
     /// When a target was first known to be healthy on a revision.
     healthy: HashMap<(Key, String), Timestamp>,
+}
+
+/// The pipeline that an item holds.
+pub(super) fn decode(item: &Arc<Item>) -> Result<Arc<Pipeline>, String> {
+    thread_local!(static STATES: Decoded<Pipeline> = const { Decoded::new() });
+    STATES.with(|states| states.state(item))
 }
 
 impl Watch {
@@ -81,13 +88,12 @@ impl Watch {
         if !change.key.pk.starts_with("P#") || change.key.sk != MAIN {
             return Ok(());
         }
-        let read = |item| Loaded::<Pipeline>::read(item).map_err(|error| error.to_string());
-        let (before, after) = (read(old)?, read(new)?);
-        if after.version != before.version + 1 {
-            return Err(format!("version {} became {}", before.version, after.version));
+        if new.version() != old.version() + 1 {
+            return Err(format!("version {} became {}", old.version(), new.version()));
         }
-        for (name, state) in &before.x.environments {
-            let pair = state.promotion.as_ref().zip(after.x.environments.get(name).and_then(|state| state.promotion.as_ref()));
+        let (before, after) = (decode(old)?, decode(new)?);
+        for (name, state) in &before.environments {
+            let pair = state.promotion.as_ref().zip(after.environments.get(name).and_then(|state| state.promotion.as_ref()));
             let same = pair.filter(|(old, new)| (old.run, old.again) == (new.run, new.again));
             if let Some((old, new)) = same.filter(|(old, new)| old.phase.is_final() && !new.phase.is_final()) {
                 return Err(format!("a promotion that was over goes on: {old:?} became {new:?}"));
@@ -209,7 +215,7 @@ pub fn follows_from_facts(
     let dev: BTreeSet<_> = (0..targets).map(|place| target("dev", place)).collect();
     for (to, definition) in pipelines {
         let Some(item) = table.peek(&keys::pipeline(to)) else { return Err(format!("{to} is gone")) };
-        let x = Loaded::<Pipeline>::read(item).map_err(|error| error.to_string())?.x;
+        let x = decode(item)?;
         let uniform = matches!(first(&definition.environments[0], &observations, definition.compare), First::Current(_));
         let facts = Facts { now, cause: Default::default(), definition: Some(definition), observations: &observations };
         let fresh = match decide(&Pipeline::new(&to.namespace, &to.name, now), Input::Evaluate, &facts) {

@@ -16,7 +16,8 @@ impl Promoting {
                 || x.condition.reason == "ApprovalNeeded"
                 || x.environments.values().any(|state| created(state) || !state.closing.is_empty())
         };
-        !self.host.lock().requests.iter().any(|request| request.state == State::Open) && !self.states(world).iter().any(waits)
+        !self.host.lock().requests.iter().any(|request| request.state == State::Open)
+            && !self.states(world).iter().any(|x| waits(x))
     }
 
     /// Whether a revision may have been healthy in all targets of the first environment at once.

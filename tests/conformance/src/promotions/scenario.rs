@@ -1,6 +1,6 @@
 //! Promotions in the simulation: who does what, and what must hold.
 
-use super::check::{Watch, follows_from_facts};
+use super::check::{Watch, decode, follows_from_facts};
 use super::host::{Shared, State};
 use super::{Both, Plant, app, definition, settings, target};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
@@ -10,7 +10,7 @@ use keelway_domain::promotions::{At, Command, Note, Phase, Pipeline};
 use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{Address, Message, NAME, keys};
-use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::protocol::{Engine, Handled};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
@@ -164,10 +164,10 @@ impl Promoting {
         (scenario, sim::Troubles::of(rng))
     }
 
-    pub(super) fn states(&self, world: &World) -> Vec<Pipeline> {
+    pub(super) fn states(&self, world: &World) -> Vec<Arc<Pipeline>> {
         let core = world.core();
         let items = self.pipelines.iter().filter_map(|(to, _)| core.table.peek(&keys::pipeline(to)));
-        items.filter_map(|item| Loaded::<Pipeline>::read(item).ok()).map(|loaded| loaded.x).collect()
+        items.filter_map(|item| decode(item).ok()).collect()
     }
 
     /// A target is seen to run something. Facts arrive in any order; versions say which is the newest.

@@ -16,6 +16,7 @@ use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
 use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// What somebody does at some time.
 #[derive(Debug, Clone)]
@@ -160,7 +161,7 @@ impl Shipyards {
 
     /// Polling executors: what is open in the state, published or not.
     pub(super) fn poll_for_work(&mut self, sim: &mut Sim<Self>) {
-        let open: Vec<(String, Execution)> = {
+        let open: Vec<(String, Arc<Execution>)> = {
             let core = sim.world.core();
             let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
             let open = items.filter_map(|item| {

@@ -4,12 +4,13 @@ use super::freeze::Freeze;
 use super::repeats::Repeats;
 use super::timetable::{Lives, Timetable};
 use crate::planted::Seen;
+use crate::sim::Decoded;
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Class, End, Execution, Lane};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::sequences::keys::{self, LaneKey};
-use keelway_engine::sequences::{Address, Loaded, codec};
+use keelway_engine::sequences::{Address, codec};
 use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -47,8 +48,9 @@ pub struct Watch {
 }
 
 /// The execution in an item.
-pub fn decode(item: &Item) -> Result<Execution, String> {
-    Loaded::read(item).map(|loaded| loaded.x).map_err(|e| e.to_string())
+pub fn decode(item: &Arc<Item>) -> Result<Arc<Execution>, String> {
+    thread_local!(static STATES: Decoded<Execution> = const { Decoded::new() });
+    STATES.with(|states| states.state(item))
 }
 
 impl Watch {
@@ -149,7 +151,7 @@ impl Watch {
     fn extras(&mut self, change: &Change, table: &Table, (step, seen): (u64, &Seen)) -> Result<(), String> {
         let Some(new) = &change.new else { return Ok(()) };
         let (x, old) = (decode(new)?, change.old.as_ref().map(|item| decode(item)).transpose()?);
-        self.freeze.changed(&change.key, old.as_ref(), &x, (seen, new.version()))?;
+        self.freeze.changed(&change.key, old.as_deref(), &x, (seen, new.version()))?;
         if x.outcome.is_some() {
             self.ended.entry(change.key.clone()).or_insert(step);
         }

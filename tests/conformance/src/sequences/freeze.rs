@@ -17,6 +17,7 @@ use keelway_engine::sequences::definitions::{NewShipyard, Refusal};
 use keelway_engine::sequences::{Sequences, codec, keys};
 use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// The name of the `n`-th revision.
 pub(super) fn revision(n: usize) -> String {
@@ -92,13 +93,13 @@ impl Freeze {
 
 impl Shipyards {
     /// Somebody lets through what no window will ever let begin. How many there are.
-    pub(super) fn let_through(&self, sim: &mut Sim<Self>, open: &[Execution]) -> usize {
+    pub(super) fn let_through(&self, sim: &mut Sim<Self>, open: &[Arc<Execution>]) -> usize {
         let now = sim.world.now();
-        let never = |x: &&Execution| {
+        let never = |x: &&Arc<Execution>| {
             let core = sim.world.core();
             x.held.as_ref().is_some_and(|held| held.until.is_none()) && !self.watch.freeze.is_forgotten(x, &core.table, now)
         };
-        let never: Vec<&Execution> = open.iter().filter(never).collect();
+        let never: Vec<&Arc<Execution>> = open.iter().filter(never).collect();
         for x in &never {
             sim.plan(now, Action::Override(x.context.clone(), Some(x.stage.clone())));
         }

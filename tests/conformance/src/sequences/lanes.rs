@@ -18,7 +18,7 @@ fn holder(item: &Option<Arc<Item>>) -> Option<Key> {
 }
 
 /// The execution that stands in a queue, if this is its present request.
-fn waiting(entry: &Item, table: &Table) -> Option<Execution> {
+fn waiting(entry: &Item, table: &Table) -> Option<Arc<Execution>> {
     let id = entry.key.sk.split('#').nth(3)?;
     let key = Key::new(format!("C#{PROJECT}#{}", entry.text("c")?), format!("X#{id}"));
     let x = decode(table.peek(&key)?).ok()?;

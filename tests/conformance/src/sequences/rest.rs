@@ -16,12 +16,13 @@ use keelway_engine::sequences::{Address, Message, NAME, codec, history};
 use keelway_world::queue::Parcel;
 use keelway_world::table::Table;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Rounds in which everything must have ended: approvals of one sequence after another, and timeouts.
 const ROUNDS: usize = 60;
 
 impl Shipyards {
-    pub(super) fn open(&self, sim: &Sim<Self>) -> Vec<Execution> {
+    pub(super) fn open(&self, sim: &Sim<Self>) -> Vec<Arc<Execution>> {
         let core = sim.world.core();
         let items = self.watch.executions.iter().filter_map(|key| core.table.peek(key));
         items.filter_map(|item| decode(item).ok()).filter(|x| x.outcome.is_none()).collect()
@@ -308,8 +309,8 @@ fn is_paused(sim: &Sim<Shipyards>, n: usize) -> bool {
 }
 
 /// Everybody who was asked says yes.
-fn approve(sim: &mut Sim<Shipyards>, open: &[Execution]) -> usize {
-    let waiting: Vec<(Execution, RecordId)> =
+fn approve(sim: &mut Sim<Shipyards>, open: &[Arc<Execution>]) -> usize {
+    let waiting: Vec<(Arc<Execution>, RecordId)> =
         { open.iter().filter(|x| x.waits_for_approval()).filter_map(|x| Some((x.clone(), x.record?))).collect() };
     for (x, trigger) in &waiting {
         let uuid = trigger.uuid().to_string();

@@ -9,6 +9,7 @@ use keelway_engine::item::Key;
 use keelway_engine::sequences::keys::LaneKey;
 use keelway_world::table::Table;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Clocks differ, and requests take time.
 const MARGIN: Span = Span::seconds(60);
@@ -33,7 +34,7 @@ impl Shipyards {
         if self.is_lost(sim) {
             return Ok(());
         }
-        let mut waiting: BTreeMap<(String, String), Execution> = BTreeMap::new();
+        let mut waiting: BTreeMap<(String, String), Arc<Execution>> = BTreeMap::new();
         for x in self.open(sim) {
             let core = sim.world.core();
             if x.wake.is_some_and(|wake| wake + MARGIN < core.now) {

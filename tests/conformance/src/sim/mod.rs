@@ -2,6 +2,7 @@
 //! may. A [`Scenario`] says which engine they run, what others do meanwhile, and what must hold after every request and at rest.
 //! The scheduler and its troubles are the same for every engine.
 
+mod decoded;
 mod fates;
 mod paid;
 mod publications;
@@ -12,6 +13,7 @@ mod seeds;
 mod stats;
 mod troubles;
 
+pub use decoded::Decoded;
 pub use fates::COPIES;
 pub use paid::paid;
 pub use repair::{pages, swept};
