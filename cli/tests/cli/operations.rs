@@ -8,7 +8,7 @@ use std::time::SystemTime;
 fn api() -> Api {
     let api = Api::start();
     let of = |id: &str, next: Option<&str>| {
-        let mut letter = json!({"id": id, "engine": "promotions", "queue": "keelway-promotions-dead-letters", "receives": 10,
+        let mut letter = json!({"id": id, "engine": "promotions", "queue": "keelway-promotions", "receives": 10,
             "sentAt": "2026-11-22T08:00:00.000Z", "reason": "no table"});
         if let Some(next) = next {
             letter["nextRedrive"] = next.into();

@@ -18,9 +18,10 @@ pub async fn batch(ports: &Aws, messages: Vec<SqsMessage>, until: Instant) -> Ve
 }
 
 fn letter(record: &Record) -> DeadLetter {
+    let queue = meant_for(record);
     DeadLetter {
-        engine: engine_of(record),
-        queue: record.queue.clone(),
+        engine: engine_of(queue).to_owned(),
+        queue: queue.to_owned(),
         message_id: record.id.clone(),
         sent: record.sent,
         body: record.body.clone(),
@@ -29,13 +30,14 @@ fn letter(record: &Record) -> DeadLetter {
     }
 }
 
-/// The engine that the message was for. Rules and schedules name their target queue; an engine's own dead-letter queue is named
-/// after the engine: `<stack>-<engine>` and `<stack>-<engine>-dead-letters`.
-fn engine_of(record: &Record) -> String {
-    let meant = record.target.as_deref().unwrap_or_else(|| record.queue.trim_end_matches("-dead-letters"));
-    let named = ENGINES.into_iter().find(|engine| meant.ends_with(&format!("-{engine}")));
-    // Every rule and schedule names its target; a letter without one is an event for the first engine.
-    named.unwrap_or(ENGINES[0]).to_owned()
+/// The name of the queue that the message was for; a message that somebody put into the dead-letter queue by hand was for none.
+fn meant_for(record: &Record) -> &str {
+    record.target.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or(&record.queue)
+}
+
+/// The engine of a queue: they are named `<stack>-<engine>`. What was for none is for the first engine, which records what it cannot read.
+fn engine_of(queue: &str) -> &'static str {
+    ENGINES.into_iter().find(|engine| queue.ends_with(&format!("-{engine}"))).unwrap_or(ENGINES[0])
 }
 
 async fn one(ports: Aws, letter: DeadLetter) -> Result<(), NotDone> {
@@ -57,13 +59,13 @@ mod tests {
             body: "{}".into(),
             sent: Timestamp(7),
             receives: 11,
-            queue: "keelway-dead".into(),
+            queue: "keelway-dead-letters".into(),
             error: Some("NO_PERMISSIONS: no message".into()),
-            target: Some("arn:aws:sqs:eu-central-1:1:keelway-sequences".into()),
+            target: Some("arn:aws:sqs:eu-central-1:1:keelway-deployers".into()),
         };
         let expected = DeadLetter {
-            engine: "sequences".into(),
-            queue: "keelway-dead".into(),
+            engine: "deployers".into(),
+            queue: "keelway-deployers".into(),
             message_id: "m".into(),
             sent: Timestamp(7),
             body: "{}".into(),
@@ -71,5 +73,7 @@ mod tests {
             reason: Some("NO_PERMISSIONS: no message".into()),
         };
         assert_eq!(letter(&record), expected);
+        let by_hand = DeadLetter { engine: "sequences".into(), queue: "keelway-dead-letters".into(), ..expected };
+        assert_eq!(letter(&Record { target: None, ..record }), by_hand);
     }
 }

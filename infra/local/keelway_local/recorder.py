@@ -103,16 +103,25 @@ def _evaluate_as_caller(recorder, action, resource, keys=None):
         _evaluate(recorder, f"arn:aws:iam::{account}:role/{role}", session, action, resource, keys)
 
 
+def _tell_where_from(records, messages):
+    """Lambda says of a message in a dead-letter queue from which queue SQS moved it; the emulator knows, and does not hand it over."""
+    sources = {message["id"]: (message.get("sys") or {}).get("DeadLetterQueueSourceArn") for message in messages}
+    for record in records:
+        if source := sources.get(record["messageId"]):
+            record["attributes"]["DeadLetterQueueSourceArn"] = source
+
+
 def _wrap_lambda(recorder):
     from ministack.services import lambda_svc
 
     run_batch, execute = lambda_svc._run_sqs_batch, lambda_svc._execute_function
 
-    def batch(esm, func_rec, *rest):
+    def batch(esm, func_rec, event, messages, *rest):
+        _tell_where_from(event["Records"], messages)
         config = func_rec.get("config") or func_rec
         for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"):
             _evaluate(recorder, config["Role"], config["FunctionName"], action, esm["EventSourceArn"])
-        return run_batch(esm, func_rec, *rest)
+        return run_batch(esm, func_rec, event, messages, *rest)
 
     def invoke(func, *rest, **named):
         config = func.get("config") or func

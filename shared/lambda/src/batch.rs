@@ -38,7 +38,8 @@ pub struct Record {
     pub queue: String,
     /// Why a service put it into a dead-letter queue, if one says so.
     pub error: Option<String>,
-    /// The ARN of the queue it was meant for, if a service put it into a dead-letter queue.
+    /// The ARN of the queue it was meant for, if it is in a dead-letter queue: SQS says from where it moved a message there, rules and
+    /// schedules what they could not reach.
     pub target: Option<String>,
 }
 
@@ -56,7 +57,7 @@ impl From<SqsMessage> for Record {
             receives: number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
             queue: arn.rsplit(':').next().unwrap_or_default().to_owned(),
             error,
-            target: text("TARGET_ARN"),
+            target: message.attributes.get("DeadLetterQueueSourceArn").cloned().or_else(|| text("TARGET_ARN")),
             id: message.message_id.unwrap_or_default(),
             receipt: message.receipt_handle.unwrap_or_default(),
             body: message.body.unwrap_or_default(),
@@ -310,13 +311,26 @@ mod tests {
                 "ERROR_CODE": {"stringValue": "NO_PERMISSIONS", "dataType": "String"},
                 "TARGET_ARN": {"stringValue": "arn:aws:sqs:eu-central-1:1:keelway-sequences", "dataType": "String"},
             },
-            "eventSourceARN": "arn:aws:sqs:eu-central-1:1:keelway-rule-dead-letters",
+            "eventSourceARN": "arn:aws:sqs:eu-central-1:1:keelway-dead-letters",
         });
         let message: SqsMessage = serde_json::from_value(json).unwrap();
         let record = Record::from(message);
         assert_eq!((record.sent, record.receives), (Timestamp(1_795_222_266_686), 3));
-        assert_eq!(record.queue, "keelway-rule-dead-letters");
+        assert_eq!(record.queue, "keelway-dead-letters");
         assert_eq!(record.error.as_deref(), Some("NO_PERMISSIONS: no message"));
         assert_eq!(record.target.as_deref(), Some("arn:aws:sqs:eu-central-1:1:keelway-sequences"));
+    }
+
+    #[test]
+    fn a_message_that_sqs_moved_says_from_where() {
+        let source = "arn:aws:sqs:eu-central-1:1:keelway-deployers";
+        let message: SqsMessage = serde_json::from_value(serde_json::json!({
+            "messageId": "m", "receiptHandle": "r", "body": "{}",
+            "attributes": {"DeadLetterQueueSourceArn": source},
+            "messageAttributes": {},
+            "eventSourceARN": "arn:aws:sqs:eu-central-1:1:keelway-dead-letters",
+        }))
+        .unwrap();
+        assert_eq!(Record::from(message).target.as_deref(), Some(source));
     }
 }

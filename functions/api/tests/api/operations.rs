@@ -13,7 +13,7 @@ async fn stored(stand: &Stand, n: i64, body: &str) -> String {
     let sent = Timestamp(1_795_172_266_000 + n);
     let letter = DeadLetter {
         engine: "promotions".into(),
-        queue: "shop-promotions-dead-letters".into(),
+        queue: "shop-promotions".into(),
         message_id: format!("m-{n}"),
         sent,
         body: body.to_owned(),
@@ -82,7 +82,7 @@ async fn dead_letters_are_listed_newest_first_in_pages_and_shown_with_their_mess
     }
     assert_eq!(seen, ids);
     let letter = stand.get(&format!("/v1/dead-letters/{}", ids[0])).await.json();
-    let expected = json!({"id": ids[0], "engine": "promotions", "queue": "shop-promotions-dead-letters", "receives": 10, "body": BODY,
+    let expected = json!({"id": ids[0], "engine": "promotions", "queue": "shop-promotions", "receives": 10, "body": BODY,
         "sentAt": "2026-11-20T10:57:46.002Z", "nextRedrive": "2026-11-20T10:57:46.002Z"});
     assert_eq!(letter, expected);
 }

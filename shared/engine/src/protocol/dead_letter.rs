@@ -20,7 +20,7 @@ const KEPT: usize = 350 * 1024;
 pub struct DeadLetter {
     /// The engine whose queue it was meant for.
     pub engine: String,
-    /// The dead-letter queue it was in.
+    /// The name of the queue it was meant for; of the one it was in, if that is not known.
     pub queue: String,
     /// Its message id: the same letter is stored once.
     pub message_id: String,

@@ -1,6 +1,7 @@
 //! Things that go wrong: messages nobody can handle, messages that are lost, functions that die.
 
 use crate::bed::{Bed, Second};
+use aws_sdk_sqs::types::MessageAttributeValue;
 use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{Scope, answer, fresh};
 use keelway_cloud_tests::executor::{Executor, count};
@@ -39,25 +40,31 @@ pub fn tests() -> Vec<Test<Bed>> {
 
 fn dead_letters(bed: &Bed) -> Outcome {
     let Second { stack, observer } = bed.second()?;
-    let marks: Vec<String> = (0..3).map(|_| fresh()).collect();
+    let marks: Vec<String> = (0..2).map(|_| fresh()).collect();
     // A sweep that another test asks for sends letters again, and takes out what is handled then: nobody handles these.
     let body = |mark: &str| json!({"keelway": "from-the-future", "mark": mark}).to_string();
     stack.send(&body(&marks[0]))?;
-    for (queue, mark) in [("RuleDeadLettersUrl", &marks[1]), ("SchedulerDeadLettersUrl", &marks[2])] {
-        let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(body(mark));
-        stack.wait(request.send()).map_err(|error| Problem::of(queue, format!("{error:?}")))?;
-    }
-    for mark in &marks {
+    // As rules and schedules do with what they cannot hand over.
+    let url = stack.output("DeployersQueueUrl");
+    let target = format!("arn:aws:sqs:us-east-1:000000000000:{}", url.rsplit('/').next().unwrap_or_default());
+    let named = MessageAttributeValue::builder().data_type("String").string_value(target).build();
+    let named = named.map_err(|error| Problem::of("an attribute", error))?;
+    let request = stack.sqs().send_message().queue_url(stack.output("DeadLettersUrl")).message_body(body(&marks[1]));
+    stack
+        .wait(request.message_attributes("TARGET_ARN", named).send())
+        .map_err(|error| Problem::of("a dead letter", format!("{error:?}")))?;
+    for (mark, engine) in marks.iter().zip(["sequences", "deployers"]) {
         let letter = observer.wait("a dead letter in the table", |_| {
             let letters = stack.items(keys::DEAD_LETTERS, "").unwrap_or_default();
             letters.into_iter().find(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str())))
         })?;
-        ensure(letter.text("qn").is_some_and(|queue| queue.contains("dead-letters")), || format!("it names no queue: {letter:?}"))?;
+        ensure(letter.text("to") == Some(engine), || format!("it is for {engine}: {letter:?}"))?;
+        ensure(letter.text("qn").is_some_and(|queue| queue.ends_with(&format!("-{engine}"))), || format!("its queue: {letter:?}"))?;
         ensure(letter.number("ttl").is_none(), || "it expires before anybody has looked at it".into())?;
     }
     // One that was sent again may just pass through.
     observer.wait("an empty dead-letter queue", |_| {
-        let left = stack.queue_number(&stack.output("SequencesDeadLettersUrl"), "ApproximateNumberOfMessages");
+        let left = stack.queue_number(&stack.output("DeadLettersUrl"), "ApproximateNumberOfMessages");
         left.is_ok_and(|left| left == 0).then_some(())
     })
 }

@@ -309,26 +309,21 @@ fn dead_letters(bed: &Bed) -> Outcome {
         let request = stack.sqs().send_message().queue_url(stack.output(queue)).message_body(body);
         stack.wait(request.send()).map(drop).map_err(|error| Problem::of(queue, format!("{error:?}")))
     };
-    let queues = [
-        "PromotionsQueueUrl",
-        "AttemptsQueueUrl",
-        "ObserverQueueUrl",
-        "DeploymentsQueueUrl",
-        "DeployersQueueUrl",
-        "WebhooksQueueUrl",
-    ];
-    let marks: Vec<String> = queues.iter().map(|_| fresh()).collect();
-    for (queue, mark) in queues.iter().zip(&marks) {
+    let engines = ["Promotions", "Attempts", "Observer", "Deployments", "Deployers", "Webhooks"];
+    let marks: Vec<String> = engines.iter().map(|_| fresh()).collect();
+    for (engine, mark) in engines.iter().zip(&marks) {
+        let queue = &format!("{engine}QueueUrl");
         send(queue, json!({"keelway": "from-the-future", "mark": mark}).to_string())?;
         // This one is recorded as invalid, and nothing more.
         send(queue, format!("no message {mark}"))?;
     }
-    for mark in &marks {
+    for (engine, mark) in engines.iter().zip(&marks) {
         let found = || {
             let letters = stack.items(engine_keys::DEAD_LETTERS, "")?;
-            Ok(letters.into_iter().any(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str()))).then_some(()))
+            Ok(letters.into_iter().find(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str()))))
         };
-        until("a dead letter", found, || mark.clone())?;
+        let letter = until("a dead letter", found, || mark.clone())?;
+        ensure(letter.text("to") == Some(&engine.to_lowercase()), || format!("it is for {engine}: {letter:?}"))?;
     }
     Ok(())
 }

@@ -30,9 +30,7 @@ fn again(bed: &Bed) -> Outcome {
 
 fn apart(bed: &Bed) -> Outcome {
     let (one, two) = (&bed.stack, &bed.second()?.stack);
-    for name in
-        ["ApiUrl", "BusName", "TableName", "QueueUrl", "SchedulerGroupName", "SequencesFunctionName", "SequencesDeadLettersUrl"]
-    {
+    for name in ["ApiUrl", "BusName", "TableName", "QueueUrl", "SchedulerGroupName", "SequencesFunctionName", "DeadLettersUrl"] {
         ensure(one.output(name) != two.output(name), || format!("both stacks have the {name} {}", one.output(name)))?;
     }
     let project = format!("apart-{}", &fresh()[24..]);

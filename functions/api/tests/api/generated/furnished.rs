@@ -197,7 +197,7 @@ async fn letters(stand: &Stand) -> Vec<String> {
         let sent = Timestamp(1_795_172_266_000 + n);
         let letter = dead_letter::DeadLetter {
             engine: "promotions".into(),
-            queue: "shop-promotions-dead-letters".into(),
+            queue: "shop-promotions".into(),
             message_id: format!("m-{n}"),
             sent,
             body: "x".repeat(length),
