@@ -17,6 +17,8 @@ pub const SKEW: Span = Span::seconds(60);
 /// thousands of them, if a person sends it again.
 const SINGLE: usize = 4;
 const PAGE: u32 = 100;
+/// Of the first page: most searches end there.
+const FIRST_PAGE: u32 = 8;
 /// Records read to find the one that followed another. Between the two are only records of writers that lost a race.
 const FOLLOWERS: u32 = 10;
 
@@ -54,14 +56,15 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
 pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Result<Vec<(RecordId, RecordOf<S>)>, PortError> {
     let mut made = vec![];
     let mut next = x.record();
-    let (mut single, mut page) = (SINGLE, HashMap::new());
+    let (mut single, mut page, mut size) = (SINGLE, HashMap::new(), FIRST_PAGE);
     while let Some(id) = next {
         let record = if single > 0 {
             single -= 1;
             read(store, x, &id).await?
         } else {
             if !page.contains_key(&id) {
-                page = up_to(store, x, &id).await?;
+                page = up_to(store, x, &id, size).await?;
+                size = PAGE.min(size * 4);
             }
             page.remove(&id)
         };
@@ -75,9 +78,14 @@ pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Res
     Ok(made)
 }
 
-/// The records of a subject up to that one, as many as one page has, with those of writers that lost a race.
-async fn up_to<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Result<HashMap<RecordId, RecordOf<S>>, PortError> {
-    let query = Query::table(x.key().pk, PAGE).prefix(&keys::records_of(id.subject)).newest_first();
+/// The records of a subject up to that one, as many as a page of this size has, with those of writers that lost a race.
+async fn up_to<S: Subject>(
+    store: &impl Store,
+    x: &S,
+    id: &RecordId,
+    size: u32,
+) -> Result<HashMap<RecordId, RecordOf<S>>, PortError> {
+    let query = Query::table(x.key().pk, size).prefix(&keys::records_of(id.subject)).newest_first();
     let page = store.query(&Query { to: Some(keys::record_sort(id)), ..query }).await?;
     let record = |item: &Item| Some((keys::record_id(&item.key.sk)?, decode::<S>(Some(item))?));
     Ok(page.items.iter().filter_map(record).collect())
