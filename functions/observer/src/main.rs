@@ -32,7 +32,7 @@ async fn main() -> Result<(), Error> {
             }
             let until = batch::until(event.context.deadline);
             let records = serde_json::from_value::<SqsEvent>(event.payload)?.records;
-            let not_done = messages::batch(&engine, about::about, records, until).await;
+            let not_done = messages::held_batch(&engine, about::about, records, until).await;
             Ok(serde_json::to_value(batch::answer(&not_done, config.max_receives))?)
         }
     }))

@@ -21,7 +21,7 @@ async fn main() -> Result<(), Error> {
         let engine = engine.clone();
         async move {
             let until = batch::until(event.context.deadline);
-            let not_done = messages::batch(&engine, about::about, event.payload.records, until).await;
+            let not_done = messages::held_batch(&engine, about::about, event.payload.records, until).await;
             Ok::<_, Error>(batch::answer(&not_done, config.max_receives))
         }
     }))

@@ -6,13 +6,16 @@ use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::types::{
     ActionAfterCompletion, DeadLetterConfig, FlexibleTimeWindow, FlexibleTimeWindowMode, ScheduleState, Target,
 };
-use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{Clock, PortError, Queue};
 
 const SEND: &str = "sqs.SendMessage";
 const SEND_BATCH: &str = "sqs.SendMessageBatch";
 const CHANGE_VISIBILITY: &str = "sqs.ChangeMessageVisibility";
+const CHANGE_VISIBILITIES: &str = "sqs.ChangeMessageVisibilityBatch";
+/// SQS takes so many in one request.
+const AT_ONCE: usize = 10;
 const CREATE_SCHEDULE: &str = "scheduler.CreateSchedule";
 /// Bodies in one request.
 const MAX_BODIES: usize = 10;
@@ -61,6 +64,25 @@ impl Aws {
         let request = self.inner.sqs.change_message_visibility().queue_url(&queue.url);
         let request = request.receipt_handle(receipt).visibility_timeout(seconds);
         request.send().await.map(|_| ()).map_err(|error| port_error(CHANGE_VISIBILITY, error))
+    }
+
+    /// Hides messages received from an engine's queue for so many seconds from now on, whatever the queue's visibility timeout.
+    pub async fn hide_for(&self, engine: &str, receipts: &[String], seconds: i32) -> Result<(), PortError> {
+        let queue = self.queue(engine)?;
+        for some in receipts.chunks(AT_ONCE) {
+            let entries = some.iter().enumerate().map(|(i, receipt)| {
+                let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(i.to_string()).receipt_handle(receipt);
+                entry.visibility_timeout(seconds).build().map_err(|error| refused(CHANGE_VISIBILITIES, error.to_string()))
+            });
+            meter::request(CHANGE_VISIBILITIES);
+            let request = self.inner.sqs.change_message_visibility_batch().queue_url(&queue.url);
+            let request = request.set_entries(Some(entries.collect::<Result<_, _>>()?));
+            let answer = request.send().await.map_err(|error| port_error(CHANGE_VISIBILITIES, error))?;
+            if let Some(failed) = answer.failed().first() {
+                return Err(refused(CHANGE_VISIBILITIES, format!("{}: {}", failed.code(), failed.message().unwrap_or_default())));
+            }
+        }
+        Ok(())
     }
 
     async fn send_one(&self, queue: &QueueName, body: &str, delay_seconds: i32) -> Result<(), PortError> {

@@ -246,6 +246,25 @@ async fn a_message_that_failed_comes_back_soon() {
 }
 
 #[tokio::test]
+async fn messages_are_hidden_for_as_long_as_was_said_last() {
+    let Some(cloud) = cloud("hidden").await else { return };
+    cloud.aws.send(ENGINE, &["a".into(), "b".into()]).await.unwrap();
+    let sqs = aws_sdk_sqs::Client::new(&cloud.config);
+    let mut receipts = vec![];
+    while receipts.len() < 2 {
+        let request = sqs.receive_message().queue_url(&cloud.queue_url).visibility_timeout(12 * 3600).max_number_of_messages(10);
+        let some = request.send().await.unwrap();
+        receipts.extend(some.messages().iter().filter_map(|message| message.receipt_handle().map(str::to_owned)));
+    }
+    cloud.aws.hide_for(ENGINE, &receipts, 1).await.unwrap();
+    let mut back = cloud.receive(2).await;
+    back.sort();
+    assert_eq!(back, ["a", "b"]);
+    cloud.aws.hide_for(ENGINE, &["no receipt".into()], 1).await.unwrap_err();
+    cloud.remove().await;
+}
+
+#[tokio::test]
 async fn a_table_that_is_not_there_is_no_empty_one() {
     let Some(cloud) = cloud("none").await else { return };
     let names = Names { table: "keelway-no-such-table".into(), ..Names::default() };

@@ -1,6 +1,6 @@
 //! The ports as configured, and what a message used of them.
 
-use crate::batch::{NotDone, Record};
+use crate::batch::{HELD, NotDone, Record};
 use crate::config::{Config, TableConfig};
 use crate::delivery::About;
 use keelway_aws::meter::Meter;
@@ -38,6 +38,15 @@ pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDo
         if let Err(error) = aws.come_back_in(engine, &record.receipt, seconds).await {
             tracing::warn!(message.id = record.id, %error, "a message that failed comes back only after the visibility timeout");
         }
+    }
+}
+
+/// Has the queue hide messages for as long as a function that lives is [held](crate::batch::held) to. If that fails, the queue's visibility timeout
+/// applies, or what was said before.
+pub async fn hide(aws: &Aws, engine: &str, receipts: &[String]) {
+    let seconds = i32::try_from(HELD.as_secs()).unwrap_or(i32::MAX);
+    if let Err(error) = aws.hide_for(engine, receipts, seconds).await {
+        tracing::warn!(engine, %error, "if the function dies now, its messages come back only after the visibility timeout");
     }
 }
 

@@ -4,6 +4,7 @@
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
+use std::convert::Infallible;
 use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
@@ -136,6 +137,29 @@ where
         }
     }
     not_done
+}
+
+/// For so long a queue hides the messages of a function that may run for minutes, counted from when it was last heard of.
+pub const HELD: Duration = Duration::from_secs(45);
+/// It is heard of so often.
+const HEARD: Duration = Duration::from_secs(15);
+
+/// Works, and hides the messages of the work for [`HELD`] again and again: its queue's visibility timeout must be longer than the function may
+/// run, and when the function dies after a second, nobody would see them for all that time.
+pub async fn held<R, H: Future<Output = ()>>(work: impl Future<Output = R>, hide: impl Fn() -> H) -> R {
+    // The work first: it begins before anybody waits for the queue.
+    tokio::select! {
+        biased;
+        done = work => done,
+        never = again_and_again(hide) => match never {},
+    }
+}
+
+async fn again_and_again<H: Future<Output = ()>>(hide: impl Fn() -> H) -> Infallible {
+    loop {
+        hide().await;
+        tokio::time::sleep(HEARD).await;
+    }
 }
 
 async fn one_after_the_other<T, F, W>(jobs: Vec<Job<T>>, until: Instant, handle: F) -> Vec<(Record, NotDone)>
@@ -332,5 +356,14 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(Record::from(message).target.as_deref(), Some(source));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_are_hidden_again_while_they_are_worked_on() {
+        let began = Instant::now();
+        let hidden = Mutex::new(vec![]);
+        let hide = || async { hidden.lock().unwrap().push(began.elapsed().as_secs()) };
+        let done = held(tokio::time::sleep(Duration::from_secs(40)), hide).await;
+        assert_eq!((done, hidden.into_inner().unwrap()), ((), vec![0, 15, 30]));
     }
 }

@@ -31,10 +31,42 @@ where
     E: Engine<Ports = Aws> + 'static,
     E::Message: 'static,
 {
+    handle(engine, (about, messages), until, false).await
+}
+
+/// The same in a function that may run for minutes: when it dies, its messages come back after [`batch::HELD`].
+pub async fn held_batch<E>(
+    engine: &Arc<E>,
+    about: fn(&Delivery<E::Message>) -> About,
+    messages: Vec<SqsMessage>,
+    until: Instant,
+) -> Vec<(Record, NotDone)>
+where
+    E: Engine<Ports = Aws> + 'static,
+    E::Message: 'static,
+{
+    handle(engine, (about, messages), until, true).await
+}
+
+async fn handle<E>(
+    engine: &Arc<E>,
+    (about, messages): (fn(&Delivery<E::Message>) -> About, Vec<SqsMessage>),
+    until: Instant,
+    hold: bool,
+) -> Vec<(Record, NotDone)>
+where
+    E: Engine<Ports = Aws> + 'static,
+    E::Message: 'static,
+{
     let jobs: Vec<_> = messages.into_iter().map(|message| job(Record::from(message), about)).collect();
     let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
+    let receipts: Vec<String> = jobs.iter().filter(|_| hold).map(|job| job.record.receipt.clone()).collect();
     let handling = engine.clone();
-    let not_done = batch::run(jobs, until, move |record, work| one(handling.clone(), record, work)).await;
+    let work = batch::run(jobs, until, move |record, work| one(handling.clone(), record, work));
+    let not_done = match hold {
+        true => batch::held(work, || aws::hide(engine.ports(), E::NAME, &receipts)).await,
+        false => work.await,
+    };
     metrics::batch(&sent, &not_done, engine.ports().now());
     aws::bring_back_soon(engine.ports(), E::NAME, &not_done).await;
     not_done

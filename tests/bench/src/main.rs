@@ -4,7 +4,8 @@
 //! against a git host. Aims are printed beside the values; only a malfunction
 //! is a failure.
 //!
-//! `keelway-bench promotions` and `keelway-bench deployments` count these and nothing else: they need neither a stack nor release builds.
+//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` do these and nothing else: they need neither a stack nor
+//! release builds.
 //! `keelway-bench latency` only measures how long things take on a stack.
 //!
 //! `keelway-bench short` does a little of everything with the builds beside it, and judges and keeps nothing: a test runs it, so that the
@@ -18,6 +19,7 @@ mod latency;
 mod load;
 mod price;
 mod promotions;
+mod recovery;
 mod report;
 mod size;
 mod start;
@@ -38,8 +40,9 @@ fn main() -> ExitCode {
         ["short"] => short(),
         ["promotions"] => counted(promotions::count),
         ["deployments"] => counted(deployments::count),
+        ["recovery"] => counted(|report, _, say| recovery::measure(report, say)),
         ["latency"] => latency(),
-        _ => Err("usage: keelway-bench [promotions | deployments | latency | short]".into()),
+        _ => Err("usage: keelway-bench [promotions | deployments | recovery | latency | short]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -136,6 +139,7 @@ fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     latencies(&bed, size, &mut report, &say)?;
     promotions::count(&mut report, size, &say)?;
     deployments::count(&mut report, size, &say)?;
+    recovery::measure(&mut report, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
     Ok(report)

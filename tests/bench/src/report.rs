@@ -65,6 +65,7 @@ impl Report {
             ("deployments", &["deployments"]),
             ("latency", &["latency"]),
             ("promotions", &["promotions"]),
+            ("recovery", &["recovery"]),
             ("start", &["start"]),
         ];
         for (file, kinds) in kinds {

@@ -86,6 +86,8 @@ pub struct Story<E> {
     pub order: Option<Rng>,
     /// The engine stands still: nothing is handled.
     pub outage: bool,
+    /// How long a queue hides the message of a worker that stopped, by the engine whose queue it is. By default not at all.
+    pub hidden: fn(&str) -> Span,
     mode: Mode,
     /// The method of every request made while handling messages.
     pub calls: Vec<Method>,
@@ -124,6 +126,7 @@ impl<E: Tested> Story<E> {
             make: Arc::new(make),
             order: None,
             outage: false,
+            hidden: |_| Span(0),
             mode,
             calls: vec![],
             said: HashMap::new(),
@@ -156,6 +159,7 @@ impl<E: Tested> Story<E> {
             make,
             order: self.order.clone(),
             outage: self.outage,
+            hidden: self.hidden,
             mode,
             calls: self.calls.clone(),
             said: self.said.clone(),
@@ -246,7 +250,7 @@ impl<E: Tested> Story<E> {
                     self.late.insert(id);
                 }
                 self.restart();
-                self.world.core().queue.give_back(id, now);
+                self.world.core().queue.give_back(id, now + (self.hidden)(&delivery.engine));
             }
         }
     }

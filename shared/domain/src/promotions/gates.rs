@@ -86,7 +86,8 @@ fn window(settings: &PromotionSpec, facts: &Facts<'_>) -> Option<Gate> {
     match windows::gate(&settings.windows, facts.now) {
         windows::Gate::Open => None,
         windows::Gate::Closed(opens) => {
-            let until = opens.map_or_else(|| "it does not open within two years".to_owned(), |opens| format!("it opens at {}", opens.rfc3339()));
+            let until = opens
+                .map_or_else(|| "it does not open within two years".to_owned(), |opens| format!("it opens at {}", opens.rfc3339()));
             Gate::new("WindowClosed", format!("the window for promotions is closed: {until}"), opens)
         }
     }
