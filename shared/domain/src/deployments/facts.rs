@@ -41,12 +41,19 @@ pub struct Applied {
     /// The version that whoever wrote it asks for, as the generator does.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
+    /// The request of the API that wrote it in place of a version that it named; 0: none did.
+    #[serde(rename = "q", default, skip_serializing_if = "is_zero")]
+    pub asked: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Applied {
     /// The same, changed once more.
     pub fn after(&self) -> Self {
-        Self { version: self.version + 1, ..self.clone() }
+        Self { version: self.version + 1, asked: 0, ..self.clone() }
     }
 }
 

@@ -1,0 +1,60 @@
+//! Deployment configs that several people write, and what reads show of what is deployed.
+
+use crate::deployments::{CART, ask, claim, deploy, digest, fields, image, manifest, push, stand, status};
+use crate::stand::{Answer, Stand, TOKEN};
+use axum::body::Body;
+use axum::http::Request;
+use keelway_domain::time::Span;
+use serde_json::{Value, json};
+
+const GENERATE: &str = "/v1/generateDeploymentConfigs/shop:cart";
+const CONFIGS: &str = "/v1/deploymentConfigs";
+
+async fn keyed(stand: &Stand, (method, path): (&str, &str), key: &str, body: &str) -> Answer {
+    let request = Request::builder().method(method).uri(path).header("x-token", TOKEN).header("content-type", "application/yaml");
+    stand.request(request.header("idempotency-key", key).body(Body::from(body.to_owned())).unwrap()).await
+}
+
+/// A stand whose config is deployed by hand, with an image that is not deployed yet.
+async fn by_hand() -> Stand {
+    let mut stand = stand().await;
+    stand.manifests(&manifest("cart", "a", false)).await;
+    push(&mut stand, 2).await;
+    stand
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_people_who_put_the_same_generated_config_one_is_told_that_the_other_was_faster() {
+    let stand = by_hand().await;
+    let next = stand.get(GENERATE).await.json();
+    let first = stand.put(CART, &next).await;
+    assert_eq!(first.status, 200, "{first:?}");
+    let second = stand.put(CART, &next).await;
+    assert_eq!((second.status, second.problem().contains("resourceVersion is 3 now")), (409, true), "{second:?}");
+    let same = stand.get(CART).await.json();
+    assert_eq!(stand.put(CART, &same).await.status, 200, "what names the version in force replaces it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_put_that_is_sent_again_with_its_key_is_no_conflict() {
+    let stand = by_hand().await;
+    let next = stand.get(GENERATE).await.json().to_string();
+    for _ in 0..2 {
+        let answer = keyed(&stand, ("PUT", CART), "k", &next).await;
+        assert_eq!((answer.status, &answer.json()["metadata"]["resourceVersion"]), (200, &json!("3")), "{answer:?}");
+    }
+    assert_eq!(keyed(&stand, ("PUT", CART), "other", &next).await.status, 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_is_created_once() {
+    let stand = Stand::new();
+    let text = manifest("cart", "a", true);
+    for _ in 0..2 {
+        let answer = keyed(&stand, ("POST", CONFIGS), "k", &text).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    let again = stand.post_text(CONFIGS, "application/yaml", text.clone()).await;
+    assert_eq!((again.status, again.problem().contains("resourceVersion is 1 now")), (409, true), "{again:?}");
+    assert_eq!(keyed(&stand, ("POST", CONFIGS), "other", &text).await.status, 409);
+}
