@@ -81,8 +81,11 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let page_size = limit.min(100).to_string();
     let (mut all, mut key, mut now) = (vec![], String::new(), None);
+    // What nobody has claimed has waited longest first; of what has ended, the newest is what people look for.
+    let order = if what.status.as_deref() == Some("New") { "" } else { "newest" };
     for _ in 0..PAGES {
         let query = [
+            ("order", order),
             ("since", what.since.as_deref().unwrap_or_default()),
             ("status", what.status.as_deref().unwrap_or_default()),
             ("pageSize", page_size.as_str()),

@@ -10,7 +10,7 @@ mod awaited;
 pub mod codec;
 pub mod configs;
 pub mod deployers;
-mod everywhere;
+pub mod everywhere;
 pub mod images;
 pub mod keys;
 mod look;
