@@ -58,3 +58,34 @@ async fn a_config_is_created_once() {
     assert_eq!((again.status, again.problem().contains("resourceVersion is 1 now")), (409, true), "{again:?}");
     assert_eq!(keyed(&stand, ("POST", CONFIGS), "other", &text).await.status, 409);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_deployed_image_is_shown_while_a_later_version_has_failed() {
+    let mut stand = stand().await;
+    push(&mut stand, 2).await;
+    deploy(&mut stand, 2, 7).await;
+    let shown = status(&stand).await;
+    assert_eq!((&shown["activeVersion"], &shown["activeImages"]["web"]), (&json!(1), &json!(image(1))), "{shown}");
+    let latest = &shown["latest"];
+    assert_eq!((&latest["version"], &latest["images"]["web"]), (&json!(2), &json!(image(2))), "{shown}");
+    assert_eq!((&latest["status"], &latest["reason"]), (&json!("Failed"), &json!("DeployerFailed")), "{shown}");
+    let listed = stand.get("/v1/deploymentConfigs?namespace=shop").await.json();
+    assert_eq!(listed["deploymentConfigs"][0]["activeImages"], shown["activeImages"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_image_that_a_trigger_was_deployed_with_is_shown_and_may_be_applied_back() {
+    let mut stand = by_hand().await;
+    let triggered = |object: &Value| object["spec"]["triggers"][1]["imageChangeParams"]["lastTriggeredImage"].clone();
+    let now = stand.get(CART).await.json();
+    assert_eq!(triggered(&now), json!(image(1)));
+    assert_eq!(now["spec"]["triggers"][0].get("imageChangeParams"), None, "only of triggers that follow images");
+    assert_eq!(triggered(&stand.get(GENERATE).await.json()), json!(image(2)), "the image of the next version");
+    assert!(!stand.get(&format!("{CART}/manifest")).await.text.contains(&digest(1)), "the text is what was applied");
+    let applied = stand.manifests(&now.to_string()).await;
+    assert_eq!(applied["applied"][0]["name"], "cart", "{applied}");
+    assert_eq!(status(&stand).await["latestVersion"], 1);
+    stand.manifests(&manifest("web", "a", true).replace("cart:latest", "none:latest")).await;
+    let none = stand.get("/v1/deploymentConfigs/shop:web").await.json();
+    assert_eq!(triggered(&none), Value::Null, "nothing was deployed");
+}

@@ -2,6 +2,7 @@
 //! deployments that have ended are items of their own, and never change.
 
 use super::deployment::{Deployment, Why};
+use super::template::Images;
 use crate::ids::{RecordId, SubjectId, hash64};
 use crate::promotions::{Condition, Note};
 use crate::time::Timestamp;
@@ -130,6 +131,9 @@ pub struct Version {
     /// The hash of its template with its images; 0: it was complete before that was kept.
     #[serde(rename = "c", default, skip_serializing_if = "is_zero")]
     pub content: u64,
+    /// Its images by container; empty: it was complete before they were kept.
+    #[serde(rename = "i", default, skip_serializing_if = "Images::is_empty")]
+    pub images: Images,
 }
 
 fn is_zero(n: &u64) -> bool {
