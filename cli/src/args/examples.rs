@@ -166,6 +166,9 @@ pub const CONTROLLED: &str = "Examples:
 pub const SEND: &str = "Examples:
   keelway send event -f event.json
   echo {} | keelway send event -f -";
+pub const VALIDATE: &str = "Examples:
+  keelway validate deploymentconfig.yaml
+  keelway validate examples/deployments -o json";
 pub const SHIPYARD: &str = "Examples:
   keelway shipyard validate shipyard.yaml
   keelway shipyard show shipyard.yaml
