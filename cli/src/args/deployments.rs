@@ -32,7 +32,7 @@ pub enum Rollout {
     Undo(RolloutUndo),
     /// Stop the deployment that is on its way
     #[command(after_help = examples::ROLLOUT_CANCEL)]
-    Cancel(RolloutControl),
+    Cancel(RolloutCancel),
     /// Carry the latest version out again, which failed
     #[command(after_help = examples::ROLLOUT_RETRY)]
     Retry(RolloutControl),
@@ -125,7 +125,17 @@ pub struct RolloutUndo {
     pub said: Said,
 }
 
-/// `rollout cancel`, `retry`, `pause`, `resume`, `proceed`
+/// `rollout cancel`
+#[derive(Group)]
+pub struct RolloutCancel {
+    #[command(flatten)]
+    pub control: RolloutControl,
+    /// Cancel the version or the change that waits for its end, too
+    #[arg(long)]
+    pub and_what_waits: bool,
+}
+
+/// `rollout retry`, `pause`, `resume`, `proceed`
 #[derive(Group)]
 pub struct RolloutControl {
     #[command(flatten)]

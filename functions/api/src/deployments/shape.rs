@@ -253,7 +253,7 @@ pub fn audit(entry: &Entry) -> AuditEntry {
 fn word(command: &Command) -> &'static str {
     match command {
         Command::Latest(_) => "latest",
-        Command::Cancel => "cancel",
+        Command::Cancel | Command::CancelAll => "cancel",
         Command::Retry => "retry",
         Command::Pause => "pause",
         Command::Resume => "resume",

@@ -89,3 +89,23 @@ async fn the_image_that_a_trigger_was_deployed_with_is_shown_and_may_be_applied_
     let none = stand.get("/v1/deploymentConfigs/shop:web").await.json();
     assert_eq!(triggered(&none), Value::Null, "nothing was deployed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_says_what_follows_and_takes_it_along_if_that_is_asked_for() {
+    for (body, follows, latest) in [
+        (json!({}), "a newer change waits, and is deployed next as cart-3", 3),
+        (json!({"andWhatWaits": true}), "the change that waited is not deployed", 2),
+    ] {
+        let mut stand = stand().await;
+        push(&mut stand, 2).await;
+        claim(&stand, 2).await;
+        push(&mut stand, 3).await;
+        let answer = ask(&mut stand, "cancel", &body).await;
+        assert_eq!((answer.status, answer.json()["follows"].as_str().unwrap().starts_with(follows)), (200, true), "{answer:?}");
+        stand.world.pass(Span::minutes(15));
+        stand.work().await;
+        assert_eq!(status(&stand).await["latestVersion"], latest, "{body}");
+    }
+    let mut stand = stand().await;
+    assert_eq!(fields(&ask(&mut stand, "pause", &json!({"andWhatWaits": true})).await), ["andWhatWaits"]);
+}

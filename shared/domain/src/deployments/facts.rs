@@ -177,6 +177,8 @@ pub enum Command {
     Latest(Latest),
     /// Stop the deployment that is on its way.
     Cancel,
+    /// The same, and do not deploy the change that waits for its end.
+    CancelAll,
     /// Start the latest version again, which failed.
     Retry,
     /// Deploy nothing new until resumed.

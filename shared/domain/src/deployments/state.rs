@@ -45,6 +45,8 @@ pub struct Config {
     pub pins: BTreeMap<String, Pin>,
     /// A change that is about to become a version.
     pub settling: Option<Settling>,
+    /// The change that was cancelled before it became a version.
+    pub dismissed: Option<Dismissed>,
     /// What was last told of the definition's alarms: since when each is on, or off. What is older changes nothing.
     pub alarms: BTreeMap<String, (bool, Timestamp)>,
     /// The ids of the last commands that were obeyed, oldest first. A copy of one of them does nothing.
@@ -80,6 +82,7 @@ impl Config {
             suspended: None,
             pins: BTreeMap::new(),
             settling: None,
+            dismissed: None,
             alarms: BTreeMap::new(),
             obeyed: vec![],
             condition: Condition::default(),
@@ -166,6 +169,17 @@ pub struct Settling {
     /// What changed; a version tells all of it.
     #[serde(rename = "c", default)]
     pub causes: Vec<Why>,
+}
+
+/// A change that somebody cancelled before it became a version: no trigger deploys it, until something else changes or somebody asks for a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dismissed {
+    /// The hash of what would be deployed.
+    #[serde(rename = "h", default)]
+    pub template: u64,
+    /// The version of the definition then: what it asks for is cancelled, too.
+    #[serde(rename = "v", default)]
+    pub definition: i64,
 }
 
 /// Why triggers do not fire.
