@@ -167,6 +167,9 @@ pub struct Rollback {
     /// Take the steps of the strategy, and their time, instead of going back at once
     #[arg(long)]
     pub by_steps: bool,
+    /// Also if it changes nothing
+    #[arg(long)]
+    pub again: bool,
     /// Say what would change, and change nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -243,10 +243,11 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
         "--application-only",
         "--allow-failed",
         "--by-steps",
+        "--again",
         "-m",
         "bad release",
     ]);
-    let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "notes": "bad release", "by": "ada"});
+    let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "again": true, "notes": "bad release", "by": "ada"});
     assert_eq!(body(&api), asked);
     let third = api.run(&["rollout", "undo", "shop/carts", "--to-revision", "2"]);
     assert_eq!(body(&api), json!({"release": 2, "config": false, "by": "ada"}));

@@ -109,3 +109,21 @@ async fn a_cancellation_says_what_follows_and_takes_it_along_if_that_is_asked_fo
     let mut stand = stand().await;
     assert_eq!(fields(&ask(&mut stand, "pause", &json!({"andWhatWaits": true})).await), ["andWhatWaits"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rollback_that_changes_nothing_is_carried_out_only_if_it_is_asked_for_again() {
+    let mut stand = stand().await;
+    ask(&mut stand, "instantiate", &json!({"force": true})).await;
+    deploy(&mut stand, 2, 0).await;
+    for dry in [true, false] {
+        let refused = ask(&mut stand, "rollback", &json!({"release": 1, "dryRun": dry})).await;
+        assert_eq!((refused.status, fields(&refused)), (422, vec!["release".to_owned()]), "{refused:?}");
+        assert!(refused.problem().contains("a rollback to cart-1 changes nothing: #2 deploys the same"), "{refused:?}");
+    }
+    assert_eq!((&status(&stand).await["latestVersion"], &status(&stand).await["triggersSuspended"]), (&json!(2), &Value::Null));
+    let done = ask(&mut stand, "rollback", &json!({"release": 1, "again": true})).await.json();
+    assert_eq!((&done["deployment"]["version"], &done["deployment"]["rollbackOf"]), (&json!(3), &json!(1)), "{done}");
+    deploy(&mut stand, 3, 1).await;
+    let after = ask(&mut stand, "rollback", &json!({"release": 1})).await.json();
+    assert_eq!(after["deployment"]["version"], 4, "what failed is no such version: {after}");
+}

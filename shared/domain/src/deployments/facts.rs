@@ -245,6 +245,9 @@ pub struct Back {
     /// By the steps of the strategy, and not at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
+    /// Also if it changes nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// What configs that are rolled back together have in common.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,

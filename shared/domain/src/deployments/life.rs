@@ -250,6 +250,7 @@ impl Step<'_> {
                 parts: None,
                 allow_failed: false,
                 by_steps: false,
+                again: false,
                 group: String::new(),
                 task: None,
             };

@@ -187,6 +187,7 @@ impl Stand {
             parts: None,
             allow_failed: false,
             by_steps: false,
+            again: false,
             group: String::new(),
             task: None,
         };

@@ -134,6 +134,9 @@ pub struct RollbackRequest {
     /// By the steps of the strategy. Default: at once, with its hooks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
+    /// Also if it changes nothing: the latest version is complete, and deploys the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -230,6 +233,9 @@ pub struct OneRollback {
     /// By the steps of the strategy. Default: at once, with its hooks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
+    /// Also if it changes nothing: the latest version is complete, and deploys the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// What a rollback did to a config, or would do.
