@@ -104,8 +104,7 @@ impl Step<'_> {
         let Some(last) = self.next.last.as_ref().filter(|last| last.status == Status::Complete) else { return false };
         let present = resolve(&self.next, &applied.definition, self.facts.heads, Images::Same);
         let candidate = candidate(&present.definition, &snapshot.definition, back);
-        let same = Definition { vouched: present.definition.vouched, ..candidate } == present.definition;
-        same && present.content.template == last.content.template
+        candidate == present.definition && present.content.template == last.content.template
     }
 
     /// Changes the definition, suspends the triggers, and cuts the version. `automatic`: the version that failed, and why.
