@@ -166,7 +166,7 @@ impl Api {
     async fn bytes(&self, method: Method, url: &Url, body: &Body<'_>) -> Result<Vec<u8>, ApiError> {
         let mut pauses = self.pauses.iter();
         // What is sent again asks for nothing more.
-        let key = (method == Method::POST).then(|| uuid::Uuid::now_v7().to_string());
+        let key = matches!(method, Method::POST | Method::PUT).then(|| uuid::Uuid::now_v7().to_string());
         loop {
             match self.once(&method, url, body, key.as_deref()).await {
                 Err(error) if error.is_transient() => match pauses.next() {

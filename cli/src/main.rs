@@ -26,8 +26,26 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(grace) = deployer::guard::grace() {
+        return started(deployer::guard::run(grace));
+    }
     let args = args::Args::parse();
     terminal::set(args.display);
+    started(async {
+        match commands::run(args).await {
+            Ok(code) => code,
+            Err(error) => {
+                if let Some(text) = error.text() {
+                    eprintln!("error: {text}");
+                }
+                error.exit_code()
+            }
+        }
+    })
+}
+
+/// Runs what this process is for.
+fn started(what: impl Future<Output = ExitCode>) -> ExitCode {
     // A runtime that cannot start has no better message than the system's.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -36,16 +54,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let ended = runtime.block_on(commands::run(args));
+    let ended = runtime.block_on(what);
     // A command's child may still hold a thread that writes to it; nothing is owed to it.
     runtime.shutdown_background();
-    match ended {
-        Ok(code) => code,
-        Err(error) => {
-            if let Some(text) = error.text() {
-                eprintln!("error: {text}");
-            }
-            error.exit_code()
-        }
-    }
+    ended
 }

@@ -32,7 +32,7 @@ pub enum Rollout {
     Undo(RolloutUndo),
     /// Stop the deployment that is on its way
     #[command(after_help = examples::ROLLOUT_CANCEL)]
-    Cancel(RolloutControl),
+    Cancel(RolloutCancel),
     /// Carry the latest version out again, which failed
     #[command(after_help = examples::ROLLOUT_RETRY)]
     Retry(RolloutControl),
@@ -125,7 +125,17 @@ pub struct RolloutUndo {
     pub said: Said,
 }
 
-/// `rollout cancel`, `retry`, `pause`, `resume`, `proceed`
+/// `rollout cancel`
+#[derive(Group)]
+pub struct RolloutCancel {
+    #[command(flatten)]
+    pub control: RolloutControl,
+    /// Cancel the version or the change that waits for its end, too
+    #[arg(long)]
+    pub and_what_waits: bool,
+}
+
+/// `rollout retry`, `pause`, `resume`, `proceed`
 #[derive(Group)]
 pub struct RolloutControl {
     #[command(flatten)]
@@ -157,6 +167,9 @@ pub struct Rollback {
     /// Take the steps of the strategy, and their time, instead of going back at once
     #[arg(long)]
     pub by_steps: bool,
+    /// Also if it changes nothing
+    #[arg(long)]
+    pub again: bool,
     /// Say what would change, and change nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -166,6 +166,9 @@ pub const CONTROLLED: &str = "Examples:
 pub const SEND: &str = "Examples:
   keelway send event -f event.json
   echo {} | keelway send event -f -";
+pub const VALIDATE: &str = "Examples:
+  keelway validate deploymentconfig.yaml
+  keelway validate examples/deployments -o json";
 pub const SHIPYARD: &str = "Examples:
   keelway shipyard validate shipyard.yaml
   keelway shipyard show shipyard.yaml
@@ -217,7 +220,8 @@ pub const ROLLOUT_UNDO: &str = "Examples:
   keelway rollout undo carts -n shop
   keelway rollout undo shop/carts --to-revision 3 --dry-run";
 pub const ROLLOUT_CANCEL: &str = "Examples:
-  keelway rollout cancel carts -n shop";
+  keelway rollout cancel carts -n shop
+  keelway rollout cancel shop/carts --and-what-waits";
 pub const ROLLOUT_RETRY: &str = "Examples:
   keelway rollout retry carts -n shop";
 pub const ROLLOUT_PAUSE: &str = "Examples:

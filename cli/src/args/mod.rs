@@ -75,6 +75,9 @@ pub enum Command {
     /// ArtifactSource and WebhookSubscription, alone or in a List or a Template
     #[command(after_help = examples::APPLY)]
     Apply(Apply),
+    /// Everything wrong with manifests of any kind, at once; offline. Exit codes: 0 fine, 1 refused, 2 cannot be read
+    #[command(after_help = examples::VALIDATE)]
+    Validate(Validate),
     /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts, deployments or
     /// webhooks
     #[command(subcommand, after_help = examples::GET)]

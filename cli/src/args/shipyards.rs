@@ -10,14 +10,10 @@ use std::path::PathBuf;
 #[derive(Subcommand)]
 pub enum Shipyard {
     /// Everything wrong with these files, at once; offline. Exit codes: 0 fine, 1 refused, 2 cannot be read
+    ///
+    /// The same as `keelway validate`, which checks every kind.
     #[command(after_help = examples::SHIPYARD_VALIDATE)]
-    Validate {
-        /// Files, directories, or - for standard input
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-        #[command(flatten)]
-        output: Output,
-    },
+    Validate(Validate),
     /// Print a shipyard of version 0.1 in the form of 0.2; offline
     #[command(after_help = examples::SHIPYARD_MIGRATE)]
     Migrate {
@@ -27,6 +23,16 @@ pub enum Shipyard {
     /// Stages, sequences, tasks and what starts them, of a file or a project
     #[command(after_help = examples::SHIPYARD_SHOW)]
     Show(ShowShipyard),
+}
+
+/// `validate`, `shipyard validate`
+#[derive(Group)]
+pub struct Validate {
+    /// Files, directories, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// `shipyard show`

@@ -76,7 +76,9 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Retry(what) => retry::retry(&api()?, &what).await?,
         Command::Override(what) => overrides::override_windows(&api()?, &what).await?,
         Command::Send(what) => send::send(&api()?, &what).await?,
-        Command::Shipyard(Shipyard::Validate { files, output }) => shipyard::validate(&files, output.format)?,
+        Command::Validate(what) | Command::Shipyard(Shipyard::Validate(what)) => {
+            shipyard::validate(&what.files, what.output.format)?
+        }
         Command::Shipyard(Shipyard::Migrate { file }) => shipyard::migrate(&file)?,
         Command::Shipyard(Shipyard::Show(what)) => shipyard::draw_one(api, &what).await?,
         Command::Schema { kind } => shipyard::schema(kind.as_deref())?,

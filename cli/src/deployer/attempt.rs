@@ -1,6 +1,7 @@
 //! One attempt of a deployment: the command, the heartbeats while it runs, and how it ended.
 
 use super::exchange::Exchange;
+use super::guard::Guard;
 use super::{Worker, path_name};
 use crate::api::Api;
 use crate::api_error::ApiError;
@@ -11,6 +12,7 @@ use crate::executor::process::{self, Keep, Output, exit};
 use crate::executor::{Phase, log};
 use crate::output::one_line;
 use keelway_wire::http::deployments::{ClaimAnswer, FinishRequest, HeartbeatRequest, ReportAnswer, TargetState, VersionState};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -71,7 +73,11 @@ pub async fn carry_out(worker: &Worker, claimed: ClaimAnswer, mut phase: watch::
     let output = Output::new(Keep::End { echo: worker.echo });
     let (ended, stop) = match attempt.start(&claimed) {
         Err(why) => (Ended::NotStarted(why), None),
-        Ok(child) => attempt.run(child, &output, &mut phase).await,
+        Ok((child, guard)) => {
+            let ran = attempt.run(child, guard.group(), &output, &mut phase).await;
+            guard.release().await;
+            ran
+        }
     };
     let took = crate::words::span(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
     if let Some(Stop::Lost(error)) = stop {
@@ -170,10 +176,14 @@ impl Attempt<'_> {
         all
     }
 
-    fn start(&self, claimed: &ClaimAnswer) -> Result<Child, String> {
+    fn start(&self, claimed: &ClaimAnswer) -> Result<(Child, Guard), String> {
         let Some((program, arguments)) = self.worker.command.split_first() else { return Err("there is no command".into()) };
+        // Everything has ended before the lease has, if this process is killed now.
+        let guard = Guard::start(self.worker.grace.min(self.worker.lease / 3));
+        let guard = guard.map_err(|error| format!("the guard of the command does not start: {error}"))?;
         let mut command = Command::new(program);
-        command.args(arguments).envs(self.variables(claimed)).kill_on_drop(true).process_group(0);
+        command.args(arguments).envs(self.variables(claimed)).kill_on_drop(true);
+        command.process_group(guard.group().map_or(0, |group| group.as_raw_nonzero().get()));
         // A deployment's command has nothing to do with other deployments.
         withhold_authority(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -183,12 +193,17 @@ impl Attempt<'_> {
             // A command need not read its input; then writing fails, which is fine.
             tokio::spawn(async move { stdin.write_all(input.as_bytes()).await.ok() });
         }
-        Ok(child)
+        Ok((child, guard))
     }
 
     /// Waits for the command's end, or ends it.
-    async fn run(&self, mut child: Child, output: &Output, phase: &mut watch::Receiver<Phase>) -> (Ended, Option<Stop>) {
-        let group = process::group(&child);
+    async fn run(
+        &self,
+        mut child: Child,
+        group: Option<Pid>,
+        output: &Output,
+        phase: &mut watch::Receiver<Phase>,
+    ) -> (Ended, Option<Stop>) {
         let readers = [child.stdout.take().map(|pipe| output.read(pipe)), child.stderr.take().map(|pipe| output.read(pipe))];
         let mut dropping = phase.clone();
         let stop = tokio::select! {

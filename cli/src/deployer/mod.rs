@@ -7,6 +7,7 @@
 mod attempt;
 pub mod deploy;
 mod exchange;
+pub mod guard;
 
 use crate::api::Api;
 use crate::api_error::ApiError;

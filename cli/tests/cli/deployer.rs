@@ -4,6 +4,7 @@ use crate::support::deployments::version;
 use crate::support::pipelines::with;
 use crate::support::{Api, Gate, NOW, Ran, Running};
 use serde_json::{Value, json};
+use std::process::Command;
 
 const CLAIM: &str = "POST /v1/deployments/shop:carts-2/claim";
 const BEAT: &str = "POST /v1/deployments/shop:carts-2/heartbeat";
@@ -99,6 +100,32 @@ fn a_cancelled_deployment_gets_sigterm_and_then_sigkill() {
         assert_eq!(running.ended(), 1);
         assert_eq!(bodies(&api, FINISH)[0]["exitCode"], code);
         running.wait_for("is cancelled: SIGTERM");
+    }
+}
+
+#[test]
+fn a_command_ends_with_the_deployer_that_was_killed() {
+    // It heeds SIGTERM, or does not; what it started ends with it.
+    for trap in ["exit 0", ""] {
+        let api = api();
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().display();
+        let script = format!(
+            "trap '{trap}' TERM; sh -c 'trap \"{trap}\" TERM; echo $$ > {place}/below; while :; do sleep 0.05; done' & \
+             echo $$ > {place}/command; while :; do sleep 0.05; done"
+        );
+        let words = words(&["-n", "shop", "--once", "1", "--grace", "100ms"], &script);
+        let mut running = Running::start(&mut api.keelway(&words));
+        let number = |name: &str| std::fs::read_to_string(dir.path().join(name)).ok().filter(|text| text.ends_with('\n'));
+        api.wait("both run", |_| number("command").is_some() && number("below").is_some());
+        running.kill();
+        for name in ["command", "below"] {
+            let pid = number(name).unwrap();
+            let state = || Command::new("ps").args(["-o", "stat=", "-p", pid.trim()]).output().unwrap().stdout;
+            // One that ended may still be waited for by whoever inherited it.
+            api.wait(&format!("{name} ends"), |_| matches!(state().first(), None | Some(b'Z')));
+        }
+        assert!(bodies(&api, FINISH).is_empty(), "nobody tells how it ended");
     }
 }
 

@@ -155,6 +155,37 @@ fn the_history_in_lines_and_one_version_with_everything() {
 }
 
 #[test]
+fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
+    let image = |n: u64| json!({"web": format!("registry.example/shop/carts@sha256:{n:0<64}")});
+    let failed = json!({"reason": "DeployerFailed", "message": "the deployer exited with 7: no route"});
+    let configs = json!([
+        config(over(3, "Failed", failed), json!({"activeVersion": 2, "activeImages": image(2)})),
+        config(version(5, "Running", json!({})), json!({"activeVersion": 4, "activeImages": image(4)})),
+        config(over(6, "Complete", json!({})), json!({"activeVersion": 6, "activeImages": image(6), "message": "paused by ann"})),
+    ]);
+    let api = Api::start();
+    api.can("GET /v1/deploymentConfigs", json!({"deploymentConfigs": configs, "nextPageKey": "0", "now": NOW}));
+    let (_, shown) = Screen::start(&mut api.keelway(&["get", "dc", "-n", "shop"]), 160, 24).ended();
+    insta::assert_snapshot!(shown, @r"
+    NAMESPACE  NAME   DEPLOYED  LATEST  STATUS    AGE  IMAGES        MESSAGE
+    shop       carts  #2        #3      Failed    42s  200000000000  #3 (300000000000) failed: DeployerFailed: the deployer exited with 7: no route
+    shop       carts  #4        #5      Running   42s  400000000000  #5 (500000000000) is on its way
+    shop       carts  #6        #6      Complete  42s  600000000000  paused by ann
+    ");
+}
+
+#[test]
+fn the_newest_deployments_are_listed_first() {
+    let api = Api::start();
+    let page = |n: u64, next: &str| json!({"deployments": [over(n, "Complete", json!({}))], "nextPageKey": next, "now": NOW});
+    api.can("GET /v1/deployments", page(3, "0"));
+    assert_eq!(api.run(&["get", "deployments", "--limit", "1"]).code, 0);
+    assert!(api.world().asked.last().unwrap().line.contains("order=newest"));
+    assert_eq!(api.run(&["get", "deployments", "--status", "New"]).code, 0);
+    assert!(!api.world().asked.last().unwrap().line.contains("order"), "what waits is listed oldest first");
+}
+
+#[test]
 fn people_steer_a_config() {
     let api = api(over(2, "Complete", json!({})), json!({}));
     let done = |version: Value| json!({"namespace": "shop", "name": "carts", "done": true, "deployment": version});
@@ -212,10 +243,11 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
         "--application-only",
         "--allow-failed",
         "--by-steps",
+        "--again",
         "-m",
         "bad release",
     ]);
-    let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "notes": "bad release", "by": "ada"});
+    let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "again": true, "notes": "bad release", "by": "ada"});
     assert_eq!(body(&api), asked);
     let third = api.run(&["rollout", "undo", "shop/carts", "--to-revision", "2"]);
     assert_eq!(body(&api), json!({"release": 2, "config": false, "by": "ada"}));
@@ -298,9 +330,17 @@ fn versions_are_compared_field_by_field() {
 #[test]
 fn what_was_applied_is_shown_as_it_was_and_deleted() {
     let api = api(over(2, "Complete", json!({})), json!({}));
-    let text = "kind: DeploymentConfig # mine\n";
+    let text = "kind: DeploymentConfig # mine\napiVersion: v1\nmetadata: {name: carts, namespace: shop}\nspec:\n  triggers:\n  - type: ImageChange\n    \
+                imageChangeParams: {containerNames: [web], from: {name: 'carts:latest'}}\n  template: {metadata: {labels: {name: carts}}, spec: {containers: [{name: web}]}}\n";
     api.can("GET /v1/deploymentConfigs/shop:carts/manifest", json!(text));
-    assert_eq!(api.run(&["get", "dc", "shop/carts", "-o", "yaml"]).out, text);
+    let params = json!({"lastTriggeredImage": "carts@sha256:2"});
+    api.can("GET /v1/deploymentConfigs/shop:carts", json!({"spec": {"triggers": [{"imageChangeParams": params}]}}));
+    let shown = text.replace("{containerNames", "{lastTriggeredImage: \"carts@sha256:2\", containerNames");
+    assert_eq!(
+        api.run(&["get", "dc", "shop/carts", "-o", "yaml"]).out,
+        shown,
+        "the text as it was applied, and the server's field"
+    );
     api.can("DELETE /v1/deploymentConfigs/shop:carts", Value::Null);
     api.can("DELETE /v1/artifactSources/shop/carts", Value::Null);
     assert_eq!(api.run(&["delete", "deploymentconfig", "shop/carts"]).out, "deployment config shop/carts: deleted\n");

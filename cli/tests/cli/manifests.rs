@@ -27,6 +27,11 @@ fn validate_tells_everything_at_once() {
     assert_eq!((fine.code, fine.err.as_str()), (0, ""));
     let refused = run(&["shipyard", "validate", &good, &bad]);
     assert_eq!(refused.code, 1);
+    let any = run(&["validate", &good, &bad]);
+    assert_eq!((any.code, any.out, any.err), (1, refused.out.clone(), refused.err.clone()), "one command under both names");
+    let config = "apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {name: cart}\nspec: {template: {metadata: {labels: {name: cart}}, spec: {containers: [{name: web, image: 'web:1'}]}}}\n";
+    let config = file("config.yaml", config);
+    assert_eq!(run(&["validate", &config]).out, format!("{config}: fine: deployment config default/cart\n"));
     insta::assert_snapshot!(refused.shown(&[(&place, "<DIR>")]));
     let unreadable = run(&["shipyard", "validate", "/nowhere.yaml", &bad]);
     assert_eq!(unreadable.code, 2);

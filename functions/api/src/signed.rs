@@ -58,6 +58,32 @@ pub async fn admit_webhook<P: Ports>(api: &Api<P>, host: &str, client: Option<&C
     }
 }
 
+/// Lets a request pass to the check of its signature, unless too many about the same were refused from this address.
+///
+/// # Errors
+/// 429, or that they cannot be counted now.
+pub async fn admit_unless_refused<P: Ports>(api: &Api<P>, about: &str, client: Option<&Client>) -> Answer<()> {
+    match api.promotions().too_many_refused(about, client.map_or("", Client::as_str)).await? {
+        None => Ok(()),
+        Some(after) => {
+            let (most, window) = (limit::REQUESTS, limit::WINDOW.0 / 1000);
+            let detail = format!(
+                "{most} requests to this path with a wrong signature came from this address in {window} seconds: try again after the time in the \
+                 header Retry-After"
+            );
+            Err(Refused::too_many(detail, after))
+        }
+    }
+}
+
+/// Counts a request whose signature is refused.
+///
+/// # Errors
+/// That it cannot be counted now.
+pub async fn count_refused<P: Ports>(api: &Api<P>, about: &str, client: Option<&Client>) -> Answer<()> {
+    Ok(api.promotions().count_refused(about, client.map_or("", Client::as_str)).await?)
+}
+
 /// Who signed a request.
 pub struct Signer {
     /// The id of the key.

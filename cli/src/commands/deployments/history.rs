@@ -12,6 +12,7 @@ use crate::words::{age, between, version as image_version};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{Cause, VersionPage, VersionState};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// Prints the versions, newest first; or one with everything.
 ///
@@ -60,7 +61,7 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
             one.status.clone(),
             age(&one.since, now),
             between(Some(&one.since), one.ended_at.as_deref()),
-            images(one, wide),
+            images(&one.images, wide),
             cause(one),
         ];
         if wide {
@@ -81,11 +82,11 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
 }
 
 /// The images, as short as they can be told apart.
-pub fn images(one: &VersionState, whole: bool) -> String {
+pub fn images(images: &BTreeMap<String, String>, whole: bool) -> String {
     let short = |image: &String| if whole { image.clone() } else { image_version(image) };
-    let shown: Vec<String> = match one.images.len() {
-        1 => one.images.values().map(short).collect(),
-        _ => one.images.iter().map(|(name, image)| format!("{name} {}", short(image))).collect(),
+    let shown: Vec<String> = match images.len() {
+        1 => images.values().map(short).collect(),
+        _ => images.iter().map(|(name, image)| format!("{name} {}", short(image))).collect(),
     };
     shown.join(", ")
 }

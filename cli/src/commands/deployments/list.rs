@@ -8,11 +8,12 @@ use crate::commands::get;
 use crate::commands::pages::{PAGES, is_last};
 use crate::commands::pipelines::{Address, manifest};
 use crate::error::CliError;
-use crate::output::say_data;
+use crate::output::{one_line, say, say_data};
 use crate::table::Table;
 use crate::words::{age, between};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{ArtifactSourcePage, ArtifactSourceState, ConfigPage, ConfigState, VersionPage};
+use keelway_wire::manifest::with_triggered_images;
 use serde_json::{Value, json};
 
 /// The configs of a namespace or of all, or one.
@@ -26,7 +27,7 @@ pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
             let of = Address::of(name, &what.namespace);
             let id = id(&of);
             match format {
-                Format::Yaml => return manifest(api, &["deploymentConfigs", &id]).await,
+                Format::Yaml => return with_images(api, &id).await,
                 Format::Json => return say_data(&api.get::<Value>(&["deploymentConfigs", &id], &[]).await?, format),
                 Format::Table | Format::Wide => {
                     let state = read(api, &of).await?;
@@ -54,7 +55,7 @@ pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
     if format.is_data() {
         return say_data(&json!({"deploymentConfigs": all}), format);
     }
-    let mut table = Table::new(&["NAMESPACE", "NAME", "DEPLOYED", "LATEST", "STATUS", "AGE", "IMAGES", "WAITS FOR"]);
+    let mut table = Table::new(&["NAMESPACE", "NAME", "DEPLOYED", "LATEST", "STATUS", "AGE", "IMAGES", "MESSAGE"]);
     for one in &all {
         let number = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| format!("#{n}")).unwrap_or_default();
         let latest = one.latest.as_ref();
@@ -65,11 +66,36 @@ pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
             number(Some(one.latest_version)),
             latest.map(|latest| latest.status.clone()).unwrap_or_default(),
             latest.map(|latest| age(&latest.since, now)).unwrap_or_default(),
-            latest.map(|latest| images(latest, format == Format::Wide)).unwrap_or_default(),
-            one.message.clone(),
+            images(&one.active_images, format == Format::Wide),
+            news(one, format == Format::Wide),
         ]);
     }
     get::print(&table, format, "there is no deployment config here; apply one: keelway apply --help")
+}
+
+/// The manifest of a config as it was applied, with the image that each trigger was last deployed with.
+async fn with_images(api: &Api, id: &str) -> Result<(), CliError> {
+    let text = api.text(&["deploymentConfigs", id, "manifest"]).await?;
+    let object: Value = api.get(&["deploymentConfigs", id], &[]).await?;
+    let triggers = object.pointer("/spec/triggers").and_then(Value::as_array).into_iter().flatten();
+    let image =
+        |trigger: &Value| trigger.pointer("/imageChangeParams/lastTriggeredImage").and_then(Value::as_str).map(str::to_owned);
+    say(with_triggered_images(&text, &triggers.map(image).collect::<Vec<_>>()).trim_end_matches(['\r', '\n']))
+}
+
+/// What became of the latest version, if it is not what is deployed, and what the config waits for.
+fn news(one: &ConfigState, wide: bool) -> String {
+    let latest = one.latest.as_ref().filter(|latest| latest.status != "Complete");
+    let told = latest.map(|latest| {
+        let with = images(&latest.images, wide);
+        let with = if with.is_empty() || latest.images == one.active_images { String::new() } else { format!(" ({with})") };
+        match latest.status.as_str() {
+            "Failed" => format!("#{}{with} failed: {}: {}", latest.version, latest.reason, one_line(&latest.message, 160)),
+            _ => format!("#{}{with} is on its way", latest.version),
+        }
+    });
+    let waits = Some(one.message.clone()).filter(|message| !message.is_empty());
+    told.into_iter().chain(waits).collect::<Vec<_>>().join("; ")
 }
 
 /// What ended in the whole installation.
@@ -81,8 +107,11 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let page_size = limit.min(100).to_string();
     let (mut all, mut key, mut now) = (vec![], String::new(), None);
+    // What nobody has claimed has waited longest first; of what has ended, the newest is what people look for.
+    let order = if what.status.as_deref() == Some("New") { "" } else { "newest" };
     for _ in 0..PAGES {
         let query = [
+            ("order", order),
             ("since", what.since.as_deref().unwrap_or_default()),
             ("status", what.status.as_deref().unwrap_or_default()),
             ("pageSize", page_size.as_str()),
@@ -108,7 +137,7 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
             one.name.clone(),
             one.status.clone(),
             between(Some(&one.since), one.ended_at.as_deref()),
-            images(one, format == Format::Wide),
+            images(&one.images, format == Format::Wide),
             one.message.clone(),
         ]);
     }

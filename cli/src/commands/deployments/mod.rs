@@ -44,11 +44,11 @@ pub async fn rollout(api: &Api, what: &Rollout) -> Result<ExitCode, CliError> {
         Rollout::Status(what) => return follow::status(api, what).await,
         Rollout::History(what) => history::history(api, what).await?,
         Rollout::Undo(what) => rollback::undo(api, what).await?,
-        Rollout::Cancel(what) => steer(api, what, "cancel").await?,
-        Rollout::Retry(what) => steer(api, what, "retry").await?,
-        Rollout::Pause(what) => steer(api, what, "pause").await?,
-        Rollout::Resume(what) => steer(api, what, "resume").await?,
-        Rollout::Proceed(what) => steer(api, what, "proceed").await?,
+        Rollout::Cancel(what) => steer(api, &what.control, "cancel", what.and_what_waits).await?,
+        Rollout::Retry(what) => steer(api, what, "retry", false).await?,
+        Rollout::Pause(what) => steer(api, what, "pause", false).await?,
+        Rollout::Resume(what) => steer(api, what, "resume", false).await?,
+        Rollout::Proceed(what) => steer(api, what, "proceed", false).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -87,9 +87,9 @@ fn number(of: &Address, named: Option<&Numbered>) -> Result<Option<u64>, CliErro
     named.map(|named| named.of(&of.namespace, &of.name)).transpose()
 }
 
-async fn steer(api: &Api, what: &RolloutControl, command: &str) -> Result<(), CliError> {
+async fn steer(api: &Api, what: &RolloutControl, command: &str, and_what_waits: bool) -> Result<(), CliError> {
     let of = address(&what.of);
-    let request = SteerRequest { by: some(&what.said.by), message: some(&what.said.message) };
+    let request = SteerRequest { by: some(&what.said.by), message: some(&what.said.message), and_what_waits };
     let answer: SteerAnswer = api.post(&["deploymentConfigs", &id(&of), command], &json!(request)).await?;
     if let Some(nothing) = &answer.nothing {
         return say(nothing);
@@ -106,7 +106,7 @@ async fn steer(api: &Api, what: &RolloutControl, command: &str) -> Result<(), Cl
         _ => format!("told to go on: {name}"),
     };
     if let Some(follows) = &answer.follows {
-        eprintln!("{}", one_line(follows, 500));
+        eprintln!("{}", one_line(&follows.replace("`andWhatWaits`", "`--and-what-waits`"), 500));
     }
     match answer.done {
         true => say(&done),

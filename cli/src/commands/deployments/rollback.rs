@@ -19,9 +19,9 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
     let (config, application) = (what.application_only.then_some(false), what.config_only.then_some(false));
     let (notes, by) = (some(&what.said.message), some(&what.said.by));
     if let [of] = all.as_slice() {
-        let (dry_run, allow_failed, by_steps) = (what.dry_run, what.allow_failed, what.by_steps);
+        let (dry_run, allow_failed, by_steps, again) = (what.dry_run, what.allow_failed, what.by_steps, what.again);
         let release = number(of, what.to.as_ref())?.map_or(Value::Null, Value::from);
-        let more = RollbackRequest { dry_run, allow_failed, by_steps, ..RollbackRequest::default() };
+        let more = RollbackRequest { dry_run, allow_failed, by_steps, again, ..RollbackRequest::default() };
         let request = RollbackRequest { release, config, application, notes, by, ..more };
         let answer = one(api, of, &request).await?;
         return if what.output.format.is_data() { say_data(&answer, what.output.format) } else { tell(&answer) };
@@ -37,6 +37,7 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
         application,
         allow_failed: what.allow_failed,
         by_steps: what.by_steps,
+        again: what.again,
         ..OneRollback::default()
     });
     let request = RollbacksRequest { rollbacks: rollbacks.collect(), notes, dry_run: what.dry_run, by };

@@ -30,7 +30,7 @@ pub async fn triggers(api: &Api, what: &SetTriggers) -> Result<(), CliError> {
     }
     for (wanted, command) in [(what.suspend, "suspend"), (what.resume, "resume")] {
         if wanted {
-            let request = SteerRequest { by: some(&what.said.by), message: some(&what.said.message) };
+            let request = SteerRequest { by: some(&what.said.by), message: some(&what.said.message), ..SteerRequest::default() };
             let path = ["deploymentConfigs", &id(&of), "triggers", command];
             let answer: SteerAnswer = api.post(&path, &json!(request)).await?;
             let later = if answer.done { "" } else { ", but it is not in the state yet" };

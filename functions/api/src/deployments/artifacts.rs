@@ -10,6 +10,7 @@ use crate::{Api, signed};
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::Response;
 use keelway_domain::access::Need;
 use keelway_domain::border::Resource;
@@ -54,9 +55,6 @@ pub async fn told<P: Ports + Secrets + 'static>(
     request: Request,
 ) -> Answer<StatusCode> {
     let authority = request.extensions().get::<Authority>().copied();
-    if authority != Some(Authority::Token) {
-        signed::admit(&api, request.extensions().get::<Client>()).await?;
-    }
     let (parts, body) = request.into_parts();
     let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
     let (namespace, name) = match authority {
@@ -68,14 +66,21 @@ pub async fn told<P: Ports + Secrets + 'static>(
     let (source, body) = if authority == Some(Authority::Token) {
         (source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?, body?)
     } else {
-        let signature = signed::presented(&api, &parts)?;
-        let source = source(&api, &namespace, &name).await?;
-        let source = source.ok_or_else(signed::refusal)?;
-        let Origin::Webhook { secret } = &source.from else { return Err(signed::refusal()) };
-        let body = body.map_err(|_| signed::refusal())?;
-        by = caller.signed(secret).known;
-        signed::verify(&api, signature, &secrets::name(&namespace, secret), (&parts, &body)).await?;
-        (source, body)
+        let about = format!("push {namespace}/{name}");
+        let client = parts.extensions.get::<Client>();
+        signed::admit_unless_refused(&api, &about, client).await?;
+        match signed_by(&api, (&namespace, &name), &parts, body).await {
+            Ok((source, secret, body)) => {
+                by = caller.signed(&secret).known;
+                (source, body)
+            }
+            Err(refused) => {
+                if refused.problem.status == StatusCode::UNAUTHORIZED.as_u16() {
+                    signed::count_refused(&api, &about, client).await?;
+                }
+                return Err(refused);
+            }
+        }
     };
     let now = api.deployments().now();
     let asked: ArtifactRequest = input::read(input::json(&body)?)?;
@@ -94,6 +99,21 @@ pub async fn told<P: Ports + Secrets + 'static>(
         }
     }
     Ok(StatusCode::ACCEPTED)
+}
+
+/// The source that a request is about, and its secret, if the request is signed with that.
+async fn signed_by<P: Ports + Secrets>(
+    api: &Api<P>,
+    (namespace, name): (&str, &str),
+    parts: &Parts,
+    body: Answer<Vec<u8>>,
+) -> Answer<(ArtifactSource, String, Vec<u8>)> {
+    let signature = signed::presented(api, parts)?;
+    let source = source(api, namespace, name).await?.ok_or_else(signed::refusal)?;
+    let Origin::Webhook { secret } = &source.from else { return Err(signed::refusal()) };
+    let (secret, body) = (secret.clone(), body.map_err(|_| signed::refusal())?);
+    signed::verify(api, signature, &secrets::name(namespace, &secret), (parts, &body)).await?;
+    Ok((source, secret, body))
 }
 
 /// Lets an image pass that is the source's. Whoever may tell about one repository says nothing about others. A source that does not say what it

@@ -11,7 +11,7 @@ use crate::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::deployments::{Command, Config, Latest, Refused as Conflict};
+use keelway_domain::deployments::{Command, Latest, Refused as Conflict, change_that_waits, request_that_waits};
 use keelway_domain::promotions::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
@@ -41,6 +41,7 @@ pub async fn steer<P: Ports + 'static>(
     let command = match command.as_str() {
         "pause" => Command::Pause,
         "resume" => Command::Resume,
+        "cancel" if asked.and_what_waits => Command::CancelAll,
         "cancel" => Command::Cancel,
         "retry" => Command::Retry,
         "proceed" => Command::Proceed,
@@ -89,10 +90,17 @@ async fn ask<P: Ports>(
     asked: &SteerRequest,
 ) -> Answer<Response> {
     let (to, view) = find(api, of).await?;
+    if asked.and_what_waits && command != Command::CancelAll {
+        return Err(Refused::invalid(vec![error("andWhatWaits", "Invalid", "is for `cancel` only: leave it out")]));
+    }
     let note = said((asked.by.as_ref(), asked.message.as_ref()), &view, from)?;
     let before = view.state.latest;
     let asked = Asked { to, command, note };
-    let follows = matches!(asked.command, Command::Cancel).then(|| follows(&view.state)).flatten();
+    let follows = match asked.command {
+        Command::Cancel => follows(&view),
+        Command::CancelAll => cancelled_too(&view),
+        _ => None,
+    };
     match carry(api, &asked, view).await? {
         Outcome::Refused(view, Conflict::Nothing(why)) => {
             let answer = SteerAnswer { nothing: Some(why), ..answer(&asked.to, &view, before, true) };
@@ -108,19 +116,35 @@ async fn ask<P: Ports>(
 }
 
 /// What follows when what is on its way is cancelled now.
-fn follows(x: &Config) -> Option<String> {
+fn follows(view: &View) -> Option<String> {
+    let x = &view.state;
     let waits = x.pending.as_ref().map(|pending| {
         format!("{}, which waited, is given up as well: ask for the version again if it is wanted", x.version_name(pending.n))
     });
     let change = || {
-        x.settling.as_ref().filter(|_| x.suspended.is_none()).map(|_| {
+        changes(view).then(|| {
+            let next = x.version_name(x.latest + 1);
             format!(
-                "a newer change waits, and is deployed next as {}: suspend the triggers to keep it from that",
-                x.version_name(x.latest + 1)
+                "a newer change waits, and is deployed next as {next}: to keep it from that, cancel with `andWhatWaits`, or suspend the triggers"
             )
         })
     };
     waits.or_else(change)
+}
+
+/// What is cancelled with what is on its way.
+fn cancelled_too(view: &View) -> Option<String> {
+    let x = &view.state;
+    let version = x.pending.as_ref().map(|pending| format!("{}, which waited, is cancelled, too", x.version_name(pending.n)));
+    let change = changes(view)
+        .then(|| "the change that waited is not deployed, until something else changes or somebody asks for a version".to_owned());
+    let said: Vec<String> = version.into_iter().chain(change).collect();
+    Some(if said.is_empty() { "nothing waited".to_owned() } else { said.join("; ") })
+}
+
+/// Whether a change becomes a version as soon as nothing runs.
+fn changes(View { state, applied, heads, .. }: &View) -> bool {
+    change_that_waits(state, applied, heads).is_some() || request_that_waits(state, applied).is_some()
 }
 
 /// Who asks, when and why.

@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::deployments::{Deployment, Status};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::deployments::everywhere::Order;
 use keelway_engine::deployments::message::address;
 use keelway_engine::deployments::{Address, Damaged};
 use keelway_engine::ports::Ports;
@@ -136,11 +137,14 @@ pub async fn audit<P: Ports + 'static>(
 pub struct Wanted {
     since: Option<String>,
     status: Option<String>,
+    /// `oldest` (the default) or `newest`: which comes first of what has ended.
+    order: Option<String>,
     page_size: Option<String>,
     next_page_key: Option<String>,
 }
 
-/// Lists what ended in the whole installation since a time, oldest first; with `status=New` what nobody has claimed.
+/// Lists what ended in the whole installation since a time, oldest first unless `order` says otherwise; with `status=New` what nobody has claimed,
+/// oldest first.
 #[utoipa::path(
     get,
     path = "/v1/deployments",
@@ -168,6 +172,20 @@ pub async fn everywhere<P: Ports + 'static>(
             Refused::field("since", format!("{text:?} is not a time in the past: write it like 2026-11-20T15:04:05.000Z"))
         })?,
     };
+    let order = match given(wanted.order.as_ref()) {
+        None | Some("oldest") => Order::Oldest,
+        Some("newest") if status != Some(Status::New) => Order::Newest,
+        Some("newest") => {
+            return Err(Refused::field(
+                "order",
+                "what nobody has claimed is listed oldest first: leave it out, or name another status",
+            ));
+        }
+        Some(word) => {
+            let word: String = word.chars().take(50).collect();
+            return Err(Refused::field("order", format!("{word:?} is no order: write oldest or newest")));
+        }
+    };
     let begins_with_time =
         |key: &str| key.split('#').next().is_some_and(|ms| ms.len() == 13 && ms.bytes().all(|b| b.is_ascii_digit()));
     if after.is_some_and(|key| !begins_with_time(key)) {
@@ -182,7 +200,7 @@ pub async fn everywhere<P: Ports + 'static>(
         }
         Some(status @ (Status::Pending | Status::Running)) => Err(no_status(&status.to_string())),
         wanted => {
-            let (found, next) = api.deployments().everywhere(since, after, limit).await?;
+            let (found, next) = api.deployments().everywhere(since, order, after, limit).await?;
             let found = found.iter().filter(|(of, past)| sees(of) && wanted.is_none_or(|wanted| past.deployment.status == wanted));
             Ok(page(found.map(|(of, past)| shape::version(of, &past.deployment, None)).collect(), next, limit, now))
         }

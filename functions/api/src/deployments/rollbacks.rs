@@ -31,15 +31,16 @@ const MOST: usize = 20;
 
 impl From<RollbackRequest> for Wish {
     fn from(asked: RollbackRequest) -> Self {
-        let RollbackRequest { release, config, application, notes, dry_run, allow_failed, by_steps, by, .. } = asked;
-        let back = Back { by_steps, ..back(config, application, allow_failed) };
+        let RollbackRequest { release, config, application, notes, dry_run, allow_failed, by_steps, again, by, .. } = asked;
+        let back = Back { by_steps, again, ..back(config, application, allow_failed) };
         Self { release, back, notes, by, dry_run }
     }
 }
 
 fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> Back {
     let (config, application) = (config.unwrap_or(true), application.unwrap_or(true));
-    Back { release: None, config, application, parts: None, allow_failed, by_steps: false, group: String::new(), task: None }
+    let (by_steps, again, group) = (false, false, String::new());
+    Back { release: None, config, application, parts: None, allow_failed, by_steps, again, group, task: None }
 }
 
 /// Rolls a config back.
@@ -109,7 +110,8 @@ fn shipped(asked: DeploymentConfigRollback, of: &Address) -> Answer<Wish> {
         revision => revision.into(),
     };
     let (config, application) = (parts.triggers || parts.strategy, parts.template || parts.replication);
-    let back = Back { parts: Some(parts), ..back(Some(config), Some(application), false) };
+    // OpenShift does as it is told.
+    let back = Back { parts: Some(parts), again: true, ..back(Some(config), Some(application), false) };
     Ok(Wish { release, back, notes: None, by: None, dry_run: asked.dry_run })
 }
 
@@ -255,7 +257,12 @@ pub async fn several<P: Ports + 'static>(
 }
 
 fn wish(one: &OneRollback, asked: &RollbacksRequest, group: &str) -> Wish {
-    let back = Back { group: group.to_owned(), by_steps: one.by_steps, ..back(one.config, one.application, one.allow_failed) };
+    let back = Back {
+        group: group.to_owned(),
+        by_steps: one.by_steps,
+        again: one.again,
+        ..back(one.config, one.application, one.allow_failed)
+    };
     Wish { release: one.release.clone(), back, notes: asked.notes.clone(), by: asked.by.clone(), dry_run: asked.dry_run }
 }
 

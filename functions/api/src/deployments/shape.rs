@@ -3,7 +3,9 @@
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::deployments::definition::{Definition, Trigger};
-use keelway_domain::deployments::{Command, Config, Deployment, Obeyed, Progress, Snapshot, Status, TargetProgress, Why, message};
+use keelway_domain::deployments::{
+    Command, Config, Deployment, Obeyed, Progress, Snapshot, Status, TargetProgress, Why, message, template,
+};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Address;
@@ -29,6 +31,17 @@ pub fn object(of: &Address, view: &View, definition: &Definition, generated: Opt
     let mut object = render(&of.namespace, &of.name, definition);
     object["metadata"]["resourceVersion"] = json!(view.applied.version.to_string());
     object["metadata"]["generation"] = json!(view.applied.version);
+    let images = match generated {
+        Some(_) => template::images(&definition.template),
+        None => state.last.as_ref().map(|last| last.content.images.clone()).unwrap_or_default(),
+    };
+    for (shown, trigger) in object["spec"]["triggers"].as_array_mut().into_iter().flatten().zip(&definition.triggers) {
+        if let Trigger::ImageChange(change) = trigger
+            && let Some(image) = change.containers.iter().find_map(|name| images.get(name)).filter(|image| !image.is_empty())
+        {
+            shown["imageChangeParams"]["lastTriggeredImage"] = json!(image);
+        }
+    }
     let shown = config(of, view);
     object["status"] = json!({
         "latestVersion": latest,
@@ -76,6 +89,7 @@ pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Defini
         latest: state.last.as_ref().map(|last| self::version(of, last, Some(state))),
         active_version: state.active.as_ref().map(|active| active.n),
         active_since: state.active.as_ref().map(|active| active.at.rfc3339()),
+        active_images: active_images(state),
         pending_version: state.pending.as_ref().map(|pending| pending.n),
         paused: state.paused.as_ref().map(actor),
         triggers_suspended: state.suspended.as_ref().map(|suspended| actor(&suspended.note)),
@@ -86,6 +100,13 @@ pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Defini
         vouched: definition.vouched,
         now: String::new(),
     }
+}
+
+/// The images that are deployed: of a version that was complete before they were kept, only while it is the latest.
+fn active_images(state: &Config) -> template::Images {
+    let Some(active) = &state.active else { return template::Images::default() };
+    let latest = state.last.as_ref().filter(|last| last.n == active.n && active.images.is_empty());
+    latest.map_or(&active.images, |latest| &latest.content.images).clone()
 }
 
 fn actor(note: &Note) -> Actor {
@@ -232,7 +253,7 @@ pub fn audit(entry: &Entry) -> AuditEntry {
 fn word(command: &Command) -> &'static str {
     match command {
         Command::Latest(_) => "latest",
-        Command::Cancel => "cancel",
+        Command::Cancel | Command::CancelAll => "cancel",
         Command::Retry => "retry",
         Command::Pause => "pause",
         Command::Resume => "resume",

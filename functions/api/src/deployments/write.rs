@@ -16,7 +16,7 @@ use keelway_domain::border::Vouched;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Request, Why, generate};
 use keelway_engine::deployments::Address;
-use keelway_engine::deployments::configs::{Outcome, Wanted};
+use keelway_engine::deployments::configs::{Outcome, Over, Wanted};
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::AppliedDocument;
@@ -64,7 +64,7 @@ pub async fn put<P: Ports + 'static>(
         let message = format!("{}:{} is not the config of the path, {}:{}", named.0, named.1, of.namespace, of.name);
         return Err(Refused::invalid(vec![error("metadata.name", "Invalid", message)]));
     }
-    let over = expected(&headers, resource_version(&text).as_deref())?;
+    let over = expected(&headers, resource_version(&text).as_deref())?.map(|version| Over { version, asked: request.0 });
     let by = by(&caller, query.by.as_ref())?;
     let definition = &applied_by(&api, &caller, &manifest).await?;
     let request = asked_version(&view, definition, manifest.latest_version, &by).map_err(|error| Refused::invalid(vec![error]))?;
@@ -85,6 +85,7 @@ pub async fn put<P: Ports + 'static>(
 pub async fn create<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Params(query): Params<Query>,
+    Extension(RequestId(asked)): Extension<RequestId>,
     caller: Caller,
     Text(text): Text,
 ) -> Answer<Response> {
@@ -95,7 +96,7 @@ pub async fn create<P: Ports + 'static>(
     let by = by(&caller, query.by.as_ref())?;
     let definition = &applied_by(&api, &caller, &manifest).await?;
     one_more_config(&api, &manifest).await?;
-    let wanted = Wanted { definition, source: &manifest.source, by: &by, request: None, over: Some(0) };
+    let wanted = Wanted { definition, source: &manifest.source, by: &by, request: None, over: Some(Over { version: 0, asked }) };
     let outcome = api.deployments().apply(&of, &wanted).await?;
     written(&api, &of, outcome, StatusCode::CREATED).await
 }

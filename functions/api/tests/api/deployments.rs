@@ -364,19 +364,30 @@ async fn the_whole_installations_history_is_listed_by_time() {
         page["deployments"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
     let since = "/v1/deployments?since=2026-11-20T00:00:00Z";
-    let (mut all, mut key) = (vec![], "0".to_owned());
-    loop {
-        let page = stand.get(&format!("{since}&pageSize=2&nextPageKey={}", key.replace('#', "%23"))).await.json();
-        all.extend(names(&page));
-        key = page["nextPageKey"].as_str().unwrap().to_owned();
-        if key == "0" {
-            break;
+    for (order, expected) in [("", [1, 2, 3, 4, 5]), ("&order=newest", [5, 4, 3, 2, 1])] {
+        let (mut all, mut key) = (vec![], "0".to_owned());
+        loop {
+            let page = stand.get(&format!("{since}{order}&pageSize=2&nextPageKey={}", key.replace('#', "%23"))).await.json();
+            all.extend(names(&page));
+            key = page["nextPageKey"].as_str().unwrap().to_owned();
+            if key == "0" {
+                break;
+            }
         }
+        assert_eq!(all, expected.map(|n| format!("cart-{n}")), "{order}");
     }
-    assert_eq!(all, ["cart-1", "cart-2", "cart-3", "cart-4", "cart-5"]);
+    assert_eq!(names(&stand.get(&format!("{since}&order=newest&pageSize=1")).await.json()), ["cart-5"]);
     assert_eq!(names(&stand.get(&format!("{since}&status=Failed")).await.json())[0], "cart-3");
     assert_eq!(names(&stand.get("/v1/deployments").await.json()), ["cart-4", "cart-5"], "by default, of a day");
-    for wrong in ["since=yesterday", "since=2036-11-20T00:00:00Z", "status=Running", "status=x", "nextPageKey=abc"] {
+    for wrong in [
+        "order=up",
+        "order=newest&status=New",
+        "since=yesterday",
+        "since=2036-11-20T00:00:00Z",
+        "status=Running",
+        "status=x",
+        "nextPageKey=abc",
+    ] {
         assert_eq!(stand.get(&format!("/v1/deployments?{wrong}")).await.status, 400, "{wrong}");
     }
 }

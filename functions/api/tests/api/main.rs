@@ -14,6 +14,7 @@ mod border_promotions;
 mod border_stored;
 mod collisions;
 mod commands;
+mod configs;
 mod cursors;
 mod deployers;
 mod deployments;

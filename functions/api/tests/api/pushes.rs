@@ -2,8 +2,12 @@
 
 use crate::deployments::{SOURCE, digest, fields, manifest, settle, status};
 use crate::stand::{Answer, Stand};
+use axum::body::Body;
+use axum::http::Request;
 use keelway_domain::time::Span;
+use keelway_engine::secrets::Known;
 use keelway_engine::sequences::Limits;
+use keelway_wire::signature::{Algorithm, Request as Canonical, Signed};
 use serde_json::json;
 use std::time::Duration;
 
@@ -112,4 +116,38 @@ async fn a_project_follows_a_repository_that_its_policy_allows() {
     stand.like("").manifests(&policy("{allows: {images: ['*.dkr.ecr.eu-central-1.amazonaws.com/shop/*']}}")).await;
     assert_eq!(apply(stand.like("owner"), &ecr).await.status, 200);
     assert_eq!(apply(&stand, &ecr.replace("shop/cart}", "other/cart}")).await.status, 403);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_signed_pushes_is_taken_and_only_wrong_signatures_are_limited() {
+    let secrets = Known::default().with("shop/registry", r#"{"keys": [{"id": "r", "key": "s3cret"}]}"#);
+    let mut stand = Stand::with_secrets(Limits::default(), Duration::from_secs(60), secrets);
+    let other = SOURCE.replace("name: cart", "name: other");
+    stand.manifests(&format!("{SOURCE}---\n{other}---\n{}", manifest("cart", "a", true))).await;
+    let send = async |stand: &Stand, source: &str, key: &str, n: u64| {
+        let path = format!("/v1/artifacts/shop/{source}");
+        let body = json!({"tag": "latest", "digest": digest(n), "image": "registry.test/shop/cart"}).to_string();
+        let (installation, body_of) = (crate::stand::INSTALLATION, body.as_bytes());
+        let canonical = Canonical { installation, method: "POST", path: &path, query: "", body: body_of };
+        let signed =
+            Signed::new(&canonical, ("r", key.as_bytes()), Algorithm::Sha256, stand.world.now(), &format!("nonce-{source}{n:020}"));
+        let request = signed.headers().into_iter().fold(Request::post(path), |request, (name, value)| request.header(name, value));
+        stand.request(request.header("content-type", "application/json").body(Body::from(body)).unwrap()).await.status
+    };
+    for n in 1..=60 {
+        stand.world.pass(Span(100));
+        assert_eq!(send(&stand, "cart", "s3cret", n).await, 202, "push {n}");
+    }
+    settle(&mut stand).await;
+    assert_eq!(status(&stand).await["latest"]["images"]["web"], json!(format!("registry.test/shop/cart@{}", digest(60))));
+    stand.world.pass(Span::seconds(30));
+    for n in 100..120 {
+        assert_eq!(send(&stand, "cart", "wrong", n).await, 401);
+    }
+    let before = stand.world.core().request_count();
+    assert_eq!(send(&stand, "cart", "wrong", 120).await, 429);
+    assert_eq!(stand.world.core().request_count(), before + 1, "one read");
+    assert_eq!(send(&stand, "other", "s3cret", 121).await, 202, "of one source only");
+    stand.world.pass(Span::seconds(30));
+    assert_eq!(send(&stand, "cart", "s3cret", 122).await, 202);
 }

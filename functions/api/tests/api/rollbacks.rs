@@ -120,7 +120,7 @@ async fn images_that_were_deleted_stop_a_rollback_before_it_begins() {
         assert!(refused.problem().contains(&image(1)), "{refused:?}");
     }
     assert_eq!(status(&stand).await["latestVersion"], 3);
-    let config = ask(&mut stand, "rollback", &json!({"release": 1, "application": false, "dryRun": true})).await;
+    let config = ask(&mut stand, "rollback", &json!({"release": 1, "application": false, "again": true, "dryRun": true})).await;
     assert_eq!(config.status, 200, "the image does not go back: {config:?}");
     // Pushed again, it is there again.
     stand.world.pass(keelway_domain::time::Span::seconds(1));

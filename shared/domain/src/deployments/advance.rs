@@ -124,7 +124,7 @@ impl<'a> Step<'a> {
     /// The config was deleted: what runs is cancelled.
     fn delete(&mut self) {
         self.next.deleted = true;
-        self.next.settling = None;
+        (self.next.settling, self.next.dismissed) = (None, None);
         // Whoever applies it again begins anew, but for the numbers of its versions.
         (self.next.paused, self.next.spec_paused, self.next.suspended) = (None, false, None);
         self.next.alarms.clear();
@@ -187,7 +187,7 @@ impl<'a> Step<'a> {
         if self.next.in_flight().is_none() {
             if let Some(pending) = self.next.pending.take() {
                 self.start(pending);
-            } else if let Some(request) = applied.request.as_ref().filter(|request| request.version == self.next.latest + 1) {
+            } else if let Some(request) = resolve::request_that_waits(&self.next, applied) {
                 let which = if self.next.suspended.is_some() { Images::Same } else { Images::Unattended };
                 let resolved = resolve::resolve(&self.next, &applied.definition, self.facts.heads, which);
                 if resolved.unresolved.is_empty() && resolved.blank.is_empty() {
@@ -219,6 +219,10 @@ impl<'a> Step<'a> {
             }
             return condition;
         }
+        // Something else has changed: that is another change, also if it is taken back later.
+        if let Some(dismissed) = self.next.dismissed.as_mut().filter(|dismissed| dismissed.template != resolved.content.template) {
+            dismissed.template = 0;
+        }
         let causes = causes(&self.next, &resolved, &applied.by, self.facts.heads);
         let incomplete = incomplete(&resolved);
         if causes.is_empty() && (incomplete.is_none() || !first) {
@@ -238,6 +242,10 @@ impl<'a> Step<'a> {
                 "TriggersSuspended",
                 format!("triggers are suspended{by}: a change waits until they are resumed"),
             );
+        }
+        if self.next.dismissed.as_ref().is_some_and(|dismissed| dismissed.template == resolved.content.template) {
+            self.next.settling = None;
+            return Condition::new("Cancelled", "the change was cancelled before it became a version: ask for one to deploy it");
         }
         if let Some(incomplete) = incomplete {
             self.next.settling = None;

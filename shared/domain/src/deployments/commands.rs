@@ -5,8 +5,8 @@ use super::announce;
 use super::definition::{Concurrency, Definition};
 use super::deployment::{Deployment, Progress, Status, Task, Why};
 use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
-use super::resolve::{Images, causes, resolve};
-use super::state::{Config, MAX_OBEYED, Pin, Suspension};
+use super::resolve::{Images, causes, change_that_waits, request_that_waits, resolve};
+use super::state::{Config, Dismissed, MAX_OBEYED, Pin, Suspension};
 use super::template::repository;
 use crate::event::{CloudEvent, Object};
 use crate::names::Context;
@@ -27,6 +27,7 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
     let done = match command {
         Command::Latest(latest) => step.latest(applied, latest, note),
         Command::Cancel => step.cancel_by_hand(note),
+        Command::CancelAll => step.cancel_all(applied, note),
         Command::Retry => step.retry(),
         Command::Pause => {
             step.pause(note.clone());
@@ -257,6 +258,22 @@ impl Step<'_> {
         }
         let by = said(note);
         self.cancel("Cancelled", &format!("cancelled by the user{}{by}", if by.is_empty() { "" } else { ", " }));
+        Ok(())
+    }
+
+    /// The same, and what triggers or whoever wrote the definition would have deployed next is not deployed.
+    fn cancel_all(&mut self, applied: &Applied, note: &Note) -> Result<(), Refused> {
+        let change = change_that_waits(&self.next, applied, self.facts.heads);
+        let waits = change.is_some() || request_that_waits(&self.next, applied).is_some();
+        match self.cancel_by_hand(note) {
+            Err(Refused::Nothing(_)) if waits => {}
+            done => done?,
+        }
+        if waits {
+            let kept = self.next.dismissed.as_ref().map_or(0, |dismissed| dismissed.template);
+            self.next.dismissed = Some(Dismissed { template: change.unwrap_or(kept), definition: applied.version });
+            self.next.settling = None;
+        }
         Ok(())
     }
 

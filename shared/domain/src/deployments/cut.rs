@@ -25,7 +25,7 @@ impl Step<'_> {
         let snapshot = Snapshot { definition, n, causes: causes.clone(), at: now };
         let hash = snapshot.hash();
         self.snapshots.push(snapshot);
-        self.next.settling = None;
+        (self.next.settling, self.next.dismissed) = (None, None);
         Deployment {
             n,
             snapshot: hash,

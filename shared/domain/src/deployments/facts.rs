@@ -41,12 +41,19 @@ pub struct Applied {
     /// The version that whoever wrote it asks for, as the generator does.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
+    /// The request of the API that wrote it in place of a version that it named; 0: none did.
+    #[serde(rename = "q", default, skip_serializing_if = "is_zero")]
+    pub asked: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Applied {
     /// The same, changed once more.
     pub fn after(&self) -> Self {
-        Self { version: self.version + 1, ..self.clone() }
+        Self { version: self.version + 1, asked: 0, ..self.clone() }
     }
 }
 
@@ -170,6 +177,8 @@ pub enum Command {
     Latest(Latest),
     /// Stop the deployment that is on its way.
     Cancel,
+    /// The same, and do not deploy the change that waits for its end.
+    CancelAll,
     /// Start the latest version again, which failed.
     Retry,
     /// Deploy nothing new until resumed.
@@ -236,6 +245,9 @@ pub struct Back {
     /// By the steps of the strategy, and not at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
+    /// Also if it changes nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// What configs that are rolled back together have in common.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,

@@ -161,7 +161,8 @@ impl Step<'_> {
         }
         let done = d.clone();
         let content = done.content.template;
-        let before = self.next.active.replace(Version { n: done.n, snapshot: done.snapshot, at: now, content });
+        let images = done.content.images.clone();
+        let before = self.next.active.replace(Version { n: done.n, snapshot: done.snapshot, at: now, content, images });
         self.next.previous = before.filter(|before| before.content != content).or(self.next.previous.take());
         self.answer_task(&done, "pass", &format!("{} is complete", self.next.version_name(done.n)));
         self.past.push(Past { deployment: done, at: now });
@@ -249,6 +250,7 @@ impl Step<'_> {
                 parts: None,
                 allow_failed: false,
                 by_steps: false,
+                again: false,
                 group: String::new(),
                 task: None,
             };

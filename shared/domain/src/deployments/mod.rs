@@ -40,7 +40,7 @@ pub use facts::{
     Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, TAKE_UP, Transition,
 };
 pub use part::{Part, WHOLE};
-pub use resolve::{Generated, Images, Resolved, generate, message, resolve};
+pub use resolve::{Generated, Images, Resolved, change_that_waits, generate, message, request_that_waits, resolve};
 pub use resources::code;
 pub use rollback::candidate;
 pub use state::{Config, MAX_OBEYED, Pin, Settling, Suspension, Version};

@@ -2,7 +2,7 @@
 
 use super::definition::{Definition, ImageChange, ImageTag};
 use super::deployment::{Content, Why};
-use super::facts::Applied;
+use super::facts::{Applied, Request};
 use super::registry::Heads;
 use super::state::Config;
 use super::template::{self, with_images};
@@ -88,6 +88,22 @@ pub fn generate(x: &Config, applied: &Applied, heads: &Heads) -> Generated {
         causes.push(Why::Manual { by: String::new() });
     }
     Generated { resolved, latest: x.latest + 1, causes }
+}
+
+/// The hash of what triggers deploy as soon as nothing runs any more; `None`: they deploy nothing new.
+pub fn change_that_waits(x: &Config, applied: &Applied, heads: &Heads) -> Option<u64> {
+    let definition = &applied.definition;
+    let resolved = resolve(x, definition, heads, Images::Unattended);
+    let complete = resolved.unresolved.is_empty() && resolved.blank.is_empty();
+    let fires = complete && x.suspended.is_none() && !causes(x, &resolved, &applied.by, heads).is_empty();
+    let template = resolved.content.template;
+    (fires && x.dismissed.as_ref().is_none_or(|dismissed| dismissed.template != template)).then_some(template)
+}
+
+/// The version that whoever wrote the definition asks for, unless that was cancelled.
+pub fn request_that_waits<'a>(x: &Config, applied: &'a Applied) -> Option<&'a Request> {
+    let cancelled = x.dismissed.as_ref().is_some_and(|dismissed| dismissed.definition >= applied.version);
+    applied.request.as_ref().filter(|request| request.version == x.latest + 1 && !cancelled)
 }
 
 /// The image of a container that a trigger owns. `None`: its tag points to nothing, and nothing else says which image it is.

@@ -84,12 +84,27 @@ impl Step<'_> {
                 past.deployment.n, past.deployment.status
             ));
         }
+        let release = past.deployment.n;
+        if !back.again && back.task.is_none() && self.changes_nothing(applied, back) {
+            return conflict(format!(
+                "a rollback to {name}-{release} changes nothing: #{latest} deploys the same, and is complete; ask for it with `again`"
+            ));
+        }
         // A rollback never waits behind what it replaces.
         if self.next.in_flight().is_some() && (back.task.is_none() || applied.definition.concurrency == Concurrency::Supersede) {
             self.supersede();
         }
         self.go_back(applied, back, note, None);
         Ok(())
+    }
+
+    /// Whether the latest version is complete, and a rollback would deploy the same and leave the definition as it is.
+    fn changes_nothing(&self, applied: &Applied, back: &Back) -> bool {
+        let Some((_, snapshot)) = self.facts.target else { return false };
+        let Some(last) = self.next.last.as_ref().filter(|last| last.status == Status::Complete) else { return false };
+        let present = resolve(&self.next, &applied.definition, self.facts.heads, Images::Same);
+        let candidate = candidate(&present.definition, &snapshot.definition, back);
+        candidate == present.definition && present.content.template == last.content.template
     }
 
     /// Changes the definition, suspends the triggers, and cuts the version. `automatic`: the version that failed, and why.

@@ -2,6 +2,7 @@
 //! deployments that have ended are items of their own, and never change.
 
 use super::deployment::{Deployment, Why};
+use super::template::Images;
 use crate::ids::{RecordId, SubjectId, hash64};
 use crate::promotions::{Condition, Note};
 use crate::time::Timestamp;
@@ -44,6 +45,8 @@ pub struct Config {
     pub pins: BTreeMap<String, Pin>,
     /// A change that is about to become a version.
     pub settling: Option<Settling>,
+    /// The change that was cancelled before it became a version.
+    pub dismissed: Option<Dismissed>,
     /// What was last told of the definition's alarms: since when each is on, or off. What is older changes nothing.
     pub alarms: BTreeMap<String, (bool, Timestamp)>,
     /// The ids of the last commands that were obeyed, oldest first. A copy of one of them does nothing.
@@ -79,6 +82,7 @@ impl Config {
             suspended: None,
             pins: BTreeMap::new(),
             settling: None,
+            dismissed: None,
             alarms: BTreeMap::new(),
             obeyed: vec![],
             condition: Condition::default(),
@@ -130,6 +134,9 @@ pub struct Version {
     /// The hash of its template with its images; 0: it was complete before that was kept.
     #[serde(rename = "c", default, skip_serializing_if = "is_zero")]
     pub content: u64,
+    /// Its images by container; empty: it was complete before they were kept.
+    #[serde(rename = "i", default, skip_serializing_if = "Images::is_empty")]
+    pub images: Images,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -162,6 +169,17 @@ pub struct Settling {
     /// What changed; a version tells all of it.
     #[serde(rename = "c", default)]
     pub causes: Vec<Why>,
+}
+
+/// A change that somebody cancelled before it became a version: no trigger deploys it, until something else changes or somebody asks for a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dismissed {
+    /// The hash of what would be deployed.
+    #[serde(rename = "h", default)]
+    pub template: u64,
+    /// The version of the definition then: what it asks for is cancelled, too.
+    #[serde(rename = "v", default)]
+    pub definition: i64,
 }
 
 /// Why triggers do not fire.

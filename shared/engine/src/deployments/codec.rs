@@ -36,6 +36,7 @@ pub fn attributes(x: &Config, key: Key) -> Attrs {
         .with_some("su", x.suspended.as_ref().map(json))
         .with_some("pi", some(json(&x.pins), x.pins.is_empty()))
         .with_some("se", x.settling.as_ref().map(json))
+        .with_some("di", x.dismissed.as_ref().map(json))
         .with_some("al", some(json(&x.alarms), x.alarms.is_empty()))
         .with_some("ob", some(json(&x.obeyed), x.obeyed.is_empty()))
         .with_some("co", some(json(&x.condition), x.condition.reason.is_empty()))
@@ -74,6 +75,7 @@ pub fn config(item: &Item) -> Result<Config, PortError> {
         suspended: member(item, "su")?,
         pins: member(item, "pi")?,
         settling: member(item, "se")?,
+        dismissed: member(item, "di")?,
         alarms: member(item, "al")?,
         obeyed: member(item, "ob")?,
         condition: member(item, "co")?,

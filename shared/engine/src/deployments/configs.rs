@@ -30,8 +30,17 @@ pub struct Wanted<'a> {
     pub by: &'a str,
     /// The version that is asked for with it, as the generator does.
     pub request: Option<Request>,
-    /// The version of the definition that it replaces: any, if none is named; 0: there must be none.
-    pub over: Option<i64>,
+    /// What it replaces; `None`: whatever is in force.
+    pub over: Option<Over>,
+}
+
+/// The version of a definition that a request replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Over {
+    /// The version; 0: there must be none.
+    pub version: i64,
+    /// Identifies the request: sent again, it finds its own definition in force, and that is no conflict. Not 0.
+    pub asked: u64,
 }
 
 /// What became of a definition.
@@ -95,15 +104,23 @@ impl<P: Ports> Deployments<P> {
             let version = found.as_ref().map_or(0, Item::version);
             let in_force = old.as_ref().map_or(0, |_| version);
             let definition = wanted.definition.in_place_of(old.as_ref().map(|(old, _)| &old.definition));
-            let same = |(old, source): &(Applied, Option<String>)| {
-                old.definition == definition && old.request == wanted.request && source.as_deref() == Some(wanted.source)
+            // An earlier try may have written it, whose answer was lost. The version that it asked for may have been cut since.
+            let own = |old: &Applied| wanted.over.is_some_and(|over| over.asked == old.asked);
+            let same = |(old, source): &&(Applied, Option<String>)| {
+                let requested = old.request == wanted.request || own(old);
+                requested && old.definition == definition && source.as_deref() == Some(wanted.source)
             };
-            let unchanged = old.as_ref().is_some_and(same);
-            // The same again may have been written by an earlier try, whose answer was lost.
-            if !unchanged && wanted.over.is_some_and(|over| over != in_force) {
+            let in_force_already = old.as_ref().filter(same);
+            let unchanged = in_force_already.is_some();
+            // Whoever wrote the same first was faster all the same: two people who ask for a version each ask for one.
+            let expected =
+                wanted.over.is_none_or(|over| over.version == in_force) || in_force_already.is_some_and(|(old, _)| own(old));
+            if !expected {
                 return Ok(Outcome::Conflict(in_force));
             }
-            let applied = Applied { definition, version: version + 1, by: wanted.by.to_owned(), request: wanted.request.clone() };
+            let (by, request) = (wanted.by.to_owned(), wanted.request.clone());
+            let asked = wanted.over.map_or(0, |over| over.asked);
+            let applied = Applied { definition, version: version + 1, by, request, asked };
             let gone = leaving(to, found.as_ref(), Some(wanted.definition))?;
             let item = item(to, &applied, Some(wanted.source), self.ports.now());
             // A snapshot holds the definition once more, with its images.

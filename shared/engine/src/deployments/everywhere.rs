@@ -18,6 +18,16 @@ const DAY: i64 = 86_400_000;
 /// Entries of one time that are read at once.
 const AT_ONCE: u32 = 100;
 
+/// How what has ended is listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Oldest first: whoever follows what happens goes on where the last page ended.
+    #[default]
+    Oldest,
+    /// Newest first.
+    Newest,
+}
+
 /// The config, the version and the attempt that the index sort key of an attempt names.
 fn ended_parts(sort: &str) -> Option<(Address, u64, u32)> {
     let [_, namespace, name, n, attempt] = sort.split('#').collect::<Vec<_>>().try_into().ok()?;
@@ -42,6 +52,11 @@ fn place(sort: &str) -> String {
     if sort.contains('#') { format!("{}#{}", time_of(sort), hash(hash64(&[b"place", sort.as_bytes()]))) } else { sort.to_owned() }
 }
 
+/// Where the entries of a time end.
+fn last_of(time: &str) -> String {
+    format!("{time}#\u{10ffff}")
+}
+
 impl<P: Ports> Deployments<P> {
     /// The sort key of the entry at which a page ended. `None`: the page ended between two days, or the entry is not there any more; then the
     /// next page begins at its time.
@@ -49,7 +64,7 @@ impl<P: Ports> Deployments<P> {
         let Some(after) = after.filter(|after| after.contains('#')) else { return Ok(None) };
         let mut query = Query::index(index, partition, AT_ONCE);
         query.from = time_of(after).to_owned();
-        query.to = Some(format!("{}#\u{10ffff}", time_of(after)));
+        query.to = Some(last_of(time_of(after)));
         loop {
             let page = self.ports.query(&query).await?;
             let mut sorts = page.items.iter().filter_map(|item| item.text(index.names().2));
@@ -63,33 +78,45 @@ impl<P: Ports> Deployments<P> {
         }
     }
 
-    /// A page of the attempts that ended from a time on, in all configs, oldest first; and where the next page begins. The index may lag by a
-    /// moment.
+    /// A page of the attempts that ended from a time on, in all configs, and where the next page begins. The index may lag by a moment.
     ///
     /// # Errors
     /// Of the ports.
     pub async fn everywhere(
         &self,
         since: Timestamp,
+        order: Order,
         after: Option<&str>,
         limit: u32,
     ) -> Result<(Vec<(Address, Past)>, Option<String>), PortError> {
-        let mut from = after.map_or(Some(since), ended_at).unwrap_or(since);
-        let mut after = self.find(Index::ByAge, keys::day(from), after).await?;
+        let now = self.ports.now();
+        let begin = if order == Order::Oldest { since } else { now };
+        let mut at = after.map_or(Some(begin), ended_at).unwrap_or(begin);
+        let mut found = self.find(Index::ByAge, keys::day(at), after).await?;
         for _ in 0..DAYS {
-            let cursor = after.take().and_then(|sort| Some(Cursor { key: ended_key(&sort)?, index_sort: Some(sort) }));
-            let mut query = Query::index(Index::ByAge, keys::day(from), limit).after(cursor);
-            query.from = ms(from);
+            let cursor = found.take().and_then(|sort| Some(Cursor { key: ended_key(&sort)?, index_sort: Some(sort) }));
+            let mut query = Query::index(Index::ByAge, keys::day(at), limit).after(cursor);
+            let day = at.0.div_euclid(DAY);
+            let following = match order {
+                Order::Oldest => {
+                    query.from = ms(at);
+                    Some(Timestamp((day + 1) * DAY)).filter(|tomorrow| *tomorrow <= now)
+                }
+                Order::Newest => {
+                    query = query.newest_first();
+                    query.from = ms(since);
+                    query.to = after.map(|_| last_of(&ms(at)));
+                    Some(Timestamp(day * DAY - 1)).filter(|yesterday| *yesterday >= since)
+                }
+            };
             let page = self.ports.query(&query).await?;
-            let tomorrow = Timestamp((from.0.div_euclid(DAY) + 1) * DAY);
-            let last = page.next.and_then(|next| next.index_sort).map(|sort| place(&sort));
-            let next = last.or_else(|| (tomorrow <= self.ports.now()).then(|| ms(tomorrow)));
+            let next = page.next.and_then(|next| next.index_sort).map(|sort| place(&sort)).or_else(|| following.map(ms));
             if !page.items.is_empty() || next.is_none() {
                 return Ok((self.ended_at_keys(page.items.into_iter().map(|item| item.key).collect()).await?, next));
             }
-            from = tomorrow;
+            at = following.unwrap_or(at);
         }
-        Ok((vec![], Some(ms(from))))
+        Ok((vec![], Some(ms(at))))
     }
 
     async fn ended_at_keys(&self, wanted: Vec<Key>) -> Result<Vec<(Address, Past)>, PortError> {

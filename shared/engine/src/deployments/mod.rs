@@ -10,7 +10,7 @@ mod awaited;
 pub mod codec;
 pub mod configs;
 pub mod deployers;
-mod everywhere;
+pub mod everywhere;
 pub mod images;
 pub mod keys;
 mod look;
@@ -367,7 +367,7 @@ impl<P: Ports> Deployments<P> {
                 Input::Command(_, note) => note.by.clone(),
                 _ => String::new(),
             };
-            let applied = Applied { definition, version: item.version() + 1, by, request: None };
+            let applied = Applied { definition, version: item.version() + 1, by, request: None, asked: 0 };
             // What it watches now may be what it did not watch before.
             change.items.extend(configs::entered_at(turn.to, &applied.definition));
             let item = configs::rewritten(turn.to, item, &applied, self.ports.now())?;

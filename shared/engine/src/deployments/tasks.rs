@@ -56,6 +56,7 @@ impl<P: Ports> Deployments<P> {
                     parts: None,
                     allow_failed: false,
                     by_steps: false,
+                    again: false,
                     group: String::new(),
                     task: Some(task),
                 };

@@ -1,11 +1,11 @@
 //! How often a client may send requests that carry no token.
 
 use super::{Promotions, keys};
-use crate::item::Item;
+use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use keelway_domain::time::{Span, Timestamp};
 
-/// A client may send this many signed requests in each window.
+/// A client may send this many signed requests in each window; about what is pushed, so many that are refused.
 pub const REQUESTS: i64 = 20;
 /// The same of the webhooks of one git host from one address: a busy host sends ten a second for a while.
 pub const WEBHOOKS: i64 = 300;
@@ -33,11 +33,36 @@ impl<P: Ports> Promotions<P> {
         self.too_many(&format!("webhook {host} {client}"), WEBHOOKS).await
     }
 
-    async fn too_many(&self, client: &str, most: i64) -> Result<Option<Span>, PortError> {
+    /// Whether too many signed requests about one thing were refused that came from an address. `Some`: there may be another one after this time.
+    ///
+    /// One read: a request with a good signature is not counted, and keeps nobody out.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn too_many_refused(&self, about: &str, client: &str) -> Result<Option<Span>, PortError> {
+        let (key, left) = self.window(&refused(about, client));
+        let count = self.ports.get(&key).await?.as_ref().map_or(0, Item::version);
+        Ok((count >= REQUESTS).then_some(left))
+    }
+
+    /// Counts one that was refused.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn count_refused(&self, about: &str, client: &str) -> Result<(), PortError> {
+        self.too_many(&refused(about, client), REQUESTS).await.map(drop)
+    }
+
+    /// Where the requests of a client are counted now, and for how long.
+    fn window(&self, client: &str) -> (Key, Span) {
         let now = self.ports.now();
         let window = now.0.div_euclid(WINDOW.0);
-        let end = Timestamp((window + 1) * WINDOW.0);
-        let key = keys::requests(client, window);
+        (keys::requests(client, window), Timestamp((window + 1) * WINDOW.0) - now)
+    }
+
+    async fn too_many(&self, client: &str, most: i64) -> Result<Option<Span>, PortError> {
+        let (key, left) = self.window(client);
+        let end = self.ports.now() + left;
         for _ in 0..=most.min(TRIES) {
             // The version is the count: requests that arrive at the same time do not exceed the limit together.
             let count = self.ports.get(&key).await?.as_ref().map_or(0, Item::version);
@@ -50,6 +75,10 @@ impl<P: Ports> Promotions<P> {
                 return Ok(None);
             }
         }
-        Ok(Some(end - now))
+        Ok(Some(left))
     }
+}
+
+fn refused(about: &str, client: &str) -> String {
+    format!("refused {about} {client}")
 }

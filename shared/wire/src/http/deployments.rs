@@ -50,6 +50,9 @@ pub struct ConfigState {
     /// When it was complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_since: Option<String>,
+    /// Its images by container; empty: none is deployed, or it was complete before its images were kept here.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub active_images: BTreeMap<String, String>,
     /// The version that follows as soon as the latest one has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_version: Option<u64>,

@@ -32,7 +32,7 @@ mod values;
 mod webhook;
 mod windows;
 
-pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render};
+pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render, with_triggered_images};
 pub use finding::{Finding, Severity};
 pub use migrate::{Migrated, migrate};
 pub use pipeline::PipelineManifest;

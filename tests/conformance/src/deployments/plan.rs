@@ -143,6 +143,7 @@ fn command(rng: &mut Rng) -> Command {
             parts: None,
             allow_failed: rng.chance(40.0),
             by_steps: false,
+            again: false,
             group: String::new(),
             task: None,
         }),

@@ -59,6 +59,7 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
         parts: None,
         allow_failed: false,
         by_steps: false,
+        again: false,
         group: String::new(),
         task: None,
     };

@@ -210,6 +210,7 @@ fn known(path: &str, name: &str) -> Result<Vec<String>, String> {
         "name" => &["delivery", "alfadev.delivery"],
         "uri" => &["alfa.txt", "shipyard.yaml", "remediation.yaml"],
         "state" => &["started", "finished", "paused"],
+        "order" => &["newest", "oldest"],
         "status" => &["New", "Complete", "Running"],
         "config" => &["alfacart"],
         "webhook" => &["alfahook"],

@@ -251,6 +251,7 @@ impl Furnished {
                 self.revisions.iter().map(|revision| format!("\"{revision}\"")).chain(["\"1\"".into(), "\"2\"".into()]).collect()
             }
             "state" => texts(&["started", "finished"]),
+            "order" => texts(&["newest", "oldest"]),
             "status" => texts(&["New", "Complete", "Failed"]),
             "since" | "fromTime" => texts(&["2026-11-20T11:00:00Z"]),
             "beforeTime" => texts(&["2027-11-20T11:00:00Z"]),

@@ -2,7 +2,7 @@
 
 use super::stand::{Stand, definition, on_image, refused};
 use crate::deployments::definition::{Starter, Trigger};
-use crate::deployments::{Answer, Call, Command, Input, Latest, Order, Progress, SOURCE, Status, Task, answer};
+use crate::deployments::{Answer, Applied, Call, Command, Input, Latest, Order, Progress, Request, SOURCE, Status, Task, answer};
 use crate::promotions::Note;
 use crate::time::Span;
 
@@ -88,6 +88,77 @@ fn a_cancellation_that_comes_too_late_is_told() {
     assert_eq!(refused(stand.command(Command::Cancel)), "too late: the deployer of #3 has told how it ended");
     stand.evaluate();
     assert_eq!(stand.x.last.as_ref().map(|last| last.status), Some(Status::Complete));
+}
+
+#[test]
+fn a_cancellation_takes_what_waits_with_it_if_that_is_asked_for() {
+    let latest = |stand: &Stand| (stand.x.latest, stand.x.last.as_ref().map(|last| last.reason.clone()).unwrap_or_default());
+    let running = || {
+        let mut stand = deployed();
+        stand.set_env("b");
+        stand.settle();
+        stand.claim();
+        stand
+    };
+    // A change waits until version 2, which is superseded, has ended.
+    for (command, n) in [(Command::Cancel, 3), (Command::CancelAll, 2)] {
+        let mut stand = running();
+        stand.set_env("c");
+        stand.settle();
+        stand.command(command.clone()).unwrap();
+        stand.end(1);
+        stand.pass(Span::minutes(60));
+        assert_eq!(stand.x.latest, n, "{command:?}");
+    }
+    let mut stand = running();
+    stand.set_env("c");
+    stand.command(Command::CancelAll).unwrap();
+    stand.end(1);
+    stand.pass(Span::minutes(60));
+    assert_eq!(
+        (latest(&stand), stand.x.condition.reason.as_str()),
+        ((2, "Cancelled".to_owned()), "Cancelled"),
+        "before it settled"
+    );
+    // What failed is repeated without it.
+    stand.command(Command::Retry).unwrap();
+    stand.deploy(0);
+    stand.pass(Span::minutes(60));
+    assert_eq!((stand.x.latest, stand.x.active.as_ref().map(|active| active.n)), (2, Some(2)));
+    // Another change is deployed, and so is the same once more.
+    stand.set_env("d");
+    stand.deploy(0);
+    stand.set_env("c");
+    stand.deploy(0);
+    assert_eq!(stand.x.active.as_ref().map(|active| active.n), Some(4));
+    assert!(refused(stand.command(Command::CancelAll)).starts_with("No rollout is in progress"), "nothing runs, and nothing waits");
+    // A version that somebody asked for is given up either way.
+    stand.set_env("e");
+    stand.settle();
+    stand.claim();
+    stand.command(Command::Latest(Latest { again: true, supersede: true, ..Latest::default() })).unwrap();
+    assert!(stand.x.pending.is_some());
+    stand.command(Command::CancelAll).unwrap();
+    stand.end(1);
+    stand.pass(Span::minutes(60));
+    assert_eq!((stand.x.latest, &stand.x.pending), (5, &None));
+}
+
+#[test]
+fn a_version_that_is_asked_for_by_writing_the_config_is_cancelled_with_what_waits() {
+    for (command, n) in [(Command::Cancel, 3), (Command::CancelAll, 2)] {
+        let mut stand = deployed();
+        stand.set_env("b");
+        stand.settle();
+        stand.claim();
+        let request = Request { version: 3, causes: vec![] };
+        stand.applied = stand.applied.take().map(|applied| Applied { request: Some(request), ..applied.after() });
+        stand.evaluate();
+        stand.command(command).unwrap();
+        stand.end(1);
+        stand.pass(Span::minutes(60));
+        assert_eq!(stand.x.latest, n);
+    }
 }
 
 #[test]

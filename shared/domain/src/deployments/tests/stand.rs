@@ -79,7 +79,7 @@ pub struct Stand {
 
 impl Stand {
     pub fn new(definition: Definition) -> Self {
-        let applied = Applied { definition, version: 1, by: "ann".into(), request: None };
+        let applied = Applied { definition, version: 1, by: "ann".into(), request: None, asked: 0 };
         let now = Timestamp(1_700_000_000_000);
         let mut stand = Self {
             x: Config::new("default", "cart", now),
@@ -187,6 +187,7 @@ impl Stand {
             parts: None,
             allow_failed: false,
             by_steps: false,
+            again: false,
             group: String::new(),
             task: None,
         };

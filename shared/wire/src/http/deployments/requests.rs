@@ -67,7 +67,7 @@ pub struct InstantiateRequest {
 /// `/triggers/resume`. It may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SteerRequest {
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +75,9 @@ pub struct SteerRequest {
     /// Why, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Of `cancel` only: what waits for the end of the deployment is not deployed, either.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub and_what_waits: bool,
 }
 
 /// The answer to what is asked of a config: 200 when the state shows it, 202 when it does not yet.
@@ -91,7 +94,7 @@ pub struct SteerAnswer {
     /// There was nothing to do, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing: Option<String>,
-    /// What follows a cancellation: a newer change is deployed next, or a newer version is given up with it.
+    /// What follows a cancellation: a newer change is deployed next, or what waits is cancelled with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
     /// The version that it led to; else the latest one.
@@ -131,6 +134,9 @@ pub struct RollbackRequest {
     /// By the steps of the strategy. Default: at once, with its hooks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
+    /// Also if it changes nothing: the latest version is complete, and deploys the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Who asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -227,6 +233,9 @@ pub struct OneRollback {
     /// By the steps of the strategy. Default: at once, with its hooks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
+    /// Also if it changes nothing: the latest version is complete, and deploys the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// What a rollback did to a config, or would do.

@@ -22,9 +22,11 @@ mod parts;
 mod render;
 mod spec;
 mod strategy;
+mod triggered;
 mod triggers;
 
 pub use artifacts::{ArtifactSourceManifest, read as artifact_source};
 pub use config::{API_VERSION, DeploymentConfigManifest, LEGACY_VERSION, RollbackStanza, read as deployment_config};
 pub use parts::{ALL as PARTS, Part, check, entries};
 pub use render::render;
+pub use triggered::with_triggered_images;

@@ -84,7 +84,7 @@ fn document(root: &Node, source: &str, report: &mut Report) -> Option<String> {
         }
         (Some((version, ..)), None) if has_sequences(stages) => Some(with_version(version, source)),
         (None, None) => {
-            let message = "has no stage in the form of 0.1: there is nothing to migrate; check it with `keelway shipyard validate`";
+            let message = "has no stage in the form of 0.1: there is nothing to migrate; check it with `keelway validate`";
             report.error(stages, path, message.into());
             None
         }
