@@ -4,6 +4,7 @@ mod calls;
 mod cases;
 mod credentials;
 mod heartbeat;
+mod looks;
 mod notifications;
 mod observed;
 mod receiver;
