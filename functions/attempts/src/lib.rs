@@ -4,6 +4,7 @@
 //! promotion says why it waits.
 
 mod hosts;
+mod looks;
 mod notify;
 mod requests;
 
@@ -84,6 +85,6 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
     }
 
     async fn look(&self, _: &str, tasks: &[Task], mark: Option<&str>) -> Result<Sight, PortError> {
-        Ok(requests::look(&self.hosts, tasks, mark).await)
+        Ok(looks::look(&self.hosts, tasks, mark).await)
     }
 }

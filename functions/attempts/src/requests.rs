@@ -1,14 +1,12 @@
-//! The strategy `pull-request`: a branch, an edit at the marker, a pull request; and what becomes of it.
+//! The strategy `pull-request`: a branch, an edit at the marker, a pull request; and how it is taken back.
 
 use crate::hosts::{Hosts, Refusal, place};
 use keelway_domain::promotions::definition::PullRequest;
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, Seen};
+use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry};
 use keelway_engine::ports::Ports;
-use keelway_engine::promotions::attempts::{Sight, Task};
+use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::Secrets;
-use keelway_githosts::{BRANCHES, Change, Closed as Gone, Host, HostError, Kind, Merge, Proposed, Repository, Request, State};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use keelway_githosts::{BRANCHES, Change, Closed as Gone, HostError, Kind, Proposed, Repository, Request};
 use std::time::Duration;
 
 /// So long an attempt lasts at most. The function has a minute more.
@@ -59,145 +57,19 @@ pub async fn take_back<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
     }
 }
 
-/// What a look remembers for the next one.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Mark {
-    /// The host's mark of its answer.
-    #[serde(rename = "m")]
-    host: String,
-    /// The pull requests that were open then. Of the others something is to be told, even if the host says that nothing has changed.
-    #[serde(rename = "o")]
-    open: Vec<u64>,
-    /// The list does not say whether they can be merged. Then each look asks for one of them, in turn: this one is next.
-    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
-    next: Option<usize>,
-}
-
-/// Looks at pull requests of one repository. A failure changes nothing: the next look is another one.
-pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], mark: Option<&str>) -> Sight {
-    let mut sight = Sight { requests: vec![None; tasks.len()], failed: vec![None; tasks.len()], mark: None, not_before: None };
-    // Usually all of them have the same credentials.
-    let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
-    for (n, task) in tasks.iter().enumerate() {
-        if let Some(wanted) = place(task) {
-            groups.entry((&task.of.namespace, &wanted.secret)).or_default().push(n);
-        }
-    }
-    let mark = mark.filter(|_| groups.len() == 1);
-    let single = groups.len() == 1;
-    for members in groups.values() {
-        let tasks: Vec<&Task> = members.iter().map(|n| &tasks[*n]).collect();
-        match look_with(hosts, &tasks, mark).await {
-            Ok((seen, next)) => {
-                for (n, seen) in members.iter().zip(seen) {
-                    sight.requests[*n] = seen;
-                }
-                sight.mark = next.filter(|_| single);
-            }
-            Err(refusal) => {
-                let of = tasks.first().map(|task| task.of.to_string());
-                tracing::warn!(pipeline = of, reason = refusal.why.message, "a repository could not be looked at");
-                // A host that wants fewer requests says itself when it may be asked again: nothing is wrong.
-                if let Retry::At(at) = refusal.retry {
-                    sight.not_before = sight.not_before.max(Some(at));
-                    continue;
-                }
-                for n in members {
-                    sight.failed[*n] = Some(refusal.why.clone());
-                }
-            }
-        }
-    }
-    sight
-}
-
-async fn look_with<P: Ports + Secrets + Clone>(
-    hosts: &Hosts<P>,
-    tasks: &[&Task],
-    mark: Option<&str>,
-) -> Result<(Vec<Option<Seen>>, Option<String>), Refusal> {
-    let Some((task, wanted)) = tasks.first().and_then(|task| Some((task, place(task)?))) else { return Ok((vec![], None)) };
-    let (host, repository) = hosts.of(task, wanted).await?;
-    let before = mark.and_then(|mark| serde_json::from_str::<Mark>(mark).ok()).unwrap_or_default();
-    let look = host.list(&repository, Some(before.host.as_str()).filter(|mark| !mark.is_empty())).await?;
-    let mut all = vec![];
-    let mut open = vec![];
-    let next = match &look.requests {
-        Some(requests) => requests.iter().any(|request| request.mergeable.is_none()).then_some(0),
-        None => before.next.map(|next| (next + 1) % tasks.len()),
-    };
-    for (n, task) in tasks.iter().enumerate() {
-        let its_turn = before.next == Some(n);
-        let listed = look.requests.as_ref().map(|requests| requests.iter().find(|request| is_of(task, request)));
-        let seen = match listed {
-            // Nothing has changed, and nothing is left to tell.
-            None if number(task).is_some_and(|number| before.open.contains(&number)) && !merges(task) && !its_turn => None,
-            Some(Some(request)) if request.mergeable.is_some() && !merges(task) => news(task, request),
-            _ => one(&host, &repository, task).await?,
-        };
-        if !matches!(seen, Some(Seen::Succeeded(_) | Seen::Closed(_) | Seen::Failed(_))) {
-            open.extend(number(task));
-        }
-        all.push(seen);
-    }
-    let mark = look.mark.map(|host| serde_json::to_string(&Mark { host, open, next }).unwrap_or_default());
-    Ok((all, mark))
-}
-
-/// Asks for one pull request, and merges it if that is wanted and possible.
-async fn one(host: &Host, repository: &Repository, task: &Task) -> Result<Option<Seen>, HostError> {
-    let Some(Made::PullRequest { number, head, .. }) = &task.made else { return Ok(None) };
-    let Some(request) = host.get(repository, *number).await? else {
-        return Ok(Some(Seen::Closed("the pull request does not exist any more".into())));
-    };
-    if merges(task) && request.state == State::Open {
-        match host.merge(repository, *number, head).await? {
-            Merge::Merged(commit) => return Ok(Some(Seen::Succeeded(merged(&commit)))),
-            Merge::Refused(reason) => return Ok(Some(Seen::Failed(format!("it cannot be merged: {reason}")))),
-            // Whoever added commits to the branch merges it.
-            Merge::NotYet(_) | Merge::HeadMoved => {}
-        }
-    }
-    Ok(news(task, &request))
-}
-
-/// What is new about a pull request.
-fn news(task: &Task, request: &Request) -> Option<Seen> {
-    match &request.state {
-        State::Merged { commit } => Some(Seen::Succeeded(merged(commit))),
-        State::Closed => Some(Seen::Closed("the pull request was closed without being merged".into())),
-        State::Open => {
-            let Some(Made::PullRequest { number, url, branch, head, mergeable }) = &task.made else { return None };
-            let changed = request.mergeable.is_some() && request.mergeable != *mergeable;
-            let made = |mergeable| Made::PullRequest {
-                number: *number,
-                url: url.clone(),
-                branch: branch.clone(),
-                head: head.clone(),
-                mergeable,
-            };
-            changed.then(|| Seen::Open(made(request.mergeable)))
-        }
-    }
-}
-
-fn merged(commit: &str) -> String {
+pub(crate) fn merged(commit: &str) -> String {
     format!("it was merged as {commit}")
 }
 
-fn merges(task: &Task) -> bool {
+pub(crate) fn merges(task: &Task) -> bool {
     place(task).is_some_and(|wanted| wanted.merge)
 }
 
-fn number(task: &Task) -> Option<u64> {
+pub(crate) fn number(task: &Task) -> Option<u64> {
     match &task.made {
         Some(Made::PullRequest { number, .. }) => Some(*number),
         _ => None,
     }
-}
-
-fn is_of(task: &Task, request: &Request) -> bool {
-    number(task).map_or_else(|| request.branch == branch(task), |number| request.number == number)
 }
 
 fn made(request: &Request) -> Made {
@@ -211,7 +83,7 @@ fn made(request: &Request) -> Made {
 }
 
 /// The identity of the promotion. The environment is for people.
-fn branch(task: &Task) -> String {
+pub(crate) fn branch(task: &Task) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let environment: String = task.attempt.environment.chars().take(50).map(plain).collect();
     format!("{BRANCHES}{environment}/{:016x}", task.identity())
@@ -272,6 +144,8 @@ fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
         message: format!("{title}\n\nPipeline: {}\nEnvironment: {environment}\nRevision: {revision}\n", plain(&pipeline)),
         title,
         body,
+        // An attempt is begun by one conditional write, so nobody has carried out the first one before.
+        first: attempt.attempt == 1,
     }
 }
 

@@ -1,6 +1,7 @@
-//! A repository's archive: one request instead of one for each file. It only tells which files may have the marker; their content is then
-//! read from the host, because an archive may change line ends and substitute text (`export-subst`, `eol` in `.gitattributes`). Files with
-//! `export-ignore` are not in an archive.
+//! A repository's archive: one request instead of one for each file. It tells which files may have the marker. An archive may
+//! change line ends and substitute text (`export-subst`, `eol` in `.gitattributes`), so the content is read from the host, or the
+//! host compares what is replaced ([`Client::compares`](crate::client::Client::compares)). Files with `export-ignore` are not in an
+//! archive.
 
 use crate::error::{HostError, Kind};
 use crate::marker;
@@ -19,15 +20,20 @@ const ABOUT: u64 = 64 << 10;
 /// A larger file is passed over, in bytes.
 pub(crate) const FILE: u64 = 1 << 20;
 
+/// The most that all files together have of which the content is kept, in bytes: that of the others is read from the host.
+const KEPT: usize = 4 << 20;
+
 /// A file that may have the marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) path: String,
     pub(crate) executable: bool,
+    /// As the archive has it.
+    pub(crate) content: Option<Vec<u8>>,
 }
 
 /// What an archive has.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Candidates {
     pub(crate) files: Vec<Candidate>,
     /// Which files were passed over, and why.
@@ -49,7 +55,7 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
         HostError::new(Kind::TooLarge, message)
     };
     let mut found = Candidates::default();
-    let mut unpacked = 0;
+    let (mut unpacked, mut kept) = (0, 0);
     let mut tar = tar::Archive::new(GzDecoder::new(archive).take(2 * UNPACKED));
     // The name of the next entry, if an entry before it says it.
     let mut named: Option<Vec<u8>> = None;
@@ -105,7 +111,8 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
             notes.push(format!("{path} is not UTF-8"));
         } else if contains(marker) {
             let executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
-            found.files.push(Candidate { path, executable });
+            kept += content.len();
+            found.files.push(Candidate { path, executable, content: Some(content).filter(|_| kept <= KEPT) });
         }
     }
     Ok(found)

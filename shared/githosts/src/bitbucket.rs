@@ -190,8 +190,9 @@ impl Client for Bitbucket {
         Ok(found.into_iter().filter(|request| request.branch == branch).collect())
     }
 
-    async fn list(&self, of: &Repository, _mark: Option<&str>) -> Result<Look, HostError> {
-        Ok(Look { requests: Some(self.pulls(of, &[("state", "OPEN")]).await?), mark: None })
+    /// The documentation does not say that any order is that of the last change.
+    async fn list(&self, of: &Repository, _wanted: &[u64], _mark: Option<&str>) -> Result<Look, HostError> {
+        Ok(Look { requests: Some(self.pulls(of, &[("state", "OPEN")]).await?), mark: None, every: true })
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {

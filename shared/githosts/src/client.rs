@@ -38,13 +38,15 @@ pub struct Request {
     pub mergeable: Option<bool>,
 }
 
-/// The open pull requests of promotions in a repository.
+/// What a look at a repository's pull requests has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// The open ones, `None`: nothing has changed since the look that gave the mark.
+    /// Those that have changed since the look that gave the mark, and perhaps others; `None`: nothing has changed.
     pub requests: Option<Vec<Request>>,
     /// Makes the next look cheaper, if the host has such marks.
     pub mark: Option<String>,
+    /// Every open one is among them, and no other: the host has no list by the time of the last change.
+    pub every: bool,
 }
 
 /// A file of a commit.
@@ -54,6 +56,17 @@ pub struct File {
     pub content: Vec<u8>,
     /// The id of its blob, where the host tells it.
     pub blob: Option<String>,
+}
+
+impl File {
+    /// A file as an archive has it. Its blob has this id if the archive has it as the repository does; `None`: the repository's ids
+    /// are of another kind than `commit`'s, SHA-1.
+    pub(crate) fn packed(content: Vec<u8>, commit: &str) -> Option<Self> {
+        let mut sha = sha1_smol::Sha1::new();
+        sha.update(format!("blob {}\0", content.len()).as_bytes());
+        sha.update(&content);
+        (commit.len() == 40).then(|| Self { content, blob: Some(sha.digest().to_string()) })
+    }
 }
 
 /// A file as a new commit shall have it.
@@ -84,6 +97,12 @@ pub struct NewBranch<'a> {
     pub files: &'a [NewFile],
     /// An older branch of this name is replaced; otherwise it is left alone.
     pub replace: bool,
+    /// The files are known from an archive only: they are not written if the repository's blobs are other ones
+    /// ([`Client::compares`]).
+    pub packed: bool,
+    /// The branch is there, at the commit that it begins at: its own commit is missing. A form that makes both in one request
+    /// ignores it.
+    pub begun: bool,
 }
 
 /// Whether a branch was made.
@@ -93,6 +112,8 @@ pub enum Branched {
     Done(String),
     /// There is one of this name already, and it was not to be replaced.
     Exists,
+    /// The base has other files than those that are replaced. There may be a branch without its commit.
+    Differs,
 }
 
 /// A pull request to open.
@@ -143,8 +164,9 @@ pub trait Client: Send + Sync {
         branch: &str,
         base: Option<&str>,
     ) -> impl Future<Output = Result<Vec<Request>, HostError>> + Send;
-    /// All open pull requests.
-    fn list(&self, of: &Repository, mark: Option<&str>) -> impl Future<Output = Result<Look, HostError>> + Send;
+    /// What has changed since the look that gave the mark, in any state. Without a mark, as much as it takes to see those with the
+    /// wanted numbers.
+    fn list(&self, of: &Repository, wanted: &[u64], mark: Option<&str>) -> impl Future<Output = Result<Look, HostError>> + Send;
     /// One pull request; `None`: there is none of this number, or it comes from a fork.
     fn get(&self, of: &Repository, number: u64) -> impl Future<Output = Result<Option<Request>, HostError>> + Send;
     /// The newest commit of a branch; `None`: there is no such branch.
@@ -155,6 +177,10 @@ pub trait Client: Send + Sync {
     fn archive(&self, of: &Repository, commit: &str) -> impl Future<Output = Result<Archive, HostError>> + Send;
     /// One file of a commit; `None`: there is none.
     fn file(&self, of: &Repository, commit: &str, path: &str) -> impl Future<Output = Result<Option<File>, HostError>> + Send;
+    /// Whether [`branch`](Self::branch) refuses these files if the base has other blobs in their places than they replace.
+    fn compares(&self, _files: &[NewFile]) -> bool {
+        false
+    }
     /// Makes a branch of the base with one commit (on Bitbucket Server, one for each file).
     fn branch(&self, of: &Repository, new: NewBranch<'_>) -> impl Future<Output = Result<Branched, HostError>> + Send;
     /// Deletes a branch, if it is there.

@@ -2,11 +2,12 @@
 //! branch and one commit for all files (Gitea 1.20, Forgejo 1.20).
 
 use crate::archive;
-use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
+use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewFile, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
 use crate::github::{content, foreign, parents};
 use crate::http::{Call, Http, path, segment};
 use crate::repository::Repository;
+use keelway_domain::time::Timestamp;
 use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
@@ -27,6 +28,8 @@ struct Pull {
     merged: bool,
     merge_commit_sha: Option<String>,
     mergeable: Option<bool>,
+    #[serde(default)]
+    updated_at: String,
     head: Side,
     base: Side,
 }
@@ -71,6 +74,11 @@ impl Gitea {
         self.call(Method::GET, of, "/pulls", "").query(&query)
     }
 
+    async fn open_ones(&self, of: &Repository) -> Result<Vec<Request>, HostError> {
+        let pulls = self.0.pages::<Pull>(|page| self.pulls(of, "open", &page)).await?;
+        Ok(pulls.into_iter().filter_map(Pull::request).collect())
+    }
+
     async fn pull(&self, of: &Repository, rest: &str, what: &str) -> Result<Option<Request>, HostError> {
         let answer = self.call(Method::GET, of, &format!("/pulls/{rest}"), what).send().await?.found()?;
         Ok(answer.map(|answer| answer.json::<Pull>()).transpose()?.and_then(Pull::request))
@@ -105,27 +113,29 @@ impl Client for Gitea {
     }
 
     async fn find(&self, of: &Repository, branch: &str, base: Option<&str>) -> Result<Vec<Request>, HostError> {
-        // There is no filter by branch alone. Open ones are few; of the others, one is found by its two branches.
+        // There is no filter by branch alone: one is found by its two branches.
         let ours = |requests: Vec<Request>| requests.into_iter().filter(|request| request.branch == branch).collect();
-        let open: Vec<Request> = match self.list(of, None).await {
-            // So Gitea answers about a repository without commits, too. Whether there is one, `access` finds out.
-            Err(error) if error.kind == Kind::NotFound && base.is_some() => vec![],
-            look => ours(look?.requests.unwrap_or_default()),
-        };
-        if !open.is_empty() {
-            return Ok(open);
-        }
         let Some(base) = base else {
+            let open: Vec<Request> = ours(self.open_ones(of).await?);
+            if !open.is_empty() {
+                return Ok(open);
+            }
             let pulls = self.0.first::<Pull>(|page| self.pulls(of, "closed", &page), RECENT).await?;
             return Ok(ours(pulls.into_iter().filter_map(Pull::request).collect()));
         };
         let rest = format!("{}/{}", segment(base), path(branch));
-        Ok(self.pull(of, &rest, "pull request").await?.into_iter().collect())
+        let mut found: Vec<Request> = self.pull(of, &rest, "pull request").await?.into_iter().collect();
+        // Somebody may have given it another base, or opened another one of the branch; without its branch none is open.
+        if found.iter().all(|request| request.state != State::Open) && self.tip(of, branch).await?.is_some() {
+            found.extend(ours(self.open_ones(of).await?));
+        }
+        Ok(found)
     }
 
-    async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-        let pages = self.0.pages::<Pull>(|page| self.pulls(of, "open", &page), mark).await?;
-        Ok(pages.look(Pull::request))
+    async fn list(&self, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
+        let about = |pull: &Pull| (pull.number, Timestamp::parse(&pull.updated_at));
+        let recent = self.0.recent::<Pull>(|page| self.pulls(of, "all", &page), wanted, mark, about).await?;
+        Ok(recent.look(Pull::request))
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
@@ -160,6 +170,10 @@ impl Client for Gitea {
         content(call.send().await?)
     }
 
+    fn compares(&self, files: &[NewFile]) -> bool {
+        files.iter().all(|file| file.blob.is_some())
+    }
+
     async fn branch(&self, of: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {
         #[derive(Deserialize)]
         struct Changed {
@@ -172,7 +186,7 @@ impl Client for Gitea {
         if new.replace {
             self.delete_branch(of, new.name).await?;
         }
-        let operation = |file: &crate::client::NewFile| json!({"operation": "update", "path": file.path, "content": crate::base64(&file.content), "sha": file.blob});
+        let operation = |file: &NewFile| json!({"operation": "update", "path": file.path, "content": crate::base64(&file.content), "sha": file.blob});
         let body = json!({
             "branch": new.base,
             "new_branch": new.name,
@@ -183,6 +197,9 @@ impl Client for Gitea {
         let code = answer.status.as_u16();
         if matches!(code, 409 | 422) && answer.says(&["branch already exists"]) {
             return Ok(Branched::Exists);
+        }
+        if new.packed && matches!(code, 404 | 409 | 422) && answer.says(&["sha does not match", "does not exist"]) {
+            return Ok(Branched::Differs);
         }
         // The base has moved on between reading and writing.
         if matches!(code, 409 | 422) && answer.says(&["sha does not match"]) {

@@ -1,11 +1,13 @@
-//! GitHub: <https://docs.github.com/en/rest>, version 2022-11-28. Files are written through the Git Data API.
+//! GitHub: <https://docs.github.com/en/rest>, version 2022-11-28. Files are written through the Git Data API; a single one, of a
+//! first attempt, through the contents API, which takes fewer requests.
 
 use crate::answer::Answer;
-use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
+use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewFile, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
 use crate::http::{Call, Http, path, segment};
 use crate::repository::Repository;
 use crate::{archive, unbase64};
+use keelway_domain::time::Timestamp;
 use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,6 +24,8 @@ struct Pull {
     merged_at: Option<String>,
     merge_commit_sha: Option<String>,
     mergeable: Option<bool>,
+    #[serde(default)]
+    updated_at: String,
     head: Side,
     base: Side,
 }
@@ -68,6 +72,39 @@ impl GitHub {
         let path = format!("/repos/{}/{}{rest}", segment(of.owner()), segment(of.name()));
         let call = self.0.call(method, &path, &what);
         call.header("accept", "application/vnd.github+json").header("x-github-api-version", "2022-11-28")
+    }
+
+    /// Makes a branch whose one commit changes one file, if that file's blob is the one to be replaced.
+    async fn branch_of_one(&self, of: &Repository, new: &NewBranch<'_>, file: &NewFile) -> Result<Branched, HostError> {
+        #[derive(Deserialize)]
+        struct Written {
+            commit: Object,
+        }
+        if !new.begun && !self.create_branch(of, new.name, new.base_commit).await? {
+            return Ok(Branched::Exists);
+        }
+        let body = json!({
+            "message": new.message,
+            "content": crate::base64(&file.content),
+            "sha": file.blob,
+            "branch": new.name,
+        });
+        let call = self.call(Method::PUT, of, &format!("/contents/{}", path(&file.path)), &file.path);
+        let answer = call.json(&body).send().await?;
+        if answer.status == StatusCode::CONFLICT {
+            return Ok(Branched::Differs);
+        }
+        Ok(Branched::Done(answer.ok()?.json::<Written>()?.commit.sha))
+    }
+
+    /// Makes a branch at a commit. `false`: there is one of this name.
+    async fn create_branch(&self, of: &Repository, name: &str, commit: &str) -> Result<bool, HostError> {
+        let body = json!({"ref": format!("refs/heads/{name}"), "sha": commit});
+        let answer = self.call(Method::POST, of, "/git/refs", &format!("branch {name}")).json(&body).send().await?;
+        if answer.status == StatusCode::UNPROCESSABLE_ENTITY && answer.says(&["already exists"]) {
+            return Ok(false);
+        }
+        answer.accepted().map(|()| true)
     }
 
     /// Creates a Git object, and gives its id.
@@ -122,16 +159,17 @@ impl Client for GitHub {
             let query = [("head", head.as_str()), ("state", "all"), ("per_page", "100"), ("page", &page)];
             self.call(Method::GET, of, "/pulls", "").query(&query)
         };
-        let pulls = self.0.pages::<Pull>(call, None).await?.items.unwrap_or_default();
+        let pulls = self.0.pages::<Pull>(call).await?;
         Ok(pulls.into_iter().filter_map(Pull::request).filter(|request| request.branch == branch).collect())
     }
 
-    async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
+    async fn list(&self, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
         let call = |page: String| {
-            self.call(Method::GET, of, "/pulls", "").query(&[("state", "open"), ("per_page", "100"), ("page", &page)])
+            let query = [("state", "all"), ("sort", "updated"), ("direction", "desc"), ("per_page", "100"), ("page", &page)];
+            self.call(Method::GET, of, "/pulls", "").query(&query)
         };
-        let pages = self.0.pages::<Pull>(call, mark).await?;
-        Ok(pages.look(Pull::request))
+        let about = |pull: &Pull| (pull.number, Timestamp::parse(&pull.updated_at));
+        Ok(self.0.recent::<Pull>(call, wanted, mark, about).await?.look(Pull::request))
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
@@ -168,10 +206,18 @@ impl Client for GitHub {
         content(call.send().await?)
     }
 
+    /// The contents API compares the blob of the one file that it writes.
+    fn compares(&self, files: &[NewFile]) -> bool {
+        matches!(files, [file] if file.blob.is_some() && !file.executable)
+    }
+
     async fn branch(&self, of: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {
         #[derive(Deserialize)]
         struct Commit {
             tree: Object,
+        }
+        if let ([file], true) = (new.files, new.packed) {
+            return self.branch_of_one(of, &new, file).await;
         }
         let rest = format!("/git/commits/{}", segment(new.base_commit));
         let base = self.call(Method::GET, of, &rest, "commits").send().await?.ok()?.json::<Commit>()?.tree.sha;
@@ -185,8 +231,8 @@ impl Client for GitHub {
         let tree = self.create(of, "trees", json!({"base_tree": base, "tree": entries})).await?;
         let commit = json!({"message": new.message, "tree": tree, "parents": [new.base_commit]});
         let commit = self.create(of, "commits", commit).await?;
-        let what = format!("branch {}", new.name);
         if new.replace {
+            let what = format!("branch {}", new.name);
             let call = self.call(Method::PATCH, of, &format!("/git/refs/heads/{}", path(new.name)), &what);
             let answer = call.json(&json!({"sha": commit, "force": true})).send().await?;
             let gone = answer.status == StatusCode::NOT_FOUND || answer.says(&["does not exist"]);
@@ -194,12 +240,7 @@ impl Client for GitHub {
                 return answer.accepted().map(|()| Branched::Done(commit));
             }
         }
-        let body = json!({"ref": format!("refs/heads/{}", new.name), "sha": commit});
-        let answer = self.call(Method::POST, of, "/git/refs", &what).json(&body).send().await?;
-        if answer.status == StatusCode::UNPROCESSABLE_ENTITY && answer.says(&["already exists"]) {
-            return Ok(Branched::Exists);
-        }
-        answer.accepted().map(|()| Branched::Done(commit))
+        Ok(if self.create_branch(of, new.name, &commit).await? { Branched::Done(commit) } else { Branched::Exists })
     }
 
     async fn delete_branch(&self, of: &Repository, branch: &str) -> Result<(), HostError> {
@@ -223,7 +264,7 @@ impl Client for GitHub {
         }
         let (rest, what) = (format!("/issues/{number}/comments"), format!("pull request {number}"));
         let call = |page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
-        let comments = self.0.pages::<Comment>(call, None).await?.items.unwrap_or_default();
+        let comments = self.0.pages::<Comment>(call).await?;
         if comments.iter().any(|comment| comment.body.as_deref().map(str::trim) == Some(text.trim())) {
             return Ok(());
         }

@@ -6,6 +6,7 @@ use crate::error::{HostError, Kind};
 use crate::http::{Call, Http, segment};
 use crate::repository::Repository;
 use crate::{archive, unbase64};
+use keelway_domain::time::Timestamp;
 use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
@@ -32,6 +33,8 @@ struct Pull {
     has_conflicts: bool,
     merge_status: Option<String>,
     detailed_merge_status: Option<String>,
+    #[serde(default)]
+    updated_at: String,
 }
 
 impl Pull {
@@ -65,13 +68,9 @@ impl GitLab {
         self.0.call(method, &format!("/projects/{}{rest}", segment(&of.to_string())), &what)
     }
 
-    async fn pulls(&self, of: &Repository, query: &[(&str, &str)], mark: Option<&str>) -> Result<Look, HostError> {
-        let call = |page: String| {
-            let call = self.call(Method::GET, of, "/merge_requests", "").query(query);
-            call.query(&[("per_page", "100"), ("page", page.as_str())])
-        };
-        let pages = self.0.pages::<Pull>(call, mark).await?;
-        Ok(pages.look(Pull::request))
+    fn pulls(&self, of: &Repository, query: &[(&str, &str)], page: &str) -> Call<'_> {
+        let call = self.call(Method::GET, of, "/merge_requests", "").query(query);
+        call.query(&[("per_page", "100"), ("page", page)])
     }
 }
 
@@ -109,12 +108,16 @@ impl Client for GitLab {
     }
 
     async fn find(&self, of: &Repository, branch: &str, _base: Option<&str>) -> Result<Vec<Request>, HostError> {
-        let found = self.pulls(of, &[("source_branch", branch), ("state", "all")], None).await?.requests.unwrap_or_default();
-        Ok(found.into_iter().filter(|request| request.branch == branch).collect())
+        let query = [("source_branch", branch), ("state", "all")];
+        let found = self.0.pages::<Pull>(|page| self.pulls(of, &query, &page)).await?;
+        Ok(found.into_iter().filter_map(Pull::request).filter(|request| request.branch == branch).collect())
     }
 
-    async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-        self.pulls(of, &[("state", "opened")], mark).await
+    async fn list(&self, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
+        let query = [("state", "all"), ("order_by", "updated_at"), ("sort", "desc")];
+        let about = |pull: &Pull| (pull.iid, Timestamp::parse(&pull.updated_at));
+        let recent = self.0.recent::<Pull>(|page| self.pulls(of, &query, &page), wanted, mark, about).await?;
+        Ok(recent.look(Pull::request))
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
@@ -212,7 +215,7 @@ impl Client for GitLab {
         }
         let (rest, what) = (format!("/merge_requests/{number}/notes"), format!("merge request {number}"));
         let call = |page: String| self.call(Method::GET, of, &rest, &what).query(&[("per_page", "100"), ("page", &page)]);
-        let notes = self.0.pages::<Note>(call, None).await?.items.unwrap_or_default();
+        let notes = self.0.pages::<Note>(call).await?;
         if notes.iter().any(|note| note.body.trim() == text.trim()) {
             return Ok(());
         }

@@ -74,13 +74,15 @@ impl Host {
         self
     }
 
-    /// Opens the pull request, unless there is one of its branch. The credentials are checked before anything is written, and the branch
-    /// begins at the newest commit of the base. Fails with [`Kind::NoMarker`](crate::Kind) and [`Kind::BaseMissing`](crate::Kind), which
-    /// only a change of the repository or the pipeline ends.
+    /// Opens the pull request, unless there is one of its branch. Credentials that may not write leave nothing behind, and the
+    /// branch begins at the newest commit of the base. Fails with [`Kind::NoMarker`](crate::Kind) and
+    /// [`Kind::BaseMissing`](crate::Kind), which only a change of the repository or the pipeline ends.
     pub async fn propose(&self, change: &Change) -> Result<Proposed, HostError> {
-        let mut tried = 0;
+        let (mut tried, mut read) = (0, None);
         loop {
-            let done = with!(self, client => propose::propose(client, change).await);
+            // What was begun may have left something.
+            let first = change.first && tried == 0;
+            let done = with!(self, client => propose::propose(client, change, first, &mut read).await);
             if !self.goes_on(done.as_ref().err(), &mut tried).await {
                 return done;
             }
@@ -110,10 +112,12 @@ impl Host {
         true
     }
 
-    /// The open pull requests whose branch begins with [`BRANCHES`](crate::BRANCHES). With the mark of an earlier look, a host that has
-    /// such marks answers that nothing has changed, which does not count against its rate limit.
-    pub async fn list(&self, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-        with!(self, client => settle::list(client, of, mark).await)
+    /// The pull requests whose branch begins with [`BRANCHES`](crate::BRANCHES) and that have changed since the look that gave the
+    /// mark, in whatever state. Usually one request, however many are open: the list has the last changed ones first. GitHub and
+    /// GitLab answer to the same list that nothing has changed, which does not count against GitHub's rate limit. Without a mark,
+    /// it is read until those with the wanted numbers were seen. Bitbucket Server lists the open ones ([`Look::every`]).
+    pub async fn list(&self, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
+        with!(self, client => settle::list(client, of, wanted, mark).await)
     }
 
     /// One pull request; `None`: there is none of this number in the repository itself.
@@ -121,8 +125,8 @@ impl Host {
         with!(self, client => client.get(of, number).await)
     }
 
-    /// Merges a pull request, if its newest commit is still `head`.
-    pub async fn merge(&self, of: &Repository, number: u64, head: &str) -> Result<Merge, HostError> {
-        with!(self, client => settle::merge(client, of, number, head).await)
+    /// Merges a pull request, which was read just now, if its newest commit is `head`. The host is told that, too.
+    pub async fn merge(&self, of: &Repository, request: &Request, head: &str) -> Result<Merge, HostError> {
+        with!(self, client => settle::merge(client, of, request, head).await)
     }
 }

@@ -5,11 +5,13 @@ use crate::client::{Look, Request};
 use crate::credentials::{Credentials, Proof};
 use crate::error::{HostError, Kind};
 use crate::repository::{Api, Form};
+use keelway_domain::time::{Span, Timestamp};
 use keelway_outgoing::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use keelway_outgoing::{Certificates, Failure, Guard, Method, Roots, StatusCode, Terms, Url, Wire};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const CONNECT: Duration = Duration::from_secs(5);
@@ -44,6 +46,10 @@ const ANSWER: usize = 16 << 20;
 const LIST: usize = 2 * ANSWER;
 /// At most so many pages of one list are read.
 pub(crate) const PAGES: usize = 100;
+/// At most so many pages of what has changed are read in one look.
+const RECENT: usize = 20;
+/// So far a look reads beyond the newest change of the one before: a change may become visible later than one that is newer.
+const OVERLAP: Span = Span::minutes(2);
 
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
@@ -153,54 +159,64 @@ impl Http {
         Call { http: self, request, what: what.to_owned(), harmless }
     }
 
-    /// Reads a list page by page: as long as the host says, in its `Link` header, that there is a next page. `mark` is what an earlier
-    /// reading of the same list gave; if no page has changed, nothing is read.
-    pub(crate) async fn pages<'h, T: DeserializeOwned>(
+    /// Reads a list page by page: as long as the host says, in its `Link` header, that there is a next page.
+    pub(crate) async fn pages<'h, T: DeserializeOwned>(&'h self, call: impl Fn(String) -> Call<'h>) -> Result<Vec<T>, HostError> {
+        let (mut items, mut left) = (vec![], LIST);
+        for page in 1..=PAGES {
+            let answer = call(page.to_string()).send_up_to(left.min(ANSWER)).await?;
+            left -= answer.body.len();
+            let answer = answer.ok()?;
+            items.extend(answer.json::<Vec<T>>()?);
+            if !answer.has_next() {
+                return Ok(items);
+            }
+        }
+        let message = format!("{}: the list has more than {PAGES} pages, which is more than is read", self.host);
+        Err(HostError::new(Kind::TooLarge, message))
+    }
+
+    /// Reads a list whose last changed items come first, as far as a look needs it: until all that is wanted was seen, or until
+    /// what follows has not changed since the look that gave the mark. `about` says an item's number and the time of its last
+    /// change.
+    pub(crate) async fn recent<'h, T: DeserializeOwned>(
         &'h self,
         call: impl Fn(String) -> Call<'h>,
+        wanted: &[u64],
         mark: Option<&str>,
-    ) -> Result<Pages<T>, HostError> {
-        let known: Vec<&str> = mark.map(|mark| mark.split(' ').collect()).unwrap_or_default();
-        let mut unchanged = !known.is_empty();
-        let (mut items, mut marks, mut left) = (vec![], vec![], LIST);
-        let mut page = 1;
-        loop {
-            let tag = known.get(page - 1).filter(|_| unchanged);
+        about: impl Fn(&T) -> (u64, Option<Timestamp>),
+    ) -> Result<Recent<T>, HostError> {
+        let (since, tag) = mark.map(Recent::<T>::read).unwrap_or_default();
+        let mut missing: BTreeSet<u64> = wanted.iter().copied().collect();
+        let (mut items, mut left) = (vec![], LIST);
+        let mut seen = None;
+        for page in 1..=RECENT {
             let mut request = call(page.to_string());
-            if let Some(tag) = tag {
+            if let Some(tag) = tag.filter(|_| page == 1) {
                 request = request.header("if-none-match", tag);
             }
             let answer = request.send_up_to(left.min(ANSWER)).await?;
             left -= answer.body.len();
-            if tag.is_some() && answer.status == StatusCode::NOT_MODIFIED {
-                if page == known.len() {
-                    return Ok(Pages { items: None, mark: mark.map(str::to_owned) });
-                }
-                page += 1;
-                continue;
+            // Whatever changes comes to the first page.
+            if answer.status == StatusCode::NOT_MODIFIED && page == 1 && tag.is_some() {
+                return Ok(Recent { items: None, mark: mark.map(str::to_owned) });
             }
-            if unchanged && page > 1 {
-                // A later page has changed: all are read.
-                unchanged = false;
-                (page, left) = (1, LIST);
-                continue;
-            }
-            unchanged = false;
             let answer = answer.ok()?;
-            marks.push(answer.header("etag").filter(|tag| !tag.is_empty() && !tag.contains(' ')).map(str::to_owned));
-            let next = answer.has_next();
-            items.extend(answer.json::<Vec<T>>()?);
-            if !next {
-                break;
+            let read = answer.json::<Vec<T>>()?;
+            let time = |item: Option<&T>| item.and_then(|item| about(item).1);
+            if page == 1 {
+                // Without a time, each look reads everything that is wanted.
+                let newest = time(read.first()).or(since);
+                seen = newest.map(|newest| Recent::<T>::write(newest, answer.header("etag")));
             }
-            if page == PAGES {
-                let message = format!("{}: the list has more than {PAGES} pages, which is more than is read", self.host);
-                return Err(HostError::new(Kind::TooLarge, message));
+            let known = since.zip(time(read.last())).is_some_and(|(since, oldest)| oldest.0 < since.0 - OVERLAP.0);
+            missing.retain(|number| read.iter().all(|item| about(item).0 != *number));
+            items.extend(read);
+            if missing.is_empty() || known || !answer.has_next() {
+                return Ok(Recent { items: Some(items), mark: seen });
             }
-            page += 1;
         }
-        let mark = marks.into_iter().collect::<Option<Vec<String>>>().map(|marks| marks.join(" "));
-        Ok(Pages { items: Some(items), mark })
+        // More has changed than is read: the next look reads from the same place on.
+        Ok(Recent { items: Some(items), mark: mark.map(str::to_owned) })
     }
 
     /// Reads the first pages of a list, and leaves the others.
@@ -223,17 +239,29 @@ impl Http {
     }
 }
 
-/// A list that was read.
-pub(crate) struct Pages<T> {
+/// What was read of a list whose last changed items come first.
+pub(crate) struct Recent<T> {
     /// `None`: nothing has changed.
-    pub(crate) items: Option<Vec<T>>,
-    pub(crate) mark: Option<String>,
+    items: Option<Vec<T>>,
+    /// The newest change that was seen, and the first page's tag.
+    mark: Option<String>,
 }
 
-impl<T> Pages<T> {
+impl<T> Recent<T> {
+    fn read(mark: &str) -> (Option<Timestamp>, Option<&str>) {
+        let (since, tag) = mark.split_once(' ').unwrap_or((mark, ""));
+        let since = since.parse().ok().map(Timestamp);
+        (since, Some(tag).filter(|tag| since.is_some() && !tag.is_empty()))
+    }
+
+    fn write(newest: Timestamp, tag: Option<&str>) -> String {
+        tag.map_or_else(|| newest.0.to_string(), |tag| format!("{} {tag}", newest.0))
+    }
+
     /// A list of pull requests, without those that are not of the repository itself.
     pub(crate) fn look(self, request: impl Fn(T) -> Option<Request>) -> Look {
-        Look { requests: self.items.map(|pulls| pulls.into_iter().filter_map(request).collect()), mark: self.mark }
+        let requests = self.items.map(|pulls| pulls.into_iter().filter_map(request).collect());
+        Look { requests, mark: self.mark, every: false }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Opening a pull request that makes the marked values a version.
 
 use crate::archive;
-use crate::client::{Branched, Client, NewBranch, NewFile, NewRequest, Request, State};
+use crate::client::{Branched, Client, File, NewBranch, NewFile, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
 use crate::marker;
 use crate::repository::Repository;
@@ -34,6 +34,9 @@ pub struct Change {
     pub body: String,
     /// The commit's message.
     pub message: String,
+    /// Nobody can have begun it before: nothing of it is looked for, and where the host refuses something because it is there, it
+    /// is found then.
+    pub first: bool,
 }
 
 /// What is there now.
@@ -76,55 +79,141 @@ pub(crate) fn check_branch(branch: &str) -> Result<(), HostError> {
     Ok(())
 }
 
+/// What an attempt has read: it is not read again when a later request of the attempt comes to nothing.
+#[derive(Debug)]
+pub(crate) struct Read {
+    base: String,
+    files: Vec<NewFile>,
+    /// The files are known from the archive only.
+    packed: bool,
+}
+
 /// Opens the pull request, unless there is one. May be called again after any failure: what is there already is found and used.
-pub(crate) async fn propose<C: Client>(client: &C, change: &Change) -> Result<Proposed, HostError> {
+/// `first`: nobody can have begun it before. `read` is what was read before the failure.
+pub(crate) async fn propose<C: Client>(
+    client: &C,
+    change: &Change,
+    first: bool,
+    read: &mut Option<Read>,
+) -> Result<Proposed, HostError> {
     check_branch(&change.head)?;
+    if first {
+        match at_once(client, change, read).await {
+            Ok(Some(request)) => return Ok(Proposed::Opened(request)),
+            // Something is in the way, or the credentials are not good enough: it is looked for, and said why.
+            Ok(None) => *read = None,
+            Err(error) if matches!(error.kind, Kind::Refused | Kind::Forbidden | Kind::NotFound | Kind::Credentials) => {
+                *read = None
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    looking_first(client, change, read).await
+}
+
+/// Opens a pull request that is not there, with as few requests as possible: what could be in the way is not looked for, because
+/// the host refuses what it is in the way of. `None`: something is, or there is nothing to change.
+async fn at_once<C: Client>(client: &C, change: &Change, read: &mut Option<Read>) -> Result<Option<Request>, HostError> {
+    let of = &change.repository;
+    let Some(base) = client.tip(of, &change.base).await? else { return Ok(None) };
+    let candidates = candidates(client, change, &base).await?;
+    let mut source = Source { of, base: &base, packed: true };
+    let mut files = edited(client, change, &source, candidates.clone()).await?;
+    if !files.is_empty() && !client.compares(&files) {
+        source.packed = false;
+        files = edited(client, change, &source, candidates).await?;
+    }
+    let packed = source.packed;
+    let read = read.insert(Read { base, files, packed });
+    if read.files.is_empty() || !matches!(client.branch(of, new_branch(change, read)).await?, Branched::Done(_)) {
+        return Ok(None);
+    }
+    open(client, change).await.map(Some)
+}
+
+/// The same for what may have been begun. The credentials are checked before anything is read for a first time.
+async fn looking_first<C: Client>(client: &C, change: &Change, read: &mut Option<Read>) -> Result<Proposed, HostError> {
     let of = &change.repository;
     let found = async || Ok::<_, HostError>(best(client.find(of, &change.head, Some(&change.base)).await?));
     if let Some(request) = found().await? {
         return Ok(Proposed::Found(request));
     }
-    client.access(of).await?;
-    let Some(base) = client.tip(of, &change.base).await? else {
-        let message = format!("{}: {of} has no branch {:?}: create it, or correct baseBranch", client.host(), change.base);
-        return Err(HostError::new(Kind::BaseMissing, message));
-    };
-    let files = edited(client, change, &base).await?;
-    let tip = client.tip(of, &change.head).await?;
-    if files.is_empty() {
-        if tip.is_some() {
-            // An earlier attempt stopped after the branch, and its change came about in another way.
-            client.delete_branch(of, &change.head).await?;
+    loop {
+        let known = match read.take() {
+            Some(known) => known,
+            None => read_all(client, change).await?,
+        };
+        let known = read.insert(known);
+        let tip = client.tip(of, &change.head).await?;
+        if known.files.is_empty() {
+            if tip.is_some() {
+                // An earlier attempt stopped after the branch, and its change came about in another way.
+                client.delete_branch(of, &change.head).await?;
+            }
+            return Ok(Proposed::Nothing);
         }
-        return Ok(Proposed::Nothing);
-    }
-    let new = NewBranch {
-        name: &change.head,
-        base: &change.base,
-        base_commit: &base,
-        message: &change.message,
-        files: &files,
-        replace: false,
-    };
-    let made = match tip {
-        Some(tip) => is_as_wanted(client, of, &tip, &new).await?,
-        None => client.branch(of, new).await? != Branched::Exists,
-    };
-    if !made {
+        let new = new_branch(change, known);
+        let made = match tip {
+            // This attempt has made it, and its commit came to nothing.
+            Some(tip) if known.packed && tip == known.base => {
+                matches!(client.branch(of, NewBranch { begun: true, ..new }).await?, Branched::Done(_))
+            }
+            Some(tip) => is_as_wanted(client, of, &tip, &new).await?,
+            None => matches!(client.branch(of, new).await?, Branched::Done(_)),
+        };
+        if made {
+            break;
+        }
+        if known.packed {
+            // What an archive has may not replace anything that the host does not compare.
+            *read = None;
+            continue;
+        }
         // Somebody else may be at it: a pull request that they have opened meanwhile must not lose its branch.
         if let Some(request) = found().await? {
             return Ok(Proposed::Found(request));
         }
         client.branch(of, NewBranch { replace: true, ..new }).await?;
+        break;
     }
-    let title = shortened(&change.title);
-    let request = NewRequest { branch: &change.head, base: &change.base, title: &title, body: &change.body };
-    match client.open(of, request).await {
+    match open(client, change).await {
         Ok(request) => Ok(Proposed::Opened(request)),
         // Perhaps because there is one, opened meanwhile or by a request whose answer was lost.
         Err(error) if error.kind == Kind::Refused => found().await?.map(Proposed::Found).ok_or(error),
         Err(error) => Err(error),
     }
+}
+
+/// Reads the base and the files, and checks the credentials before.
+async fn read_all<C: Client>(client: &C, change: &Change) -> Result<Read, HostError> {
+    let of = &change.repository;
+    client.access(of).await?;
+    let Some(base) = client.tip(of, &change.base).await? else {
+        let message = format!("{}: {of} has no branch {:?}: create it, or correct baseBranch", client.host(), change.base);
+        return Err(HostError::new(Kind::BaseMissing, message));
+    };
+    let candidates = candidates(client, change, &base).await?;
+    let files = edited(client, change, &Source { of, base: &base, packed: false }, candidates).await?;
+    Ok(Read { base, files, packed: false })
+}
+
+fn new_branch<'c>(change: &'c Change, read: &'c Read) -> NewBranch<'c> {
+    NewBranch {
+        name: &change.head,
+        base: &change.base,
+        base_commit: &read.base,
+        message: &change.message,
+        files: &read.files,
+        replace: false,
+        packed: read.packed,
+        begun: false,
+    }
+}
+
+async fn open<C: Client>(client: &C, change: &Change) -> Result<Request, HostError> {
+    let title = shortened(&change.title);
+    let request = NewRequest { branch: &change.head, base: &change.base, title: &title, body: &change.body };
+    client.open(&change.repository, request).await
 }
 
 fn shortened(title: &str) -> String {
@@ -134,25 +223,55 @@ fn shortened(title: &str) -> String {
     title.chars().take(TITLE - 1).chain(['…']).collect()
 }
 
-/// The files that change, as they shall be.
-async fn edited<C: Client>(client: &C, change: &Change, base: &str) -> Result<Vec<NewFile>, HostError> {
-    let of = &change.repository;
-    let packed = client.archive(of, base).await?;
-    let archive::Candidates { files: candidates, mut notes, mut unusable } =
-        archive::candidates(client.host(), &packed.bytes, packed.folder, &change.marker)?;
-    drop(packed);
-    if candidates.len() > FILES {
-        let message = format!("{}: {} files of {of} have the marker, more than {FILES}", client.host(), candidates.len());
+/// Where the marked files are read.
+struct Source<'a> {
+    of: &'a Repository,
+    /// The commit.
+    base: &'a str,
+    /// In the archive, as far as it was kept.
+    packed: bool,
+}
+
+impl Source<'_> {
+    async fn file<C: Client>(&self, client: &C, candidate: &mut archive::Candidate) -> Result<Option<File>, HostError> {
+        let packed = candidate.content.take().filter(|_| self.packed).and_then(|content| File::packed(content, self.base));
+        match packed {
+            Some(file) => Ok(Some(file)),
+            None => client.file(self.of, self.base, &candidate.path).await,
+        }
+    }
+}
+
+/// The files of a commit that have the marker.
+async fn candidates<C: Client>(client: &C, change: &Change, base: &str) -> Result<archive::Candidates, HostError> {
+    let packed = client.archive(&change.repository, base).await?;
+    let found = archive::candidates(client.host(), &packed.bytes, packed.folder, &change.marker)?;
+    if found.files.len() > FILES {
+        let (host, of, count) = (client.host(), &change.repository, found.files.len());
+        let message = format!("{host}: {count} files of {of} have the marker, more than {FILES}");
         return Err(HostError::new(Kind::TooLarge, message));
     }
+    Ok(found)
+}
+
+/// The files that change, as they shall be.
+async fn edited<C: Client>(
+    client: &C,
+    change: &Change,
+    source: &Source<'_>,
+    candidates: archive::Candidates,
+) -> Result<Vec<NewFile>, HostError> {
+    let of = &change.repository;
+    let archive::Candidates { files: candidates, mut notes, mut unusable } = candidates;
     let (mut files, mut marked) = (vec![], 0);
-    for candidate in candidates {
+    for mut candidate in candidates {
+        let read = source.file(client, &mut candidate).await?;
         let other = || {
             let (host, path) = (client.host(), &candidate.path);
             HostError::new(Kind::Nonsense, format!("{host}: {path} in {of} is not what the archive of the same commit has"))
         };
         // A part of the marked files is never promoted alone.
-        let file = client.file(of, base, &candidate.path).await?.ok_or_else(other)?;
+        let file = read.ok_or_else(other)?;
         let text = String::from_utf8(file.content).ok().filter(|text| text.len() as u64 <= archive::FILE);
         let Some(text) = text else {
             unusable.push(format!("{} is larger than is read, or not UTF-8", candidate.path));

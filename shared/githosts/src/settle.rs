@@ -72,25 +72,22 @@ async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, co
     }
 }
 
-/// The open pull requests of promotions.
-pub(crate) async fn list<C: Client>(client: &C, of: &Repository, mark: Option<&str>) -> Result<Look, HostError> {
-    let mut look = client.list(of, mark).await?;
+/// What has changed about pull requests of promotions.
+pub(crate) async fn list<C: Client>(client: &C, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
+    let mut look = client.list(of, wanted, mark).await?;
     if let Some(requests) = &mut look.requests {
         requests.retain(|request| request.branch.starts_with(BRANCHES));
     }
     Ok(look)
 }
 
-/// Merges a pull request if its newest commit is still this one.
-pub(crate) async fn merge<C: Client>(client: &C, of: &Repository, number: u64, head: &str) -> Result<Merge, HostError> {
-    let Some(request) = client.get(of, number).await? else {
-        return Ok(Merge::Refused(format!("{}: {of} has no pull request {number} of its own", client.host())));
-    };
+/// Merges a pull request, as it was just read, if its newest commit is still this one.
+pub(crate) async fn merge<C: Client>(client: &C, of: &Repository, request: &Request, head: &str) -> Result<Merge, HostError> {
     match &request.state {
         State::Merged { commit } => return Ok(Merge::Merged(commit.clone())),
         State::Closed => return Ok(Merge::Refused(format!("{} is closed", request.url))),
         State::Open if request.head != head => return Ok(Merge::HeadMoved),
         State::Open => {}
     }
-    client.merge(of, &request).await
+    client.merge(of, request).await
 }

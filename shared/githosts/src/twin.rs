@@ -106,10 +106,10 @@ impl Client for Twin {
     async fn find(&self, _: &Repository, branch: &str, _: Option<&str>) -> Result<Vec<Request>, HostError> {
         self.call("", |world| Ok(world.requests.iter().filter(|request| request.branch == branch).cloned().collect()))
     }
-    async fn list(&self, _: &Repository, _: Option<&str>) -> Result<Look, HostError> {
+    async fn list(&self, _: &Repository, _: &[u64], _: Option<&str>) -> Result<Look, HostError> {
         self.call("", |world| {
             let open = world.requests.iter().filter(|request| request.state == State::Open).cloned().collect();
-            Ok(Look { requests: Some(open), mark: None })
+            Ok(Look { requests: Some(open), mark: None, every: true })
         })
     }
     async fn get(&self, _: &Repository, number: u64) -> Result<Option<Request>, HostError> {

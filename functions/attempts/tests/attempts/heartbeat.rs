@@ -17,7 +17,7 @@ use keelway_world::story::handle;
 
 const LONG: Span = Span::minutes(5);
 
-async fn promotion(world: &World) -> Promotion {
+pub(crate) async fn promotion(world: &World) -> Promotion {
     let item = AtOnce::new(world.worker(9)).get(&keys::pipeline(&to())).await.unwrap().unwrap();
     let pipeline: Pipeline = Loaded::read(&item).unwrap().x;
     pipeline.environments["prod"].promotion.clone().unwrap()
@@ -48,7 +48,7 @@ impl Outside for Slow {
     }
 }
 
-fn pipelines(world: &World) -> Promotions<AtOnce> {
+pub(crate) fn pipelines(world: &World) -> Promotions<AtOnce> {
     Promotions::new(AtOnce::new(world.worker(1)), Limits::default())
 }
 
@@ -64,7 +64,7 @@ fn by_request() -> Definition {
 }
 
 /// Dev runs v2, prod v1; what follows is delivered, until an attempt is to be carried out.
-async fn ordered(world: &World) -> Definition {
+pub(crate) async fn ordered(world: &World) -> Definition {
     let (pipelines, definition) = (pipelines(world), by_request());
     pipelines.apply(&to(), &definition, "").await.unwrap();
     for (version, environment, revision) in [(1, 1, "v1"), (2, 0, "v2")] {
@@ -72,12 +72,12 @@ async fn ordered(world: &World) -> Definition {
         let observed = Observed { revision: Some(revision.into()), ready: true, error: None, at: world.now(), by: vec![] };
         pipelines.observe(&Fact { app: definition.app.clone(), target, version, observed }).await.unwrap();
     }
-    work(world, None).await;
+    work::<Slow>(world, None).await;
     definition
 }
 
 /// Delivers what is due; jobs only if somebody carries them out.
-async fn work(world: &World, attempts: Option<&Attempts<AtOnce, Slow>>) {
+pub(crate) async fn work<O: Outside>(world: &World, attempts: Option<&Attempts<AtOnce, O>>) {
     let pipelines = pipelines(world);
     let wanted = |engine: &str| attempts.is_some() || engine != keelway_engine::promotions::ATTEMPTS;
     while let Some(id) = next(world, wanted) {
@@ -92,7 +92,7 @@ async fn work(world: &World, attempts: Option<&Attempts<AtOnce, Slow>>) {
     }
 }
 
-fn pass(world: &World, span: Span) {
+pub(crate) fn pass(world: &World, span: Span) {
     let mut core = world.core();
     core.now = core.now + span;
     let now = core.now;
@@ -129,13 +129,13 @@ async fn an_attempt_whose_function_dies_is_made_again_within_a_minute() {
     let before = promotion(&world).await;
     assert_eq!((before.phase, before.attempt), (Phase::Attempting, 1));
     pass(&world, Span::minutes(1));
-    work(&world, None).await;
+    work::<Slow>(&world, None).await;
     let after = promotion(&world).await;
     assert_eq!((after.phase, after.attempt), (Phase::Attempting, 2), "{after:?}");
 }
 
 /// Polls once.
-async fn polled<T>(mut future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
+pub(crate) async fn polled<T>(mut future: std::pin::Pin<&mut impl Future<Output = T>>) -> Option<T> {
     std::future::poll_fn(|context| match future.as_mut().poll(context) {
         std::task::Poll::Ready(done) => std::task::Poll::Ready(Some(done)),
         std::task::Poll::Pending => std::task::Poll::Ready(None),

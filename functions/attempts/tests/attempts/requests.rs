@@ -7,23 +7,30 @@ use keelway_domain::promotions::{Command, Made, Phase};
 use keelway_domain::time::Span;
 use keelway_engine::secrets::Known;
 use keelway_githost::{Action, Fault, Form, Host, Method, Options, Pull, State};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 const MINUTE: Span = Span::minutes(1);
-const REPOSITORY: &str = "shop/config";
-const TOKEN: &str = "t0ken-of-the-test";
+pub(crate) const REPOSITORY: &str = "shop/config";
+pub(crate) const TOKEN: &str = "t0ken-of-the-test";
 /// Two markers in one file, and bytes that must stay as they are.
-const FILE: &str = "# Versions\r\nstaging:\r\n  tag: \"v1\"   # {\"$promotion\": \"shop:cart:staging\"}\r\nprod:\r\n  tag: v1 # \
+pub(crate) const FILE: &str = "# Versions\r\nstaging:\r\n  tag: \"v1\"   # {\"$promotion\": \"shop:cart:staging\"}\r\nprod:\r\n  tag: v1 # \
                     {\"$promotion\": \"shop:cart:prod\"}\r\nother:   {a: 1,  b: 2}";
 const SERVER_ERROR: Action = Action::Status { status: 502, retry_after: None, body: None };
-const FORMS: [(Form, &str); 4] =
+pub(crate) const FORMS: [(Form, &str); 4] =
     [(Form::Gitea, "gitea"), (Form::GitHub, "github"), (Form::GitLab, "gitlab"), (Form::Bitbucket, "bitbucket-server")];
 
-struct Bench {
-    stand: Stand,
-    host: Host,
+/// A pipeline and a repository on a strict host.
+pub(crate) struct Bench {
+    pub(crate) stand: Stand,
+    pub(crate) host: Arc<Host>,
     definition: Definition,
     _directory: TempDir,
+}
+
+/// A host of this form on what is in a directory.
+pub(crate) fn host_on(form: Form, directory: &TempDir) -> Host {
+    Host::start(Options { form, ..Options::new(directory.path(), TOKEN) }).unwrap()
 }
 
 fn path_of(form: Form) -> String {
@@ -33,22 +40,36 @@ fn path_of(form: Form) -> String {
     }
 }
 
+pub(crate) fn secrets() -> Known {
+    Known::default().with("shop/git", &format!("{{\"token\": \"{TOKEN}\"}}"))
+}
+
+/// A pull request in the repository, as a manifest has it.
+pub(crate) fn by_request(form: (Form, &str)) -> PullRequest {
+    PullRequest {
+        host: form.1.into(),
+        url: format!("https://git.example.com/{}", path_of(form.0)),
+        base_branch: "main".into(),
+        secret: "git".into(),
+        merge: false,
+    }
+}
+
 impl Bench {
     /// A pipeline over three environments that run v1, and a repository that says so.
-    async fn new(form: (Form, &str), files: &[(&str, &str)], change: impl FnOnce(&mut PullRequest)) -> Self {
+    pub(crate) async fn new(form: (Form, &str), files: &[(&str, &str)], change: impl FnOnce(&mut PullRequest)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let host = Host::start(Options { form: form.0, ..Options::new(directory.path(), TOKEN) }).unwrap();
-        host.people().create(REPOSITORY, files).unwrap();
-        let mut request = PullRequest {
-            host: form.1.into(),
-            url: format!("https://git.example.com/{}", path_of(form.0)),
-            base_branch: "main".into(),
-            secret: "git".into(),
-            merge: false,
-        };
+        host_on(form.0, &directory).people().create(REPOSITORY, files).unwrap();
+        Self::on(form, directory, change).await
+    }
+
+    /// The same on a repository that is in a directory.
+    pub(crate) async fn on(form: (Form, &str), directory: TempDir, change: impl FnOnce(&mut PullRequest)) -> Self {
+        let host = Arc::new(host_on(form.0, &directory));
+        let mut request = by_request(form);
         change(&mut request);
         let definition = definition(&["dev", "staging", "prod"], Strategy::PullRequest(request));
-        let mut stand = Stand::new(Known::default().with("shop/git", &format!("{{\"token\": \"{TOKEN}\"}}")));
+        let mut stand = Stand::new(secrets());
         let registered = GitHost {
             host: "git.example.com".into(),
             form: form.1.into(),
@@ -62,20 +83,20 @@ impl Bench {
         Self { stand, host, definition, _directory: directory }
     }
 
-    async fn usual(form: (Form, &str)) -> Self {
+    pub(crate) async fn usual(form: (Form, &str)) -> Self {
         Self::new(form, &[("versions.yaml", FILE)], |_| {}).await
     }
 
-    async fn runs(&mut self, environment: &str, revision: &str) {
+    pub(crate) async fn runs(&mut self, environment: &str, revision: &str) {
         let definition = self.definition.clone();
         self.stand.runs(&definition, environment, revision).await;
     }
 
-    fn pulls(&self) -> Vec<Pull> {
+    pub(crate) fn pulls(&self) -> Vec<Pull> {
         (1..).map_while(|number| self.host.people().pull(REPOSITORY, number).ok()).collect()
     }
 
-    fn open(&self) -> Vec<Pull> {
+    pub(crate) fn open(&self) -> Vec<Pull> {
         self.pulls().into_iter().filter(|pull| pull.state == State::Open).collect()
     }
 
@@ -89,13 +110,13 @@ impl Bench {
         String::from_utf8(done.stdout).unwrap()
     }
 
-    async fn phase(&self, environment: &str) -> (Phase, String) {
+    pub(crate) async fn phase(&self, environment: &str) -> (Phase, String) {
         let promotion = self.stand.promotion(environment).await;
         (promotion.phase, promotion.why.reason)
     }
 
     /// No request broke a rule of the host.
-    fn clean(&self) {
+    pub(crate) fn clean(&self) {
         assert_eq!(self.host.violations().iter().map(|found| format!("{found:?}")).collect::<Vec<_>>(), Vec::<String>::new());
     }
 }

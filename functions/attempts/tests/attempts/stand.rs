@@ -6,16 +6,17 @@ use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
 };
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{Command, Environment, Note, Pipeline, Promotion};
+use keelway_domain::promotions::{Closed, Command, Condition, Environment, Note, Outcome, Pipeline, Promotion, Retry, Seen};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::ports::Store;
-use keelway_engine::promotions::attempts::Attempts;
+use keelway_engine::ports::{PortError, Store};
+use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{self, Address, Job, Message, Promotions, keys};
 use keelway_engine::protocol::Loaded;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{self, Limits, Sequences};
+use keelway_githosts::Patience;
 use keelway_outgoing::{Client, Guard, Hosts};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
@@ -28,7 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Stand {
     pub world: World,
     pub pipelines: Promotions<AtOnce>,
-    attempts: Attempts<AtOnce, Carrier<AtOnce>>,
+    attempts: Attempts<AtOnce, Timed>,
     pub sequences: Sequences<AtOnce>,
     /// Ends of sequences do not arrive.
     pub deaf: bool,
@@ -63,6 +64,68 @@ pub fn here() -> (Client, Guard) {
     (Client::new(Hosts::parse("127.0.0.1")), Guard::new(Hosts::default()).with_loopback(true))
 }
 
+/// The real carrier on a world.
+pub fn carrier(world: &World, secrets: &Known) -> Carrier<AtOnce> {
+    let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
+    let pipelines = Promotions::new(ports(1), promotions::Limits::default());
+    Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines, here())
+}
+
+/// How long the answers of a host take, in the world's time.
+pub struct Slow {
+    pub world: World,
+    /// How many requests it has answered, or lost.
+    pub calls: Box<dyn Fn() -> usize + Send + Sync>,
+    pub answer: Span,
+}
+
+/// The carrier, whose attempts take as long as the answers of the host.
+pub struct Timed {
+    carrier: Carrier<AtOnce>,
+    slow: Option<Slow>,
+}
+
+impl Timed {
+    /// Carries out an attempt. One that takes too long goes on later, as in the function, which has a clock of its own.
+    async fn in_time(&self, slow: &Slow, task: &Task) -> Result<Outcome, PortError> {
+        let before = (slow.calls)();
+        let spent = || Span(slow.answer.0 * i64::try_from((slow.calls)() - before).unwrap());
+        let too_long = async {
+            while spent() < Span::seconds(240) {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+        };
+        let done = tokio::select! {
+            done = self.carrier.carry_out(task) => done,
+            () = too_long => {
+                let why = Condition::new("HostUnavailable", "the attempt goes on where it stopped");
+                Ok(Outcome::Failed { why, retry: Retry::Soon })
+            }
+        };
+        let mut core = slow.world.core();
+        core.now = core.now + spent();
+        done
+    }
+}
+
+impl Outside for Timed {
+    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+        match &self.slow {
+            Some(slow) => self.in_time(slow, task).await,
+            None => self.carrier.carry_out(task).await,
+        }
+    }
+    async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {
+        self.carrier.take_back(task, comment).await
+    }
+    async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
+        self.carrier.follow(task).await
+    }
+    async fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> Result<Sight, PortError> {
+        self.carrier.look(repository, tasks, mark).await
+    }
+}
+
 impl Stand {
     pub fn new(secrets: Known) -> Self {
         // A host's Retry-After counts from the time of day.
@@ -70,9 +133,9 @@ impl Stand {
         let world = World::new(Timestamp(i64::try_from(now).unwrap()));
         let ports = |worker| AtOnce::with(world.worker(worker), secrets.clone());
         let pipelines = || Promotions::new(ports(1), promotions::Limits::default());
-        let carrier = Carrier::new(ports(2), Sequences::new(ports(2), Limits::default()), pipelines(), here());
+        let carrier = carrier(&world, &secrets);
         Self {
-            attempts: Attempts::new(pipelines(), carrier),
+            attempts: Attempts::new(pipelines(), Timed { carrier, slow: None }),
             pipelines: pipelines(),
             sequences: Sequences::new(ports(3), Limits::default()),
             deaf: false,
@@ -80,6 +143,13 @@ impl Stand {
             version: 0,
             world,
         }
+    }
+
+    /// The same with a carrier that repeats requests, and whose answers take their time.
+    pub fn slow(self, secrets: Known, patience: Patience, slow: Slow) -> Self {
+        let carrier = carrier(&self.world, &secrets).patient(patience);
+        let pipelines = Promotions::new(AtOnce::with(self.world.worker(1), secrets), promotions::Limits::default());
+        Self { attempts: Attempts::new(pipelines, Timed { carrier, slow: Some(slow) }), ..self }
     }
 
     pub async fn apply(&mut self, definition: &Definition) {

@@ -215,7 +215,9 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let ports = &self.pipelines.ports;
         let item = ports.get(&keys::repository(repository)).await?;
         let planned = watch::next(item.as_ref());
-        if planned != Some(at) {
+        // An earlier delivery may have begun this look, and then stopped.
+        let begun = cause.again && watch::is_held(item.as_ref(), at);
+        if planned != Some(at) && !begun {
             // An earlier delivery may have planned the next look, and then stopped before it scheduled it.
             if let Some(planned) = planned.filter(|_| cause.again) {
                 watch::arm(ports, repository, planned).await?;
@@ -251,6 +253,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
             let _ = watch::write(ports, repository, item.as_ref(), None, Default::default()).await?;
             return Ok(Handled::Settled);
         }
+        // The same look may be under way: a webhook, or the sweep, has sent its message once more.
+        let Some(held) = watch::take(ports, repository, item.as_ref(), at).await? else { return Ok(Handled::Stale) };
         let mark = item.as_ref().and_then(|item| item.text("etag"));
         let sight = self.outside.look(repository, &tasks, mark).await?;
         let (troubles, news) = troubled(&sight, &tasks, &unobserved, (item.as_ref(), ports.now()));
@@ -267,13 +271,7 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let age = youngest.map_or(Span(0), |youngest| ports.now() - youngest);
         let next = (ports.now() + watch::pause(age)).max(sight.not_before.unwrap_or_default());
         let remembered = (sight.mark.as_deref(), sight.not_before);
-        let written =
-            watch::write(ports, repository, item.as_ref(), Some(next), watch::seen(remembered, ports.now(), &troubles)).await?;
-        // A write that was lost may have been this one: its answer was lost, and the client tried once more.
-        let found = if written { None } else { ports.get(&keys::repository(repository)).await? };
-        if let Some(planned) = if written { Some(next) } else { watch::next(found.as_ref()) } {
-            watch::arm(ports, repository, planned).await?;
-        }
+        watch::end(ports, repository, held, next, &watch::seen(remembered, ports.now(), &troubles)).await?;
         Ok(Handled::Committed)
     }
 }

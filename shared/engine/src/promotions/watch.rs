@@ -4,7 +4,7 @@
 use super::keys;
 use super::message::{Address, Job};
 use super::subject::Watch;
-use crate::item::{Attrs, Item, Name};
+use crate::item::{Attr, Attrs, Item, Name};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::protocol::sweep::OVERDUE;
 use crate::protocol::{COMMIT_TRIES, contended};
@@ -23,6 +23,10 @@ const AT_ONCE: Span = Span::seconds(1);
 pub const YOUTH: Span = Span::minutes(10);
 /// The longest pause.
 pub const LONGEST: Span = Span::minutes(60);
+/// A look belongs to whoever began it for so long; then another one may begin.
+pub const HELD: Span = Span::seconds(60);
+/// Looks for webhooks are so far apart at least: a host sends several about one change, and one look serves them all.
+pub const APART: Span = Span::seconds(5);
 
 /// Looks have failed for so long before the pipelines concerned are told.
 pub const TOLD: Span = Span::minutes(10);
@@ -113,35 +117,92 @@ async fn plan(ports: &impl Ports, repository: &str, pause: Span) -> Result<(), P
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;
-        let at = (ports.now() + pause).max(allowed(item.as_ref()));
+        let at = (ports.now() + pause).max(earliest(item.as_ref()));
         // An overdue look was lost.
         if let Some(planned) = next(item.as_ref()).filter(|planned| *planned <= at && *planned + OVERDUE >= ports.now()) {
             return arm(ports, repository, planned).await;
         }
-        if write(ports, repository, item.as_ref(), Some(at), Attrs::new()).await? {
+        if write(ports, repository, item.as_ref(), Some(at), Attrs::new()).await?.is_some() {
             return arm(ports, repository, at).await;
         }
     }
     Err(contended(key))
 }
 
-/// When the host takes requests again.
-fn allowed(item: Option<&Item>) -> Timestamp {
-    item.and_then(|item| item.number("nb")).map_or(Timestamp(0), Timestamp)
+/// When the next look may begin: when the host takes requests again, and not together with one that is under way.
+fn earliest(item: Option<&Item>) -> Timestamp {
+    let number = |name: &str| item.and_then(|item| item.number(name)).filter(|at| *at > 0);
+    let allowed = Timestamp(number("nb").unwrap_or_default());
+    match number("la").and_then(|_| number("lb")) {
+        Some(began) => allowed.max(Timestamp(began) + APART),
+        None => allowed,
+    }
 }
 
-/// Has a repository looked at now, or as soon as its host allows. `false`: nothing is to be looked at there.
+/// Whether the look that was planned for this time has begun, and nobody has said how it ended.
+pub(super) fn is_held(item: Option<&Item>, at: Timestamp) -> bool {
+    item.and_then(|item| item.number("la")) == Some(at.0)
+}
+
+/// Begins the look that was planned for a time: nobody else makes it. The item as it is now; `None`: somebody else was faster.
+pub(super) async fn take(
+    ports: &impl Ports,
+    repository: &str,
+    found: Option<&Item>,
+    at: Timestamp,
+) -> Result<Option<Item>, PortError> {
+    let now = ports.now();
+    let held = Attrs::from([(Name::Borrowed("lb"), now.0.into()), (Name::Borrowed("la"), at.0.into())]);
+    if let Some(item) = write(ports, repository, found, Some(now + HELD), held).await? {
+        return Ok(Some(item));
+    }
+    // A write that was lost may have been this one: its answer was lost, and the client tried once more.
+    let item = ports.get(&keys::repository(repository)).await?;
+    Ok(item.filter(|item| is_held(Some(item), at) && item.number("lb") == Some(now.0) && next(Some(item)) == Some(now + HELD)))
+}
+
+/// Writes what a look has found, and when the next one is. Whoever has had another one planned meanwhile gets it.
+pub(super) async fn end(ports: &impl Ports, repository: &str, held: Item, at: Timestamp, found: &Attrs) -> Result<(), PortError> {
+    let (began, hold) = (held.number("lb"), next(Some(&held)));
+    let allowed = match found.get("nb") {
+        Some(Attr::N(allowed)) => Timestamp(*allowed),
+        _ => Timestamp(0),
+    };
+    let mut item = held;
+    for _ in 0..COMMIT_TRIES {
+        let planned = next(Some(&item)).filter(|planned| Some(*planned) != hold);
+        let at = planned.map_or(at, |planned| planned.max(allowed).min(at));
+        if write(ports, repository, Some(&item), Some(at), found.clone()).await?.is_some() {
+            return arm(ports, repository, at).await;
+        }
+        let Some(now) = ports.get(&keys::repository(repository)).await? else { return Ok(()) };
+        // Another look has begun, or this write was done and its answer was lost.
+        if now.number("lb") != began || now.number("la") == Some(0) {
+            return match next(Some(&now)) {
+                Some(planned) => arm(ports, repository, planned).await,
+                None => Ok(()),
+            };
+        }
+        item = now;
+    }
+    Err(contended(keys::repository(repository)))
+}
+
+/// Has a repository looked at now, or as soon as its host allows, and a little after the look for the webhook before. `false`:
+/// nothing is to be looked at there.
 pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, PortError> {
     let key = keys::repository(repository);
     for _ in 0..COMMIT_TRIES {
         let item = ports.get(&key).await?;
         let Some(planned) = next(item.as_ref()) else { return Ok(false) };
-        let at = ports.now().max(allowed(item.as_ref()));
+        let last = item.as_ref().and_then(|item| item.number("aw")).map_or(Timestamp(0), |last| Timestamp(last) + APART);
+        let at = ports.now().max(earliest(item.as_ref())).max(last);
         if planned <= at {
             arm(ports, repository, planned).await?;
             return Ok(true);
         }
-        if write(ports, repository, item.as_ref(), Some(at), Attrs::new()).await? {
+        let asked = Attrs::from([(Name::Borrowed("aw"), at.0.into())]);
+        if write(ports, repository, item.as_ref(), Some(at), asked).await?.is_some() {
             arm(ports, repository, at).await?;
             return Ok(true);
         }
@@ -149,17 +210,18 @@ pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, Po
     Err(contended(key))
 }
 
-/// Writes when a repository is looked at next, and what else is to be remembered. `false`: somebody else did.
+/// Writes when a repository is looked at next, and what else is to be remembered. The item as it is now; `None`: somebody else
+/// wrote it.
 pub(super) async fn write(
     ports: &impl Ports,
     repository: &str,
     found: Option<&Item>,
     at: Option<Timestamp>,
     more: Attrs,
-) -> Result<bool, PortError> {
+) -> Result<Option<Item>, PortError> {
     let version = found.map_or(0, Item::version);
     // What the last looks have found ends with them.
-    let kept: &[&str] = if at.is_some() { &["etag", "nb", "lt", "le"] } else { &["etag", "nb"] };
+    let kept: &[&str] = if at.is_some() { &["etag", "nb", "lt", "le", "lb", "la", "aw"] } else { &["etag", "nb"] };
     let mut item =
         Item::new(keys::repository(repository)).with("v", version + 1).with("url", repository).with_some("next", at.map(|at| at.0));
     item.attrs.extend(
@@ -167,7 +229,8 @@ pub(super) async fn write(
     );
     item.attrs.extend(more);
     let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-    Ok(ports.write(&Write::Put(item, condition)).await? == Written::Done)
+    let written = ports.write(&Write::Put(item.clone(), condition)).await? == Written::Done;
+    Ok(written.then_some(item))
 }
 
 /// Schedules the look that is planned for a time. Scheduling it again has no further effect.
@@ -188,5 +251,7 @@ pub(super) fn seen((mark, not_before): (Option<&str>, Option<Timestamp>), at: Ti
     let not_before = (Name::Borrowed("nb"), not_before.unwrap_or_default().0.into());
     let at = (Name::Borrowed("lt"), at.0.into());
     let troubles = (Name::Borrowed("le"), crate::json::json(troubles).into());
-    mark.into_iter().chain([not_before, at, troubles]).collect()
+    // It has ended.
+    let held = (Name::Borrowed("la"), 0.into());
+    mark.into_iter().chain([not_before, at, troubles, held]).collect()
 }

@@ -16,6 +16,7 @@ fn change() -> Change {
         title: "Promote".to_owned(),
         body: String::new(),
         message: "Promote".to_owned(),
+        first: false,
     }
 }
 
@@ -43,16 +44,22 @@ fn check(twin: &Twin, parent: &str) {
 /// Every request in turn is lost, or its answer; the next attempt ends well. Between the two, the base may move.
 #[tokio::test]
 async fn an_attempt_that_stops_anywhere_is_finished_by_the_next() {
-    let whole = twin();
-    propose(&whole, &change()).await.unwrap();
-    let calls = whole.lock().calls;
-    assert!(calls > 8);
+    for first in [false, true] {
+        let whole = twin();
+        propose(&whole, &change(), first, &mut None).await.unwrap();
+        let calls = whole.lock().calls;
+        assert_eq!(calls, if first { 7 } else { 10 }, "nothing is looked for that cannot be there");
+        stops_anywhere(calls, first).await;
+    }
+}
+
+async fn stops_anywhere(calls: usize, first: bool) {
     for call in 1..=calls {
         for fault in [Fault::Request, Fault::Answer] {
             for base_moves in [false, true] {
                 let twin = twin();
                 twin.lock().fault = Some((call, fault));
-                let error = propose(&twin, &change()).await.unwrap_err();
+                let error = propose(&twin, &change(), first, &mut None).await.unwrap_err();
                 assert_eq!(error.kind, Kind::Transient);
                 let opened = !twin.lock().requests.is_empty();
                 let mut parent = twin.lock().branches["main"].clone();
@@ -61,11 +68,11 @@ async fn an_attempt_that_stops_anywhere_is_finished_by_the_next() {
                     // One that is open already stays as it is.
                     parent = if opened { parent } else { twin.lock().branches["main"].clone() };
                 }
-                let again = propose(&twin, &change()).await.unwrap();
+                let again = propose(&twin, &change(), false, &mut None).await.unwrap();
                 assert_eq!(matches!(again, Proposed::Found(_)), opened, "call {call} {fault:?}");
                 check(&twin, &parent);
                 let writes = twin.lock().writes.len();
-                assert!(matches!(propose(&twin, &change()).await.unwrap(), Proposed::Found(_)));
+                assert!(matches!(propose(&twin, &change(), false, &mut None).await.unwrap(), Proposed::Found(_)));
                 assert_eq!(twin.lock().writes.len(), writes, "what is there is only read");
             }
         }
@@ -75,10 +82,13 @@ async fn an_attempt_that_stops_anywhere_is_finished_by_the_next() {
 #[tokio::test]
 async fn a_closed_one_is_never_opened_again() {
     let twin = twin();
-    propose(&twin, &change()).await.unwrap();
+    propose(&twin, &change(), false, &mut None).await.unwrap();
     twin.lock().requests[0].state = State::Closed;
     let writes = twin.lock().writes.len();
-    assert!(matches!(propose(&twin, &change()).await.unwrap(), Proposed::Found(Request { state: State::Closed, .. })));
+    assert!(matches!(
+        propose(&twin, &change(), false, &mut None).await.unwrap(),
+        Proposed::Found(Request { state: State::Closed, .. })
+    ));
     assert_eq!(twin.lock().writes.len(), writes);
 }
 
@@ -88,7 +98,7 @@ async fn closing_that_stops_anywhere_is_finished_by_the_next() {
         for call in 1..=6 {
             for fault in [Fault::Request, Fault::Answer] {
                 let twin = twin();
-                propose(&twin, &change()).await.unwrap();
+                propose(&twin, &change(), false, &mut None).await.unwrap();
                 twin.lock().calls = 0;
                 twin.lock().fault = Some((call, fault));
                 let of = change().repository;
@@ -111,7 +121,7 @@ async fn one_that_is_merged_in_the_moment_it_is_closed_is_told_as_merged() {
     let (mut merged, mut closed) = (0, 0);
     for call in 1..=6 {
         let twin = twin();
-        propose(&twin, &change()).await.unwrap();
+        propose(&twin, &change(), false, &mut None).await.unwrap();
         twin.lock().calls = 0;
         twin.lock().merge = Some(call);
         let how = close(&twin, &change().repository, (BRANCH, Some(1)), "x").await.unwrap();
@@ -128,13 +138,28 @@ async fn one_that_is_merged_in_the_moment_it_is_closed_is_told_as_merged() {
 async fn what_came_about_in_another_way_needs_no_branch() {
     let twin = twin();
     twin.lock().fault = Some((9, Fault::Answer));
-    assert!(propose(&twin, &change()).await.is_err());
+    assert!(propose(&twin, &change(), false, &mut None).await.is_err());
     assert!(twin.lock().branches.contains_key(BRANCH), "the first attempt left a branch");
     for path in ["a.yaml", "b/c.yaml"] {
         twin.lock().push(path, &MARKED.replace("v1", "v2"));
     }
-    assert_eq!(propose(&twin, &change()).await, Ok(Proposed::Nothing));
+    assert_eq!(propose(&twin, &change(), false, &mut None).await, Ok(Proposed::Nothing));
     assert!(!twin.lock().branches.contains_key(BRANCH));
+}
+
+/// Whatever a first attempt finds in its way is looked at as by any other.
+#[tokio::test]
+async fn a_first_attempt_takes_over_what_is_there_all_the_same() {
+    let twin = twin();
+    propose(&twin, &change(), true, &mut None).await.unwrap();
+    for state in [State::Open, State::Closed] {
+        twin.lock().requests[0].state = state.clone();
+        let found = propose(&twin, &change(), true, &mut None).await.unwrap();
+        assert!(matches!(found, Proposed::Found(request) if request.state == state));
+        assert_eq!(twin.lock().requests.len(), 1);
+    }
+    twin.lock().requests.clear();
+    assert!(matches!(propose(&twin, &change(), true, &mut None).await, Ok(Proposed::Opened(_))), "a branch alone is used");
 }
 
 /// What is marked is promoted as a whole, or not at all: nothing is passed over in silence.
@@ -148,7 +173,7 @@ async fn a_marked_file_that_cannot_be_edited_fails_the_attempt_by_its_name() {
     ] {
         let twin = twin();
         twin.lock().push(path, &content);
-        let error = propose(&twin, &change()).await.unwrap_err();
+        let error = propose(&twin, &change(), false, &mut None).await.unwrap_err();
         assert_eq!(error.kind, Kind::Unusable, "{error}");
         assert!(error.message.contains(path) && error.message.contains(why), "{error}");
         assert_eq!(twin.lock().writes, Vec::<String>::new(), "{path}");
@@ -160,6 +185,6 @@ async fn a_marked_file_that_cannot_be_edited_fails_the_attempt_by_its_name() {
     ] {
         let twin = twin();
         twin.lock().push(path, &content);
-        assert!(matches!(propose(&twin, &change()).await, Ok(Proposed::Opened(_))), "{path}");
+        assert!(matches!(propose(&twin, &change(), false, &mut None).await, Ok(Proposed::Opened(_))), "{path}");
     }
 }

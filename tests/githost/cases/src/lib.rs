@@ -203,7 +203,8 @@ impl CaseHost {
             return self.allow(&[Method::Squash]);
         }
         if let Some(fault) = log::fault(self.0.form, verb, trouble, |after| seconds_until(now + after)) {
-            self.0.host.fail(fault);
+            // A look is one operation, whatever number of requests it takes.
+            self.0.host.fail(if verb == Verb::Look { fault.times(u64::MAX) } else { fault });
         }
     }
 

@@ -20,13 +20,13 @@ async fn a_promotion_is_opened_found_listed_and_merged() {
 
     let Proposed::Found(found) = place.client.propose(&place.change(1)).await.unwrap() else { panic!("not found") };
     assert_eq!((found.number, &found.head, &found.state), (request.number, &request.head, &State::Open));
-    let look = place.client.list(&place.repository, None).await.unwrap();
+    let look = place.client.list(&place.repository, &[request.number], None).await.unwrap();
     assert_eq!(look.requests.unwrap().iter().map(|request| request.number).collect::<Vec<_>>(), [request.number]);
 
     place.mergeable(request.number, true).await;
-    assert_eq!(place.client.merge(&place.repository, request.number, &main).await, Ok(Merge::HeadMoved));
+    assert_eq!(place.merge(request.number, &main).await, Ok(Merge::HeadMoved));
     let commit = place
-        .until("merged", async || match place.client.merge(&place.repository, request.number, &request.head).await.unwrap() {
+        .until("merged", async || match place.merge(request.number, &request.head).await.unwrap() {
             Merge::Merged(commit) => Some(commit),
             Merge::NotYet(_) => None,
             other => panic!("{other:?}"),
@@ -63,7 +63,7 @@ async fn closing_says_why_once_and_a_conflict_is_told() {
     place.mergeable(request.number, true).await;
     place.commit("main", "prod/carts.yaml", &FILE.replace("1.4.0", "1.5.0")).await;
     place.mergeable(request.number, false).await;
-    let merge = place.client.merge(&place.repository, request.number, &request.head).await.unwrap();
+    let merge = place.merge(request.number, &request.head).await.unwrap();
     assert!(matches!(merge, Merge::Refused(_) | Merge::NotYet(_)), "{merge:?}");
     place.remove().await;
 }
@@ -79,7 +79,7 @@ async fn squash_merges_and_disabled_methods() {
     assert_eq!(place.parents(&second.head).await, [place.tip("main").await.unwrap()]);
     place.mergeable(second.number, true).await;
     place.settings(json!({"has_pull_requests": true, "allow_merge_commits": false})).await;
-    let merge = place.client.merge(&place.repository, second.number, &second.head).await.unwrap();
+    let merge = place.merge(second.number, &second.head).await.unwrap();
     assert!(matches!(merge, Merge::Refused(_)), "{merge:?}");
     place.remove().await;
 }
@@ -137,7 +137,7 @@ async fn it_is_found_on_the_second_page() {
     }
     let found = place.client.propose(&place.change(1)).await.unwrap();
     assert!(matches!(&found, Proposed::Found(found) if found.number == request.number), "{found:?}");
-    let look = place.client.list(&place.repository, None).await.unwrap();
+    let look = place.client.list(&place.repository, &[request.number], None).await.unwrap();
     assert_eq!(look.requests.unwrap().len(), 1);
     place.remove().await;
 }

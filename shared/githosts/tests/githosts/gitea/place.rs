@@ -1,6 +1,6 @@
 //! A repository at the real Gitea, and what people do in it.
 
-use keelway_githosts::{Api, Change, Credentials, Form, Host, Proposed, Repository, Request, State};
+use keelway_githosts::{Api, Change, Credentials, Form, Host, HostError, Merge, Proposed, Repository, Request, State};
 use keelway_outgoing::{Guard, Hosts};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -87,6 +87,12 @@ impl Place {
         self.call(Method::PATCH, "", Some(body)).await;
     }
 
+    /// Merges a pull request as it is now.
+    pub async fn merge(&self, number: u64, head: &str) -> Result<Merge, HostError> {
+        let request = self.client.get(&self.repository, number).await?.unwrap();
+        self.client.merge(&self.repository, &request, head).await
+    }
+
     pub fn change(&self, n: usize) -> Change {
         Change {
             repository: self.repository.clone(),
@@ -97,6 +103,7 @@ impl Place {
             title: format!("Promote shop/carts in prod to carts:2.{n}"),
             body: "!!! DO NOT EDIT !!!".into(),
             message: "Promote".into(),
+            first: false,
         }
     }
 

@@ -199,7 +199,7 @@ async fn a_look_has_ours() {
     foreign["fromRef"]["id"] = json!("refs/heads/feature/x");
     let list = on(format!("GET {REPO}/pull-requests?state=OPEN&limit=100&start=0"));
     let scene = scene(Form::BitbucketServer, [list.gives(200, page(json!([pull(7, "OPEN"), conflicted, foreign])))]).await;
-    let look = scene.host.list(&scene.repository, None).await.unwrap();
+    let look = scene.host.list(&scene.repository, &[], None).await.unwrap();
     scene.double.done();
     let seen: Vec<_> = look.requests.unwrap().iter().map(|request| (request.number, request.mergeable)).collect();
     assert_eq!((seen, look.mark), (vec![(7, Some(true)), (8, Some(false))], None));
@@ -229,7 +229,7 @@ async fn merging_is_pinned_to_the_version_that_has_the_head() {
     ];
     for (steps, expected) in cases {
         let scene = scene(Form::BitbucketServer, steps).await;
-        let merge = scene.host.merge(&scene.repository, 7, HEAD).await;
+        let merge = scene.merge(HEAD).await;
         scene.double.done();
         assert_eq!(merge, Ok(expected));
     }

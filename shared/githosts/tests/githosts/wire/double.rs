@@ -5,7 +5,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use keelway_githosts::{Api, Change, Credentials, Form, Host, HostError, Repository};
+use keelway_githosts::{Api, Change, Credentials, Form, Host, HostError, Merge, Repository};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -194,6 +194,12 @@ pub async fn scene(form: Form, steps: impl IntoIterator<Item = Step>) -> Scene {
 }
 
 impl Scene {
+    /// Reads pull request 7, and merges it if its newest commit is this one.
+    pub async fn merge(&self, head: &str) -> Result<Merge, HostError> {
+        let request = self.host.get(&self.repository, 7).await?.unwrap();
+        self.host.merge(&self.repository, &request, head).await
+    }
+
     pub fn change(&self) -> Change {
         Change {
             repository: self.repository.clone(),
@@ -204,6 +210,7 @@ impl Scene {
             title: "Promote shop/carts in staging to v2".to_owned(),
             body: "!!! DO NOT EDIT !!!".to_owned(),
             message: "Promote".to_owned(),
+            first: false,
         }
     }
 }

@@ -6,6 +6,8 @@ use keelway_githosts::{Closed, Form, Kind, Merge, Proposed, State};
 use serde_json::{Value, json};
 
 const REPO: &str = "/repos/acme/shop";
+/// Gitea writes times in its own zone.
+const UPDATED: &str = "2026-11-23T11:00:00+01:00";
 
 fn pull(number: u64, state: &str) -> Value {
     let merged = state == "merged";
@@ -14,7 +16,7 @@ fn pull(number: u64, state: &str) -> Value {
     json!({
         "number": number, "html_url": format!("https://git.test/acme/shop/pulls/{number}"),
         "state": if state == "open" { "open" } else { "closed" },
-        "merged": merged, "merge_commit_sha": if merged { json!(OTHER) } else { Value::Null }, "mergeable": state == "open",
+        "merged": merged, "updated_at": UPDATED, "merge_commit_sha": if merged { json!(OTHER) } else { Value::Null }, "mergeable": state == "open",
         "head": {"label": BRANCH, "ref": reference, "sha": HEAD, "repo_id": 5},
         "base": {"label": "main", "ref": "main", "sha": BASE, "repo_id": 5},
     })
@@ -47,13 +49,19 @@ fn file(at: &str, content: &str) -> Step {
 
 fn read(content: &str) -> Vec<Step> {
     vec![
-        list("open", 1, json!([])),
         by_branches(None),
+        tip(BRANCH, None),
         on(format!("GET {REPO}")).gives(200, json!({"permissions": {"admin": false, "push": true, "pull": true}})),
         tip("main", Some(BASE)),
         on(format!("GET {REPO}/archive/{BASE}.tar.gz")).gives_bytes(archive(&[("shop/apps/staging.yaml", content)])),
         file(BASE, content),
     ]
+}
+
+/// The same where an earlier attempt has left its branch.
+fn left(content: &str) -> Vec<Step> {
+    let found = [by_branches(None), tip(BRANCH, Some(OTHER)), list("open", 1, json!([]))];
+    found.into_iter().chain(read(content).into_iter().skip(2)).collect()
 }
 
 fn create() -> Step {
@@ -73,7 +81,7 @@ fn open() -> Step {
 #[tokio::test]
 async fn a_pull_request_is_opened_with_one_request_for_branch_and_commit() {
     let mut steps = read(OLD);
-    steps[0] = list("open", 1, json!([])).header("authorization", &format!("token {TOKEN}"));
+    steps[0] = by_branches(None).header("authorization", &format!("token {TOKEN}"));
     steps.extend([tip(BRANCH, None), created(), open().gives(201, pull(7, "open"))]);
     let scene = scene(Form::Gitea, steps).await;
     let proposed = scene.host.propose(&scene.change()).await.unwrap();
@@ -101,12 +109,20 @@ async fn it_is_found_among_many_open_ones_or_by_its_branches() {
     let next = "<https://git.test/x?page=2>; rel=\"next\"";
     let mut fork = pull(3, "open");
     fork["head"]["repo_id"] = json!(6);
-    let steps = [list("open", 1, json!([fork])).answer_header("link", next), list("open", 2, json!([pull(7, "open")]))];
-    let found = scene(Form::Gitea, steps).await;
+    let list = [list("open", 1, json!([fork])).answer_header("link", next), list("open", 2, json!([pull(7, "open")]))];
+    // It has another base by now.
+    let moved = [by_branches(None), tip(BRANCH, Some(HEAD))];
+    let found = scene(Form::Gitea, moved.into_iter().chain(list)).await;
     assert!(matches!(found.host.propose(&found.change()).await.unwrap(), Proposed::Found(request) if request.number == 7));
     found.double.done();
-    for (state, expected) in [("merged", State::Merged { commit: OTHER.to_owned() }), ("closed", State::Closed)] {
-        let scene = scene(Form::Gitea, [list("open", 1, json!([])), by_branches(Some(pull(7, state)))]).await;
+    for (state, expected) in
+        [("open", State::Open), ("merged", State::Merged { commit: OTHER.to_owned() }), ("closed", State::Closed)]
+    {
+        let mut steps = vec![by_branches(Some(pull(7, state)))];
+        if state != "open" {
+            steps.push(tip(BRANCH, None));
+        }
+        let scene = scene(Form::Gitea, steps).await;
         let proposed = scene.host.propose(&scene.change()).await.unwrap();
         scene.double.done();
         let Proposed::Found(request) = proposed else { panic!("{proposed:?}") };
@@ -118,7 +134,7 @@ async fn it_is_found_among_many_open_ones_or_by_its_branches() {
 async fn one_that_exists_already_is_adopted() {
     let mut steps = read(OLD);
     let exists = open().gives(409, json!({"message": "pull request already exists for these targets"}));
-    steps.extend([tip(BRANCH, None), created(), exists, list("open", 1, json!([pull(7, "open")]))]);
+    steps.extend([tip(BRANCH, None), created(), exists, by_branches(Some(pull(7, "open")))]);
     let scene = scene(Form::Gitea, steps).await;
     assert!(matches!(scene.host.propose(&scene.change()).await.unwrap(), Proposed::Found(request) if request.number == 7));
     scene.double.done();
@@ -127,15 +143,21 @@ async fn one_that_exists_already_is_adopted() {
 #[tokio::test]
 async fn a_branch_of_a_crashed_attempt_is_used_or_made_again() {
     let commit = |parent: &str| on(format!("GET {REPO}/git/commits/{OTHER}")).gives(200, json!({"parents": [{"sha": parent}]}));
-    let mut steps = read(OLD);
+    let mut steps = left(OLD);
     steps.extend([tip(BRANCH, Some(OTHER)), commit(BASE), file(OTHER, NEW), open().gives(201, pull(7, "open"))]);
     let reused = scene(Form::Gitea, steps).await;
     assert!(matches!(reused.host.propose(&reused.change()).await.unwrap(), Proposed::Opened(_)));
     reused.double.done();
 
     let delete = || on(format!("DELETE {REPO}/branches/{BRANCH}")).status(204);
-    let mut steps = read(OLD);
-    steps.extend([tip(BRANCH, Some(OTHER)), commit("older"), list("open", 1, json!([])), by_branches(None)]);
+    let mut steps = left(OLD);
+    steps.extend([
+        tip(BRANCH, Some(OTHER)),
+        commit("older"),
+        by_branches(None),
+        tip(BRANCH, Some(OTHER)),
+        list("open", 1, json!([])),
+    ]);
     steps.extend([delete(), created(), open().gives(201, pull(7, "open"))]);
     let replaced = scene(Form::Gitea, steps).await;
     assert!(matches!(replaced.host.propose(&replaced.change()).await.unwrap(), Proposed::Opened(_)));
@@ -144,12 +166,12 @@ async fn a_branch_of_a_crashed_attempt_is_used_or_made_again() {
     // It appeared between looking and writing; its pull request is there.
     let mut steps = read(OLD);
     let exists = create().gives(422, json!({"message": "branch already exists [name: x]"}));
-    steps.extend([tip(BRANCH, None), exists, list("open", 1, json!([pull(7, "open")]))]);
+    steps.extend([tip(BRANCH, None), exists, by_branches(Some(pull(7, "open")))]);
     let raced = scene(Form::Gitea, steps).await;
     assert!(matches!(raced.host.propose(&raced.change()).await.unwrap(), Proposed::Found(_)));
     raced.double.done();
 
-    let mut steps = read(NEW);
+    let mut steps = left(NEW);
     steps.extend([tip(BRANCH, Some(OTHER)), delete()]);
     let nothing = scene(Form::Gitea, steps).await;
     assert_eq!(nothing.host.propose(&nothing.change()).await, Ok(Proposed::Nothing));
@@ -217,19 +239,20 @@ async fn closing_comments_once_and_deletes_the_branch() {
 }
 
 #[tokio::test]
-async fn a_look_has_ours_and_no_mark() {
+async fn a_look_has_ours_and_the_time_of_the_last_change() {
     let mut foreign = pull(8, "open");
     foreign["head"]["ref"] = json!("feature/x");
-    let scene = scene(Form::Gitea, [list("open", 1, json!([pull(7, "open"), foreign]))]).await;
-    let look = scene.host.list(&scene.repository, None).await.unwrap();
+    let scene = scene(Form::Gitea, [list("all", 1, json!([pull(7, "open"), foreign]))]).await;
+    let look = scene.host.list(&scene.repository, &[7], None).await.unwrap();
     scene.double.done();
-    assert_eq!(look.mark, None);
+    let at = keelway_domain::time::Timestamp::parse(UPDATED).unwrap();
+    assert_eq!(look.mark, Some(at.0.to_string()));
     assert_eq!(look.requests.unwrap().iter().map(|request| request.number).collect::<Vec<_>>(), [7]);
 }
 
 async fn merge(steps: Vec<Step>) -> Merge {
     let scene = scene(Form::Gitea, steps).await;
-    let merge = scene.host.merge(&scene.repository, 7, HEAD).await.unwrap();
+    let merge = scene.merge(HEAD).await.unwrap();
     scene.double.done();
     merge
 }

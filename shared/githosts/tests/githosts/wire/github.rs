@@ -1,7 +1,7 @@
 //! GitHub: proposing.
 
 use super::double::*;
-use keelway_githosts::{Form, Kind, Proposed, State};
+use keelway_githosts::{Form, HostError, Kind, Proposed, State};
 use serde_json::{Value, json};
 
 const REPO: &str = "/repos/acme/shop";
@@ -342,4 +342,62 @@ async fn only_branches_of_promotions_are_written() {
         assert_eq!(scene.host.close(&scene.repository, head, None, "x").await.unwrap_err().kind, Kind::Refused, "{head}");
     }
     scene.double.done();
+}
+
+/// The id of a blob with the old text, as git has it.
+const BLOB: &str = "e098771ce3de11d355d4fe9316ad3152d51fe2cf";
+
+fn first(packed: &str) -> Vec<Step> {
+    vec![tip("main", Some(BASE)), tarball(&[("acme-shop-b0/apps/staging.yaml", packed)])]
+}
+
+fn begin() -> Step {
+    on(format!("POST {REPO}/git/refs")).with(json!({"ref": format!("refs/heads/{BRANCH}"), "sha": BASE}))
+}
+
+async fn first_attempt(steps: Vec<Step>) -> Result<Proposed, HostError> {
+    let scene = scene(Form::GitHub, steps).await;
+    let proposed = scene.host.propose(&keelway_githosts::Change { first: true, ..scene.change() }).await;
+    scene.double.done();
+    proposed
+}
+
+#[tokio::test]
+async fn a_first_attempt_looks_for_nothing_and_lets_the_host_compare_what_it_replaces() {
+    let mut steps = first(OLD);
+    let put = on(format!("PUT {REPO}/contents/apps/staging.yaml"))
+        .with(json!({"message": "Promote", "content": base64(NEW), "sha": BLOB, "branch": BRANCH}));
+    steps.extend([begin().gives(201, json!({})), put.gives(200, json!({"content": {}, "commit": {"sha": HEAD}}))]);
+    steps.push(open().gives(201, pull(7, "open")));
+    assert!(matches!(first_attempt(steps).await, Ok(Proposed::Opened(request)) if request.number == 7));
+}
+
+#[tokio::test]
+async fn a_first_attempt_whose_archive_has_other_bytes_reads_the_files() {
+    // As `eol=crlf` makes them.
+    let packed = OLD.replace('\n', "\r\n");
+    let mut steps = first(&packed);
+    let put = on(format!("PUT {REPO}/contents/apps/staging.yaml")).containing(BRANCH);
+    let differs = json!({"message": "apps/staging.yaml does not match 0123"});
+    steps.extend([begin().gives(201, json!({})), put.gives(409, differs)]);
+    let mut careful = read();
+    careful[3] = tarball(&[("acme-shop-b0/apps/staging.yaml", &packed)]);
+    steps.extend(careful);
+    steps.extend([tip(BRANCH, Some(BASE)), file("apps/staging.yaml", BASE, OLD), find(json!([]))]);
+    steps.extend(commit());
+    let update = on(format!("PATCH {REPO}/git/refs/heads/{BRANCH}")).with(json!({"sha": HEAD, "force": true}));
+    steps.extend([update.gives(200, json!({})), open().gives(201, pull(7, "open"))]);
+    assert!(matches!(first_attempt(steps).await, Ok(Proposed::Opened(request)) if request.number == 7));
+}
+
+#[tokio::test]
+async fn a_first_attempt_that_is_refused_says_what_is_missing() {
+    // GitHub answers 404 to a token that may read only.
+    let mut steps = first(OLD);
+    steps.push(begin().gives(404, json!({"message": "Not Found"})));
+    steps.extend([find(json!([])), on(format!("GET {REPO}")).gives(200, json!({"permissions": {"push": false}}))]);
+    let error = first_attempt(steps).await.unwrap_err();
+    assert!(error.kind == Kind::Forbidden && error.message.contains("read and write access"), "{error}");
+    let steps = vec![tip("main", None), find(json!([])), access(), tip("main", None)];
+    assert_eq!(first_attempt(steps).await.unwrap_err().kind, Kind::BaseMissing);
 }

@@ -5,12 +5,13 @@ use keelway_githosts::{Closed, Form, Kind, Merge, Proposed, State};
 use serde_json::{Value, json};
 
 const PROJECT: &str = "/projects/acme%2Fsub%2Fshop";
+const LIST: &str = "state=all&order_by=updated_at&sort=desc";
 const ENCODED: &str = "promotion%2Fstaging%2F0123456789abcdef";
 
 fn pull(number: u64, state: &str) -> Value {
     json!({
         "iid": number, "id": 1000 + number, "web_url": format!("https://git.test/acme/sub/shop/-/merge_requests/{number}"),
-        "state": state, "sha": HEAD, "source_branch": BRANCH, "target_branch": "main",
+        "state": state, "sha": HEAD, "updated_at": "2026-11-23T10:00:00.123Z", "source_branch": BRANCH, "target_branch": "main",
         "source_project_id": 5, "target_project_id": 5, "has_conflicts": false,
         "merge_commit_sha": if state == "merged" { json!(OTHER) } else { Value::Null }, "squash_commit_sha": null,
         "merge_status": "can_be_merged", "detailed_merge_status": if state == "opened" { "mergeable" } else { "not_open" },
@@ -153,17 +154,16 @@ async fn closing_comments_once_and_deletes_the_branch() {
 
 #[tokio::test]
 async fn looks_are_conditional() {
-    let list =
-        |known: &str| on(format!("GET {PROJECT}/merge_requests?state=opened&per_page=100&page=1")).header("if-none-match", known);
+    let list = |known: &str| on(format!("GET {PROJECT}/merge_requests?{LIST}&per_page=100&page=1")).header("if-none-match", known);
     let mut conflict = pull(8, "opened");
     conflict["has_conflicts"] = json!(true);
     let first = list("").gives(200, json!([pull(7, "opened"), conflict])).answer_header("etag", "W/\"a\"");
     let scene = scene(Form::GitLab, [first, list("W/\"a\"").status(304)]).await;
-    let look = scene.host.list(&scene.repository, None).await.unwrap();
+    let look = scene.host.list(&scene.repository, &[7, 8], None).await.unwrap();
     let mergeable =
         |requests: &Vec<keelway_githosts::Request>| requests.iter().map(|request| request.mergeable).collect::<Vec<_>>();
     assert_eq!(look.requests.as_ref().map(mergeable), Some(vec![Some(true), Some(false)]));
-    let again = scene.host.list(&scene.repository, look.mark.as_deref()).await.unwrap();
+    let again = scene.host.list(&scene.repository, &[7, 8], look.mark.as_deref()).await.unwrap();
     scene.double.done();
     assert_eq!((again.requests, again.mark), (None, look.mark));
 }
@@ -185,11 +185,11 @@ async fn merging_is_pinned_to_the_head_and_its_refusals_are_told_apart() {
     ];
     for (steps, expected) in cases {
         let scene = scene(Form::GitLab, steps).await;
-        let merge = scene.host.merge(&scene.repository, 7, HEAD).await;
+        let merge = scene.merge(HEAD).await;
         scene.double.done();
         assert_eq!(merge, Ok(expected));
     }
     let scene = scene(Form::GitLab, [get("opened"), refused(401, "401 Unauthorized")]).await;
-    assert_eq!(scene.host.merge(&scene.repository, 7, HEAD).await.unwrap_err().kind, Kind::Forbidden);
+    assert_eq!(scene.merge(HEAD).await.unwrap_err().kind, Kind::Forbidden);
     scene.double.done();
 }

@@ -104,12 +104,12 @@ async fn all_pages_of_a_list_together_have_a_budget() {
     let page = |page: usize| {
         let mut empty = vec![b' '; 12 << 20];
         (empty[0], empty[1]) = (b'[', b']');
-        on(format!("GET /repos/acme/shop/pulls?state=open&per_page=100&page={page}"))
+        on(format!("GET /repos/acme/shop/pulls?state=all&sort=updated&direction=desc&per_page=100&page={page}"))
             .gives_bytes(empty)
             .answer_header("link", "<https://git.test/next>; rel=\"next\"")
     };
     let scene = scene(Form::GitHub, (1..=3).map(page)).await;
-    let error = scene.host.list(&scene.repository, None).await.unwrap_err();
+    let error = scene.host.list(&scene.repository, &[1], None).await.unwrap_err();
     scene.double.done();
     told(&error);
     assert_eq!(error.kind, Kind::TooLarge, "{error}");
