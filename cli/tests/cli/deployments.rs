@@ -158,10 +158,14 @@ fn the_history_in_lines_and_one_version_with_everything() {
 fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
     let image = |n: u64| json!({"web": format!("registry.example/shop/carts@sha256:{n:0<64}")});
     let failed = json!({"reason": "DeployerFailed", "message": "the deployer exited with 7: no route"});
+    let drift = json!({"since": NOW, "message": "Drifted: serves version 3"});
     let configs = json!([
         config(over(3, "Failed", failed), json!({"activeVersion": 2, "activeImages": image(2)})),
         config(version(5, "Running", json!({})), json!({"activeVersion": 4, "activeImages": image(4)})),
-        config(over(6, "Complete", json!({})), json!({"activeVersion": 6, "activeImages": image(6), "message": "paused by ann"})),
+        config(
+            over(6, "Complete", json!({})),
+            json!({"activeVersion": 6, "activeImages": image(6), "drift": drift, "message": "paused by ann"})
+        ),
     ]);
     let api = Api::start();
     api.can("GET /v1/deploymentConfigs", json!({"deploymentConfigs": configs, "nextPageKey": "0", "now": NOW}));
@@ -170,7 +174,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
     NAMESPACE  NAME   DEPLOYED  LATEST  STATUS    AGE  IMAGES        MESSAGE
     shop       carts  #2        #3      Failed    42s  200000000000  #3 (300000000000) failed: DeployerFailed: the deployer exited with 7: no route
     shop       carts  #4        #5      Running   42s  400000000000  #5 (500000000000) is on its way
-    shop       carts  #6        #6      Complete  42s  600000000000  paused by ann
+    shop       carts  #6        #6      Complete  42s  600000000000  Drifted: serves version 3; paused by ann
     ");
 }
 

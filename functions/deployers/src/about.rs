@@ -8,8 +8,12 @@ use keelway_lambda::delivery::About;
 /// What this delivery is about.
 pub fn about(delivery: &Delivery) -> About {
     match &delivery.body {
-        Body::Own(Job::Start { of, .. }) => {
-            About { kind: "step", project: Some(of.namespace.clone()), context: Some(of.name.clone()), subject: None }
+        Body::Own(job) => {
+            let (kind, of) = match job {
+                Job::Start { of, .. } => ("step", of),
+                Job::Look { of, .. } => ("look", of),
+            };
+            About { kind, project: Some(of.namespace.clone()), context: Some(of.name.clone()), subject: None }
         }
         Body::Event(_) => About { kind: "event", ..About::default() },
         Body::Invalid { .. } => About { kind: "invalid", ..About::default() },

@@ -8,6 +8,7 @@
 mod aliases;
 mod alive;
 mod checkpoint;
+mod drift;
 mod hooks;
 mod plan;
 mod published;
@@ -17,6 +18,7 @@ mod tasks;
 mod work;
 
 use checkpoint::{Checkpoint, Stage};
+use drift::Deployed;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Call, Config, Deployment, Desired, MAX_CHECKPOINT, Reply, SOURCE, Status};
@@ -146,7 +148,39 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         };
         let mut work = Work::new(attempt.of, (&x, d), snapshot.definition, (told.now, seen, rights));
         let exit = self.alive(attempt, &token, self.step(&mut work, desired, denied)).await;
+        if stage == Stage::Look && work.point.stage != Stage::Look {
+            self.compare(attempt.of, &x, &work).await?;
+        }
         self.tell(attempt, work, (token, at), exit).await
+    }
+
+    /// Tells the config if a deployment does not begin where the last one ended.
+    async fn compare(&self, of: &Address, x: &Config, work: &Work) -> Result<(), PortError> {
+        let Some(deployed) = Deployed::active(&self.engine, of, x).await? else { return Ok(()) };
+        match drift::at_start(&deployed, x, work) {
+            Some(sight) => self.engine.saw(of, sight).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at what the targets of a config at rest serve.
+    async fn look(&self, of: &Address, n: u64, at: Timestamp) -> Result<Handled, PortError> {
+        let states = self.engine.states(std::slice::from_ref(of)).await?;
+        let rests = |x: &Config| x.in_flight().is_none() && x.active.as_ref().is_some_and(|active| active.n == n);
+        let Some(x) = states.into_iter().next().flatten().filter(rests) else { return Ok(Handled::Stale) };
+        let Some(deployed) = Deployed::active(&self.engine, of, &x).await? else { return Ok(Handled::Stale) };
+        let rights = match self.rights(of, &deployed.definition, Stage::Look).await? {
+            Ok(rights) => rights,
+            Err(why) => {
+                tracing::warn!(config = %of, why, "what the targets serve may not be looked at");
+                return Ok(Handled::Stale);
+            }
+        };
+        let seen = aliases::see(&self.cloud, &deployed.definition, &rights).await;
+        if let Some(sight) = drift::at_rest(&deployed, &x, at, seen)? {
+            self.engine.saw(of, sight).await?;
+        }
+        Ok(Handled::Settled)
     }
 
     /// What a stage may use now.
@@ -361,7 +395,9 @@ impl<P: Ports, C: Functions + Starters> Engine for Deployers<P, C> {
         invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await
     }
     async fn message(&self, message: &Job, cause: Cause) -> Result<Handled, PortError> {
-        let Job::Start { of, n, attempt, at } = message;
-        self.job(&Attempt { of, n: *n, attempt: *attempt }, *at, cause.again).await
+        match message {
+            Job::Start { of, n, attempt, at } => self.job(&Attempt { of, n: *n, attempt: *attempt }, *at, cause.again).await,
+            Job::Look { of, n, at } => self.look(of, *n, *at).await,
+        }
     }
 }

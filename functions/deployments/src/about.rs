@@ -24,6 +24,7 @@ pub fn about(delivery: &Delivery) -> About {
                 Message::Alarm { to, .. } => ("alarm", to),
                 Message::Command { to, .. } => ("command", to),
                 Message::Over { to, .. } => ("over", to),
+                Message::Saw { to, .. } => ("saw", to),
             };
             About { kind, project: Some(to.namespace.clone()), context: Some(to.name.clone()), subject: None }
         }

@@ -211,6 +211,9 @@ fn lines(state: &ConfigState, version: Option<&VersionState>) -> Vec<String> {
         (None, latest) if latest > 0 => lines.push("no version is complete yet".into()),
         _ => {}
     }
+    if let Some(drift) = &state.drift {
+        lines.push(drift.message.clone());
+    }
     if version.is_some() && !state.message.is_empty() {
         lines.push(state.message.clone());
     }

@@ -94,8 +94,9 @@ fn news(one: &ConfigState, wide: bool) -> String {
             _ => format!("#{}{with} is on its way", latest.version),
         }
     });
+    let drift = one.drift.as_ref().map(|drift| drift.message.clone());
     let waits = Some(one.message.clone()).filter(|message| !message.is_empty());
-    told.into_iter().chain(waits).collect::<Vec<_>>().join("; ")
+    told.into_iter().chain(drift).chain(waits).collect::<Vec<_>>().join("; ")
 }
 
 /// What ended in the whole installation.

@@ -4,14 +4,14 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{
-    Command, Config, Deployment, Obeyed, Progress, Snapshot, Status, TargetProgress, Why, message, template,
+    Command, Config, Deployment, Obeyed, Progress, Served, Snapshot, Status, TargetProgress, Watch, Why, message, template,
 };
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::{Entry, View};
 use keelway_wire::http::deployments::{
-    AuditEntry, Cause, ConfigState, Details, ProgressState, TargetState, TriggerState, VersionState,
+    AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState, ServedState, TargetState, TriggerState, VersionState,
 };
 use keelway_wire::http::promotions::Actor;
 use keelway_wire::manifest::render;
@@ -90,6 +90,7 @@ pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Defini
         active_version: state.active.as_ref().map(|active| active.n),
         active_since: state.active.as_ref().map(|active| active.at.rfc3339()),
         active_images: active_images(state),
+        drift: drift(&state.watch),
         pending_version: state.pending.as_ref().map(|pending| pending.n),
         paused: state.paused.as_ref().map(actor),
         triggers_suspended: state.suspended.as_ref().map(|suspended| actor(&suspended.note)),
@@ -107,6 +108,23 @@ fn active_images(state: &Config) -> template::Images {
     let Some(active) = &state.active else { return template::Images::default() };
     let latest = state.last.as_ref().filter(|last| last.n == active.n && active.images.is_empty());
     latest.map_or(&active.images, |latest| &latest.content.images).clone()
+}
+
+/// What targets serve that was not deployed there, or was adopted.
+fn drift(watch: &Watch) -> Option<DriftState> {
+    let message = match watch.says() {
+        Some(says) => format!("Drifted: {says}"),
+        None if watch.adopted.is_empty() => return None,
+        None => {
+            let adopted = watch.adopted.iter().map(|(name, version)| format!("{name} serves version {version}"));
+            format!("Adopted: {}", adopted.collect::<Vec<_>>().join(", "))
+        }
+    };
+    let targets = watch.drifted.iter().map(|(name, served)| {
+        let Served { expected, serves } = served.clone();
+        (name.clone(), ServedState { expected, serves })
+    });
+    Some(DriftState { since: watch.since.rfc3339(), message, targets: targets.collect(), adopted: watch.adopted.clone() })
 }
 
 fn actor(note: &Note) -> Actor {
@@ -207,6 +225,7 @@ fn cause(why: &Why) -> Cause {
         Why::Rollback { release, by, notes } => {
             Cause { ty: "Rollback".into(), by: by.clone(), release: Some(*release), notes: notes.clone(), ..Cause::default() }
         }
+        Why::Drift { of, found } => Cause { ty: "Drift".into(), of: Some(*of), notes: found.clone(), ..Cause::default() },
         Why::AutoRollback { of, release, reason } => {
             Cause { ty: "AutoRollback".into(), of: Some(*of), release: Some(*release), notes: reason.clone(), ..Cause::default() }
         }
@@ -236,6 +255,9 @@ pub fn audit(entry: &Entry) -> AuditEntry {
     match entry {
         Entry::Stray { at, said } => {
             AuditEntry { at: at.rfc3339(), what: "stray".into(), message: said.clone(), ..AuditEntry::default() }
+        }
+        Entry::Drift { at, said } => {
+            AuditEntry { at: at.rfc3339(), what: "drifted".into(), message: said.clone(), ..AuditEntry::default() }
         }
         Entry::Command(obeyed) => {
             let Obeyed { command, note, at, version } = &**obeyed;

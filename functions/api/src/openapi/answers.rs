@@ -5,8 +5,8 @@ use keelway_wire::http::Overridden;
 use keelway_wire::http::access::{AuditEntry, AuditPage, GrantState, TokenAnswer, TokenPage, TokenState, WhoAmI};
 use keelway_wire::http::deployments::{
     ArtifactSourcePage, ArtifactSourceState, AuditEntry as ConfigAuditEntry, AuditPage as ConfigAuditPage, Cause, ClaimAnswer,
-    ConfigPage, ConfigState, Details, FieldError, ProgressState, ReportAnswer, RollbackAnswer, RollbacksAnswer, SteerAnswer,
-    StrategyAnswer, TriggerState, VersionPage, VersionState,
+    ConfigPage, ConfigState, Details, DriftState, FieldError, ProgressState, ReportAnswer, RollbackAnswer, RollbacksAnswer,
+    ServedState, SteerAnswer, StrategyAnswer, TriggerState, VersionPage, VersionState,
 };
 use keelway_wire::http::keptn::{Committed, Identified, LogPage, Message, ResourcePage};
 use keelway_wire::http::operations::{
@@ -92,6 +92,7 @@ always![
     DeadLetterPage,
     Decided,
     Details,
+    DriftState,
     Ended,
     EnvironmentPage,
     EnvironmentState,
@@ -152,6 +153,7 @@ always![
     RunState,
     SequencePage,
     SequenceState,
+    ServedState,
     ServicePage,
     ShipyardDiff,
     StagePage,

@@ -1,10 +1,12 @@
 //! Deployment configs that several people write, and what reads show of what is deployed.
 
-use crate::deployments::{CART, ask, claim, deploy, digest, fields, image, manifest, push, stand, status};
+use crate::deployments::{CART, ask, claim, deploy, digest, fields, image, manifest, push, settle, stand, status};
 use crate::stand::{Answer, Stand, TOKEN};
 use axum::body::Body;
 use axum::http::Request;
+use keelway_domain::deployments::{Call, LEASE, Progress, SOURCE as SOURCE_OF_KEELWAY, Served, Sight};
 use keelway_domain::time::Span;
+use keelway_engine::deployments::{Address, Deployments};
 use serde_json::{Value, json};
 
 const GENERATE: &str = "/v1/generateDeploymentConfigs/shop:cart";
@@ -126,4 +128,42 @@ async fn a_rollback_that_changes_nothing_is_carried_out_only_if_it_is_asked_for_
     deploy(&mut stand, 3, 1).await;
     let after = ask(&mut stand, "rollback", &json!({"release": 1})).await.json();
     assert_eq!(after["deployment"]["version"], 4, "what failed is no such version: {after}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_serves_something_else_is_shown_and_kept_in_the_audit() {
+    let mut stand = stand().await;
+    // The image of a release is deployed to an alias, by Keelway's own deployer.
+    let spec = "  onDrift: adopt\n  strategy: {type: Recreate}\n  targets: [{name: main, kind: lambda-alias, id: 'web:live'}]\n  template:";
+    stand.manifests(&manifest("cart", "b", true).replace("  template:", &spec.replace("adopt", "tell"))).await;
+    settle(&mut stand).await;
+    let to = Address { namespace: "shop".into(), name: "cart".into() };
+    let engine = Deployments::new(stand.world.worker(1), Default::default());
+    let token = || "its".to_owned();
+    let claim = Call::Claim { by: SOURCE_OF_KEELWAY.into(), id: 1, token: token(), lease: LEASE };
+    let end = Call::End { token: token(), exit: Some(0), message: String::new(), progress: Progress::default() };
+    for call in [claim, end] {
+        engine.say(&to, 2, &call).await.unwrap();
+    }
+    stand.work().await;
+    assert_eq!(status(&stand).await.get("drift"), None);
+    let saw = async |stand: &mut Stand, serves: &str| {
+        stand.world.pass(Span::seconds(1));
+        let served = Served { expected: "7".into(), serves: serves.into() };
+        let sight = Sight { n: 2, at: stand.world.now(), places: [("main".to_owned(), served)].into() };
+        engine.saw(&to, sight).await.unwrap();
+        stand.work().await;
+        status(stand).await["drift"].clone()
+    };
+    let drift = saw(&mut stand, "3").await;
+    assert_eq!(drift["message"], "Drifted: serves version 3");
+    assert_eq!(drift["targets"], json!({"main": {"expected": "7", "serves": "3"}}));
+    let audit = stand.get(&format!("{CART}/audit")).await.json();
+    assert_eq!((&audit["entries"][0]["what"], &audit["entries"][0]["message"]), (&json!("drifted"), &json!("serves version 3")));
+    assert_eq!(saw(&mut stand, "7").await, Value::Null);
+    stand.manifests(&manifest("cart", "b", true).replace("  template:", spec)).await;
+    stand.work().await;
+    assert_eq!(saw(&mut stand, "4").await["message"], "Adopted: main serves version 4");
+    let object = stand.get(CART).await.json();
+    assert_eq!((&object["spec"]["onDrift"], status(&stand).await["latestVersion"].as_u64()), (&json!("adopt"), Some(2)));
 }

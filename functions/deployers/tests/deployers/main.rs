@@ -2,6 +2,7 @@
 
 mod border;
 mod crashes;
+mod drift;
 mod hooks;
 mod lambda;
 mod people;

@@ -27,6 +27,7 @@ pub(super) struct Step<'a> {
     pub past: Vec<Past>,
     pub rewritten: Option<Definition>,
     pub obeyed: Option<Obeyed>,
+    pub drifted: Option<String>,
     wake: Option<Timestamp>,
 }
 
@@ -42,6 +43,7 @@ impl<'a> Step<'a> {
             past: vec![],
             rewritten: None,
             obeyed: None,
+            drifted: None,
             wake: None,
         }
     }
@@ -62,6 +64,7 @@ impl<'a> Step<'a> {
                 self.resume_by_itself(&applied.definition);
                 self.next.condition = self.follow(applied);
                 self.prune(&applied.definition);
+                self.look(applied);
             }
         }
         self.offer();
@@ -98,6 +101,7 @@ impl<'a> Step<'a> {
             past: self.past,
             rewritten: self.rewritten,
             obeyed: self.obeyed,
+            drifted: self.drifted,
         }))
     }
 

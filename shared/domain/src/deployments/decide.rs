@@ -18,6 +18,11 @@ pub fn decide(x: &Config, input: Input<'_>, facts: &Facts<'_>) -> Decision {
             step.advance()
         }
         Input::Command(command, note) => commands::obey(x, command, note, facts),
+        Input::Saw(sight) => {
+            let mut step = Step::new(x, facts);
+            step.saw(sight);
+            step.advance()
+        }
         Input::Over(triggered) => {
             let mut step = Step::new(x, facts);
             step.give_up_task(triggered);

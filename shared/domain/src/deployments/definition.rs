@@ -52,6 +52,9 @@ pub struct Definition {
     /// When a failed version is rolled back without being asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_rollback: Option<AutoRollback>,
+    /// What happens when a target serves what Keelway did not put there.
+    #[serde(default, skip_serializing_if = "OnDrift::is_tell")]
+    pub on_drift: OnDrift,
     /// Who carries deployments out, if Keelway is to start it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployer: Option<Starter>,
@@ -286,6 +289,26 @@ pub enum Resume {
     Explicit,
     /// When an automatic trigger's tag gets an image that is newer than the suspension.
     OnNewerImage,
+}
+
+/// What happens when a target serves what Keelway did not put there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDrift {
+    /// It is shown and told.
+    #[default]
+    Tell,
+    /// A new version brings back what was deployed.
+    Restore,
+    /// What is served counts as deployed.
+    Adopt,
+}
+
+impl OnDrift {
+    /// Whether nothing is done about it.
+    pub fn is_tell(&self) -> bool {
+        *self == Self::Tell
+    }
 }
 
 /// When Keelway rolls back by itself.

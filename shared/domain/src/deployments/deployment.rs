@@ -243,6 +243,14 @@ pub enum Why {
         /// Why.
         reason: String,
     },
+    /// Keelway brings back what was deployed, because a target served something else.
+    #[serde(rename = "Drift")]
+    Drift {
+        /// The version that is deployed again.
+        of: u64,
+        /// What was served.
+        found: String,
+    },
 }
 
 impl Why {
@@ -250,7 +258,7 @@ impl Why {
     pub fn author(&self) -> Option<&str> {
         let by = match self {
             Self::ConfigChange { by } | Self::ImageChange { by, .. } | Self::Manual { by } | Self::Rollback { by, .. } => known(by),
-            Self::AutoRollback { .. } => "",
+            Self::AutoRollback { .. } | Self::Drift { .. } => "",
         };
         (!by.is_empty()).then_some(by)
     }

@@ -2,6 +2,7 @@
 
 use super::definition::Definition;
 use super::deployment::{Deployment, Progress, Task, Why};
+use super::drift::Sight;
 use super::registry::Heads;
 use super::state::Config;
 use crate::cause::Cause;
@@ -301,6 +302,8 @@ pub enum Input<'a> {
     Command(&'a Command, &'a Note),
     /// The sequence does not wait any more for the task with this trigger.
     Over(&'a str),
+    /// Somebody looked at the targets.
+    Saw(&'a Sight),
 }
 
 /// What a decision reads in addition to the state.
@@ -331,6 +334,13 @@ pub enum Order {
         /// The attempt.
         attempt: u32,
         /// When it was ordered: a later order for the same attempt is another one.
+        at: Timestamp,
+    },
+    /// Look at what the targets of a version serve.
+    Look {
+        /// The version.
+        n: u64,
+        /// When it was ordered.
         at: Timestamp,
     },
 }
@@ -389,4 +399,6 @@ pub struct Transition {
     pub rewritten: Option<Definition>,
     /// The command that led to it.
     pub obeyed: Option<Obeyed>,
+    /// The drift that was seen: an entry of the audit.
+    pub drifted: Option<String>,
 }

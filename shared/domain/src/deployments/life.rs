@@ -3,6 +3,7 @@
 use super::advance::Step;
 use super::announce;
 use super::deployment::{Cancel, Deployment, Status};
+use super::drift::Watch;
 use super::facts::{ALARM_SKEW, Applied, Back, Order, Past, STOP, TAKE_UP};
 use super::part::Part;
 use super::state::Version;
@@ -163,6 +164,7 @@ impl Step<'_> {
         let content = done.content.template;
         let images = done.content.images.clone();
         let before = self.next.active.replace(Version { n: done.n, snapshot: done.snapshot, at: now, content, images });
+        self.next.watch = Watch::begin(now);
         self.next.previous = before.filter(|before| before.content != content).or(self.next.previous.take());
         self.answer_task(&done, "pass", &format!("{} is complete", self.next.version_name(done.n)));
         self.past.push(Past { deployment: done, at: now });

@@ -17,6 +17,7 @@ mod commands;
 mod cut;
 mod decide;
 mod deployment;
+mod drift;
 mod facts;
 mod life;
 mod part;
@@ -35,6 +36,7 @@ pub use deployment::{
     Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress,
     Task, TimeLimits, Why,
 };
+pub use drift::{LOOK_EVERY, Served, Sight, Watch};
 pub use facts::{
     Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,
     Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, TAKE_UP, Transition,

@@ -164,6 +164,7 @@ pub fn message(causes: &[Why]) -> String {
     let has = |wanted: fn(&Why) -> bool| causes.iter().any(wanted);
     let auto = causes.iter().find_map(|why| match why {
         Why::AutoRollback { release, of, .. } => Some(format!("automatic rollback to #{release}, because #{of} failed")),
+        Why::Drift { of, found } => Some(format!("#{of} is brought back, because a target drifted: {found}")),
         Why::Rollback { release, notes, .. } if notes.is_empty() => Some(format!("rollback to #{release}")),
         Why::Rollback { release, notes, .. } => Some(format!("rollback to #{release}: {notes}")),
         _ => None,

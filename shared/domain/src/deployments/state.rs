@@ -2,6 +2,7 @@
 //! deployments that have ended are items of their own, and never change.
 
 use super::deployment::{Deployment, Why};
+use super::drift::Watch;
 use super::template::Images;
 use crate::ids::{RecordId, SubjectId, hash64};
 use crate::promotions::{Condition, Note};
@@ -43,6 +44,8 @@ pub struct Config {
     pub suspended: Option<Suspension>,
     /// Images that were resolved for a manual deployment, by container; they count while the manifest says what it said then.
     pub pins: BTreeMap<String, Pin>,
+    /// What is known of drift.
+    pub watch: Watch,
     /// A change that is about to become a version.
     pub settling: Option<Settling>,
     /// The change that was cancelled before it became a version.
@@ -81,6 +84,7 @@ impl Config {
             spec_paused: false,
             suspended: None,
             pins: BTreeMap::new(),
+            watch: Watch::default(),
             settling: None,
             dismissed: None,
             alarms: BTreeMap::new(),

@@ -7,8 +7,8 @@ use crate::item::{Attrs, Item, Key};
 use crate::json::{json, member};
 use crate::keys::{hash, record_id, record_sort};
 use crate::ports::PortError;
-use keelway_domain::deployments::{Config, Obeyed, Past, Snapshot, Status};
-use keelway_domain::ids::SubjectId;
+use keelway_domain::deployments::{Config, Obeyed, Past, Snapshot, Status, Watch};
+use keelway_domain::ids::{SubjectId, hash64};
 use keelway_domain::time::Timestamp;
 
 /// The newest format of a config that this code knows.
@@ -36,6 +36,7 @@ pub fn attributes(x: &Config, key: Key) -> Attrs {
         .with_some("su", x.suspended.as_ref().map(json))
         .with_some("pi", some(json(&x.pins), x.pins.is_empty()))
         .with_some("se", x.settling.as_ref().map(json))
+        .with_some("dr", (x.watch != Watch::default()).then(|| json(&x.watch)))
         .with_some("di", x.dismissed.as_ref().map(json))
         .with_some("al", some(json(&x.alarms), x.alarms.is_empty()))
         .with_some("ob", some(json(&x.obeyed), x.obeyed.is_empty()))
@@ -74,6 +75,7 @@ pub fn config(item: &Item) -> Result<Config, PortError> {
         spec_paused: item.number("sp").is_some(),
         suspended: member(item, "su")?,
         pins: member(item, "pi")?,
+        watch: member(item, "dr")?,
         settling: member(item, "se")?,
         dismissed: member(item, "di")?,
         alarms: member(item, "al")?,
@@ -103,4 +105,10 @@ pub fn past(of: &Address, past: &Past) -> Item {
 /// The item of a command that was obeyed.
 pub fn obeyed(of: &Address, obeyed: &Obeyed, expires: Timestamp) -> Item {
     Item::new(keys::obeyed(of, obeyed)).with("j", json(obeyed)).with("ttl", expires.0 / 1000)
+}
+
+/// The item of a drift that was seen, in the audit.
+pub fn drifted(of: &Address, said: &str, at: Timestamp, expires: Timestamp) -> Item {
+    let content = hash64(&[b"drifted", said.as_bytes()]);
+    Item::new(keys::audit(of, at, content)).with("dr", json(&said)).with("ttl", expires.0 / 1000)
 }

@@ -142,6 +142,11 @@ pub(super) fn stray(item: &Item) -> Result<Option<String>, PortError> {
     crate::json::member(item, "x")
 }
 
+/// An entry of the audit that is a drift.
+pub(super) fn drift(item: &Item) -> Result<Option<String>, PortError> {
+    crate::json::member(item, "dr")
+}
+
 /// An entry of the audit that is a command.
 pub(super) fn command(item: &Item) -> Result<Option<keelway_domain::deployments::Obeyed>, PortError> {
     crate::json::member(item, "j")

@@ -2,7 +2,7 @@
 
 use super::{DEPLOYERS, NAME};
 use crate::protocol::{Letter, delivery};
-use keelway_domain::deployments::{Command, Config};
+use keelway_domain::deployments::{Command, Config, Sight};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,13 @@ pub enum Message {
         /// The id of the task's trigger.
         triggered: String,
     },
+    /// Somebody looked at the targets.
+    Saw {
+        /// Of whom.
+        to: Address,
+        /// What they serve.
+        sight: Sight,
+    },
 }
 
 impl Message {
@@ -82,6 +89,15 @@ pub enum Job {
         /// Which attempt.
         attempt: u32,
         /// When it was ordered: a later job for the same attempt is another one.
+        at: Timestamp,
+    },
+    /// Look at what the targets serve.
+    Look {
+        /// Of which config.
+        of: Address,
+        /// The version that was deployed there.
+        n: u64,
+        /// When it was ordered.
         at: Timestamp,
     },
 }

@@ -177,6 +177,7 @@ impl<P: Ports> Engine for Deployments<P> {
             Message::Alarm { to, alarm, on, at } => (to, Input::Alarm(alarm, *on, *at)),
             Message::Command { to, command, note } => (to, Input::Command(command, note)),
             Message::Over { to, triggered } => (to, Input::Over(triggered)),
+            Message::Saw { to, sight } => (to, Input::Saw(sight)),
         };
         self.turn(to, input, cause).await
     }
@@ -358,7 +359,8 @@ impl<P: Ports> Deployments<P> {
         let past = transition.past.iter().map(|past| Write::Put(codec::past(turn.to, past), Condition::Always));
         let obeyed = transition.obeyed.iter();
         let obeyed = obeyed.map(|obeyed| Write::Put(codec::obeyed(turn.to, obeyed, expires), Condition::Always));
-        change.with.extend(past.chain(obeyed));
+        let drifted = transition.drifted.iter().map(|said| codec::drifted(turn.to, said, self.ports.now(), expires));
+        change.with.extend(past.chain(obeyed).chain(drifted.map(|item| Write::Put(item, Condition::Always))));
         let since = found.map_or(0, |found| found.version) + 1;
         change.with.extend(turn.task().map(|task| Write::Put(self.decided(task).with(SINCE, since), Condition::Absent)));
         change.with.extend(turn.awaited().map(|awaited| awaited.check()));

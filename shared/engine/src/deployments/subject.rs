@@ -60,8 +60,12 @@ impl Subject for Config {
             .unwrap_or_default()
     }
     fn letter(&self, _: &RecordId, _: usize, order: &Order) -> Letter {
-        let Order::Start { n, attempt, at } = order;
-        super::Job::Start { of: address(self), n: *n, attempt: *attempt, at: *at }.letter()
+        let of = address(self);
+        match order {
+            Order::Start { n, attempt, at } => super::Job::Start { of, n: *n, attempt: *attempt, at: *at },
+            Order::Look { n, at } => super::Job::Look { of, n: *n, at: *at },
+        }
+        .letter()
     }
     fn wake_up(&self, at: Timestamp) -> Letter {
         Message::Wake { to: address(self), at }.letter()

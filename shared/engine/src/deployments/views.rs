@@ -10,7 +10,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::template;
-use keelway_domain::deployments::{Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, decide, target};
+use keelway_domain::deployments::{Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Sight, decide, target};
 use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
@@ -40,6 +40,13 @@ pub enum Entry {
         /// When.
         at: Timestamp,
         /// What it said.
+        said: String,
+    },
+    /// Targets that serve what was not deployed there.
+    Drift {
+        /// When it was seen.
+        at: Timestamp,
+        /// What they serve.
         said: String,
     },
 }
@@ -147,6 +154,7 @@ impl<P: Ports> Deployments<P> {
             all.extend(deployers::command(item)?.map(|obeyed| Entry::Command(Box::new(obeyed))));
             let at = item.key.sk.trim_start_matches(keys::AUDIT).split('#').next().and_then(|ms| ms.parse().ok()).map(Timestamp);
             all.extend(deployers::stray(item)?.zip(at).map(|(said, at)| Entry::Stray { at, said }));
+            all.extend(deployers::drift(item)?.zip(at).map(|(said, at)| Entry::Drift { at, said }));
         }
         Ok((all, page.next.map(|next| next.key.sk.trim_start_matches(keys::AUDIT).to_owned())))
     }
@@ -185,6 +193,14 @@ impl<P: Ports> Deployments<P> {
         }
         gone.dedup();
         Ok(gone)
+    }
+
+    /// Tells a config what its targets serve.
+    ///
+    /// # Errors
+    /// Of the queue.
+    pub async fn saw(&self, to: &Address, sight: Sight) -> Result<(), PortError> {
+        table::send_all(&self.ports, &[Message::Saw { to: to.clone(), sight }.letter()]).await
     }
 
     /// Hands a command in. It is decided like any other message; [`Config::obeyed`] shows when it was obeyed.

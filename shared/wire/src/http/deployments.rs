@@ -53,6 +53,9 @@ pub struct ConfigState {
     /// Its images by container; empty: none is deployed, or it was complete before its images were kept here.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub active_images: BTreeMap<String, String>,
+    /// Targets that serve what Keelway did not put there, or did so until that was adopted; absent: none is known to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftState>,
     /// The version that follows as soon as the latest one has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_version: Option<u64>,
@@ -76,6 +79,35 @@ pub struct ConfigState {
     /// The server's clock; in a list, the page has it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub now: String,
+}
+
+/// What targets of a [`ConfigState`] serve that Keelway did not put there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct DriftState {
+    /// Since when that is known.
+    pub since: String,
+    /// `Drifted: serves version 3`, or `Adopted: …`.
+    pub message: String,
+    /// The targets that drift, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, ServedState>,
+    /// What counts as deployed because it was adopted, by target, until the next version is complete.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub adopted: BTreeMap<String, String>,
+}
+
+/// A target of a [`DriftState`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServedState {
+    /// The version that was deployed there.
+    pub expected: String,
+    /// The one that is served; absent: the alias is gone.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub serves: String,
 }
 
 /// A trigger of a [`ConfigState`].
@@ -217,7 +249,7 @@ pub struct Details {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cause {
-    /// `ConfigChange`, `ImageChange`, `Manual`, `Rollback` or `AutoRollback`.
+    /// `ConfigChange`, `ImageChange`, `Manual`, `Rollback`, `AutoRollback` or `Drift`.
     #[serde(rename = "type")]
     pub ty: String,
     /// Who.
@@ -235,7 +267,7 @@ pub struct Cause {
     /// Of a rollback: the version it goes back to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<u64>,
-    /// Of an automatic rollback: the version that failed.
+    /// Of an automatic rollback: the version that failed; of a drift: the one that is brought back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
     /// Of a rollback: why.
@@ -302,7 +334,7 @@ pub struct AuditEntry {
     /// When.
     pub at: String,
     /// `latest`, `cancel`, `retry`, `pause`, `resume`, `rollback`, `suspendTriggers`, `resumeTriggers` or `proceed`; `stray` for a deployer's
-    /// report that came too late or from somebody else.
+    /// report that came too late or from somebody else; `drifted` for targets that serve what was not deployed there.
     pub what: String,
     /// Who, as they said.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -1,8 +1,8 @@
 //! DeploymentConfigs: OpenShift's manifests are read as they are, with its defaults; what Keelway adds stands beside them.
 
 use keelway_domain::deployments::definition::{
-    Action, AutoRollback, Concurrency, Custom, Definition, FailurePolicy, ImageTag, Resume, Starter, StrategyKind, Target, Texts,
-    Trigger, Weight,
+    Action, AutoRollback, Concurrency, Custom, Definition, FailurePolicy, ImageTag, OnDrift, Resume, Starter, StrategyKind, Target,
+    Texts, Trigger, Weight,
 };
 use keelway_domain::time::Span;
 use keelway_wire::manifest::{self, DeploymentConfigManifest, Document, Finding, RollbackStanza};
@@ -272,6 +272,7 @@ spec:
   autoRollback: {onFailure: true, alarms: [errors], bake: 1h30m}
   concurrency: queue
   resume: onNewerImage
+  onDrift: restore
   minReadySeconds: 5
   template: {containers: [{name: carts, image: 'carts:1'}]}
 ";
@@ -295,6 +296,7 @@ fn additions_stand_under_spec() {
     let auto = AutoRollback { on_failure: true, alarms: vec!["errors".into()], bake: Span::minutes(90) };
     assert_eq!(definition.auto_rollback, Some(auto));
     assert_eq!((definition.concurrency, definition.resume), (Concurrency::Queue, Resume::OnNewerImage));
+    assert_eq!(definition.on_drift, OnDrift::Restore);
     assert_eq!(definition.other["minReadySeconds"], 5);
     let starter = |lines: &str| self::definition(&with(lines)).deployer.unwrap();
     assert_eq!(

@@ -22,6 +22,7 @@ fn names_versions_and_numbers() {
             ("  paused: false", "  nonsense: 1", "spec.nonsense", "leave it out; it has `template`"),
             ("metadata: {name", "replicas: 2\nmetadata: {name", "replicas", "it belongs under `spec`"),
             ("concurrency: queue", "concurrency: both", "spec.concurrency", "write `supersede` or `queue`"),
+            ("resume: explicit", "onDrift: panic", "spec.onDrift", "write `tell` or `restore` or `adopt`"),
             ("resume: explicit", "resume: never", "spec.resume", "write `explicit` or `onNewerImage`"),
         ],
     );

@@ -1,8 +1,8 @@
 //! A definition as a manifest, and back: nothing is lost.
 
 use keelway_domain::deployments::definition::{
-    Action, AutoRollback, Concurrency, Custom, Definition, FailurePolicy, Hook, Hooks, ImageChange, ImageTag, Resume, Starter,
-    Strategy, StrategyKind, Tagged, Target, Texts, Trigger, Weight,
+    Action, AutoRollback, Concurrency, Custom, Definition, FailurePolicy, Hook, Hooks, ImageChange, ImageTag, OnDrift, Resume,
+    Starter, Strategy, StrategyKind, Tagged, Target, Texts, Trigger, Weight,
 };
 use keelway_domain::time::Span;
 use keelway_wire::manifest::{self, Document, Severity, render};
@@ -187,9 +187,10 @@ prop_compose! {
         let auto_rollback = auto.map(|(on_failure, alarms, bake)| AutoRollback { on_failure, alarms: alarms.into_iter().collect(), bake: Span(bake) });
         let concurrency = if queue { Concurrency::Queue } else { Concurrency::Supersede };
         let resume = if newer { Resume::OnNewerImage } else { Resume::Explicit };
+        let on_drift = if newer { OnDrift::Adopt } else { OnDrift::default() };
         let mut definition = Definition {
             labels, annotations, template, replicas, selector, targets, strategy, triggers, paused, history, concurrency, resume,
-            auto_rollback, deployer, other, vouched: false,
+            on_drift, auto_rollback, deployer, other, vouched: false,
         };
         if definition.deploys_to_aliases() {
             // There, hooks cannot run containers.

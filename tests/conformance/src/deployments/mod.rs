@@ -134,7 +134,8 @@ impl Both {
     }
 
     async fn start(&self, job: &Job) -> Result<Handled, PortError> {
-        let Job::Start { of, n, attempt, .. } = job;
+        // Nobody else moves aliases here.
+        let Job::Start { of, n, attempt, .. } = job else { return Ok(Handled::Stale) };
         let last = {
             let core = self.worker.core();
             core.table.peek(&keys::config(of)).and_then(|item| Loaded::<Config>::read(item).ok()?.x.last)
@@ -282,6 +283,7 @@ pub fn definition(triggers: Vec<Trigger>) -> Definition {
         history: None,
         concurrency: Default::default(),
         resume: Default::default(),
+        on_drift: Default::default(),
         auto_rollback: None,
         deployer: None,
         other: Default::default(),

@@ -14,6 +14,7 @@ fn word(why: &Why) -> String {
         Why::ImageChange { from, image, .. } => format!("ImageChange {} {}", from.tag, short(image)),
         Why::Manual { by } => format!("Manual {by}"),
         Why::Rollback { release, by, notes } => format!("Rollback {release} {by} {notes}"),
+        Why::Drift { of, found } => format!("Drift {of} {found}"),
         Why::AutoRollback { of, release, .. } => format!("AutoRollback {of} {release}"),
     }
     .trim_end()

@@ -106,13 +106,15 @@ fn of_deployments(f: &Furnished) -> Vec<(&'static str, Does)> {
             AsItSays("the API sends it, after it has asked for trigger, and the engine for tasks whose project was let in"),
         ),
         ("over", Nothing(json!({"to": to, "triggered": "alfatask"}))),
+        ("saw", Nothing(json!({"to": to, "sight": {"n": 1, "t": now, "p": {"eu": {"e": "alfa", "s": "alfa"}}}}))),
     ]
 }
 
 /// Those that other functions get, with where it is shown that they reach nothing.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 6] = [
     ("observe", "reads a cluster for its own project: functions/observer asks for consent of each pipeline"),
     ("start", "carries out a version of its own config: functions/deployers asks for its policy before each stage"),
+    ("look", "looks at the targets of its own config: functions/deployers asks for its policy before"),
     ("deliver", "the engine of webhooks sends it for subscriptions of the event's project"),
     ("wake", "of a delivery: one at another time is late"),
     ("now", "of a delivery: the API sends it, after it has asked for trigger"),

@@ -169,6 +169,7 @@ fn versions_carry_the_vouch_of_their_definition() {
     assert_eq!(vouched(&stand), [true, false, true], "it is what was vouched for");
     stand.apply(|definition| definition.vouched = false);
     stand.apply(|definition| definition.annotations = [("a".to_owned(), "b".to_owned())].into());
+    stand.set_env("c");
     stand.back(Some(1)).unwrap();
     assert_eq!(vouched(&stand).last(), Some(&false), "what does not go back is somebody else's");
 }

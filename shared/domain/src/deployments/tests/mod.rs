@@ -1,5 +1,6 @@
 //! The transition table, examples, and properties of long random lives.
 
+mod drift;
 mod examples;
 mod late;
 mod part;

@@ -53,6 +53,7 @@ pub fn definition(triggers: Vec<Trigger>) -> Definition {
         history: None,
         concurrency: Default::default(),
         resume: Default::default(),
+        on_drift: Default::default(),
         auto_rollback: None,
         deployer: None,
         other: Default::default(),
@@ -72,6 +73,8 @@ pub struct Stand {
     pub told: Vec<String>,
     /// What was ordered.
     pub orders: Vec<Order>,
+    /// What was kept in the audit about drift.
+    pub drifted: Vec<String>,
     /// Versions to go back to cannot be read, because of this.
     pub damaged: Option<String>,
     messages: u64,
@@ -90,6 +93,7 @@ impl Stand {
             snapshots: vec![],
             told: vec![],
             orders: vec![],
+            drifted: vec![],
             damaged: None,
             messages: 0,
         };
@@ -118,6 +122,7 @@ impl Stand {
         self.x = transition.next;
         self.past.extend(transition.past);
         self.snapshots.extend(transition.snapshots);
+        self.drifted.extend(transition.drifted);
         if let (Some(applied), Some(definition)) = (&mut self.applied, transition.rewritten) {
             applied.definition = definition;
             applied.version += 1;
@@ -205,8 +210,12 @@ impl Stand {
     }
 
     pub fn claim(&mut self) -> Reply {
+        self.claim_as("ci")
+    }
+
+    pub fn claim_as(&mut self, by: &str) -> Reply {
         let n = self.x.last.as_ref().map_or(0, |last| u64::from(last.attempt) + 100 * last.n);
-        self.call(Call::Claim { by: "ci".into(), id: n, token: format!("token {n}"), lease: LEASE })
+        self.call(Call::Claim { by: by.into(), id: n, token: format!("token {n}"), lease: LEASE })
     }
 
     pub fn token(&self) -> String {

@@ -1,11 +1,11 @@
-//! What Keelway adds to a DeploymentConfig's `spec`: `targets`, `concurrency`, `resume`, `autoRollback` and `deployer`.
+//! What Keelway adds to a DeploymentConfig's `spec`: `targets`, `concurrency`, `resume`, `onDrift`, `autoRollback` and `deployer`.
 
 use super::parts::{Part, entries, mapping};
 use crate::manifest::finding::Report;
 use crate::manifest::project::{duration, mapping as plain, text};
 use crate::manifest::tree::Node;
 use crate::manifest::values::{flag, is_name, word, words};
-use keelway_domain::deployments::definition::{AutoRollback, Concurrency, LAMBDA_ALIAS, Resume, Starter, Target};
+use keelway_domain::deployments::definition::{AutoRollback, Concurrency, LAMBDA_ALIAS, OnDrift, Resume, Starter, Target};
 use std::collections::HashSet;
 
 /// `targets`: `[{name, kind, id, region, account}]`. The id of a `lambda-alias` is `<function>:<alias>`.
@@ -78,6 +78,15 @@ pub fn resume(spec: &Node, path: &str, report: &mut Report) -> Resume {
     match word(spec, "resume", path, &["explicit", "onNewerImage"], report) {
         Some(1) => Resume::OnNewerImage,
         _ => Resume::Explicit,
+    }
+}
+
+/// `onDrift`: `tell`, `restore` or `adopt`.
+pub fn on_drift(spec: &Node, path: &str, report: &mut Report) -> OnDrift {
+    match word(spec, "onDrift", path, &["tell", "restore", "adopt"], report) {
+        Some(1) => OnDrift::Restore,
+        Some(2) => OnDrift::Adopt,
+        _ => OnDrift::Tell,
     }
 }
 

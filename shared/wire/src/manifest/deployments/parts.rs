@@ -60,12 +60,12 @@ parts! {
     ],
     Spec in Some(Config), "a DeploymentConfig's `spec`", "under `spec`": [
         "template", "replicas", "selector", "strategy", "triggers", "targets", "paused", "revisionHistoryLimit", "concurrency",
-        "resume", "autoRollback", "deployer", "minReadySeconds", "test"
+        "resume", "onDrift", "autoRollback", "deployer", "minReadySeconds", "test"
     ],
     Proposed in None, "a DeploymentConfig", "at the top of the document, beside `kind`": [
         "id", "kind", "apiVersion", "namespace", "metadata", "labels", "annotations", "template", "triggers", "latestVersion",
-        "details", "rollback", "targets", "paused", "revisionHistoryLimit", "concurrency", "resume", "autoRollback", "deployer",
-        "minReadySeconds", "test", "creationTimestamp", "resourceVersion", "selfLink", "uid"
+        "details", "rollback", "targets", "paused", "revisionHistoryLimit", "concurrency", "resume", "onDrift", "autoRollback",
+        "deployer", "minReadySeconds", "test", "creationTimestamp", "resourceVersion", "selfLink", "uid"
     ],
     ProposedTemplate in Some(Proposed), "`template`", "under `template`": ["strategy", "controllerTemplate"],
     Controller in Some(ProposedTemplate), "`controllerTemplate`", "under `controllerTemplate`":

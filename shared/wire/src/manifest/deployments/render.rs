@@ -50,6 +50,9 @@ fn spec(definition: &Definition) -> Value {
     if definition.resume != Resume::default() {
         put(&mut spec, "resume", json!(definition.resume));
     }
+    if !definition.on_drift.is_tell() {
+        put(&mut spec, "onDrift", json!(definition.on_drift));
+    }
     if let Some(auto) = &definition.auto_rollback {
         let mut fields = Map::new();
         put(&mut fields, "onFailure", json!(auto.on_failure));

@@ -58,6 +58,7 @@ pub fn read(form: Form, report: &mut Report) -> Option<Definition> {
     let paused = flag(spec, "paused", path, report);
     let concurrency = additions::concurrency(spec, path, report);
     let resume = additions::resume(spec, path, report);
+    let on_drift = additions::on_drift(spec, path, report);
     let auto_rollback = additions::auto_rollback(spec, path, report);
     let deployer = additions::deployer(spec, path, report);
     let (template, triggers) = (template?, triggers?);
@@ -76,10 +77,12 @@ pub fn read(form: Form, report: &mut Report) -> Option<Definition> {
         concurrency,
         resume,
         auto_rollback,
+        on_drift,
         deployer,
         other,
         vouched: false,
     };
+    unseen(&definition, (spec, path), report);
     let (_, field) = strategy::names(definition.strategy.kind);
     let params = how.get("strategy").and_then(|strategy| strategy.get(field)).unwrap_or(how);
     hooks::check_runnable(&definition, (params, &format!("{how_path}.strategy.{field}")), report);
@@ -97,6 +100,14 @@ fn meaningless(definition: &Definition, fields: [(&Node, &str, &str); 2], report
             let message = "means nothing to Lambda aliases, which are all this config deploys to: leave it out";
             report.warning(at, format!("{path}.{field}"), message.into());
         }
+    }
+}
+
+/// Only what Keelway deploys itself is looked at.
+fn unseen(definition: &Definition, (spec, path): (&Node, &str), report: &mut Report) {
+    if let Some(at) = spec.get("onDrift").filter(|at| !at.is_null() && !definition.deploys_to_aliases()) {
+        let message = "is not used: only the aliases of configs that Keelway carries out itself are looked at; leave it out";
+        report.warning(at, format!("{path}.onDrift"), message.into());
     }
 }
 

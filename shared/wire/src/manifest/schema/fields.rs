@@ -332,6 +332,7 @@ fn deployment(part: Part, field: &str, parts: &mut Parts) -> Value {
         (Part::Spec | Part::Proposed, "triggers") => list(&named(Part::Trigger), 0),
         (Part::Spec | Part::Proposed, "targets") => list(&named(Part::Target), 0),
         (Part::Spec | Part::Proposed, "concurrency") => word(&["supersede", "queue"]),
+        (Part::Spec | Part::Proposed, "onDrift") => word(&["tell", "restore", "adopt"]),
         (Part::Spec | Part::Proposed, "resume") => word(&["explicit", "onNewerImage"]),
         (Part::Spec | Part::Proposed, "autoRollback") => named(Part::AutoRollback),
         (Part::Spec | Part::Proposed, "deployer") => named(Part::Deployer),
