@@ -19,6 +19,7 @@ mod planted;
 mod promises;
 mod promotion_cases;
 mod promotion_plants;
+mod promotion_sequences;
 mod promotions;
 mod quiet;
 mod races;
