@@ -7,6 +7,8 @@ mod contention;
 mod costs;
 mod counter;
 mod dead_letters;
+mod delivery;
+mod delivery_plants;
 mod deployment_cases;
 mod deployment_facts;
 mod deployment_orders;
