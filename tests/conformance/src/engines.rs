@@ -1,5 +1,5 @@
-//! All engines on one table, each behind its queue, and the rules of the bus between them: what the simulations of two projects and of a whole
-//! delivery have in common.
+//! All engines on one table, each behind its queue, and the rules of the bus between them: what the simulations of two projects and
+//! of a whole delivery have in common.
 
 use crate::deployments::HERE;
 use crate::sim::{Outcome, pages};
@@ -35,7 +35,8 @@ pub struct Engines<P, O> {
 }
 
 impl<P: Ports, O: Outside> Engines<P, O> {
-    /// On the ports that each of them gets by its name. `outside`: what carries promotions out, with an engine for sequences of its own.
+    /// On the ports that each of them gets by its name. `outside`: what carries promotions out, with an engine for sequences of its
+    /// own.
     pub fn new(ports: impl Fn(&str) -> P, outside: impl FnOnce(Sequences<P>) -> O) -> Self {
         let limits = deployments::Limits { account: HERE.0.into(), region: HERE.1.into(), ..deployments::Limits::default() };
         let sequences = |name| Sequences::new(ports(name), sequences::Limits::default());

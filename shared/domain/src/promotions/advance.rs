@@ -199,7 +199,8 @@ impl<'a> Step<'a> {
             let stop = match later {
                 Later::Healthy if self.is_contested(name, &run) || self.awaits_sequence(name, &run) => match self.promotion(name) {
                     Some(promotion) if promotion.ended_badly() => failed(name, promotion),
-                    // It is attempted again, or its sequence goes on. While the first environment is in between, nothing new begins.
+                    // It is attempted again, or its sequence goes on. While the first environment is in between, nothing new
+                    // begins.
                     _ if waiting.is_some() => Condition::default(),
                     _ => {
                         stopped = Some(self.promote(definition, (place, environment), &run));
@@ -254,8 +255,8 @@ impl<'a> Step<'a> {
         promotion.contested && promotion.phase != Phase::Succeeded
     }
 
-    /// Whether a sequence carries the promotion out, or may do so: its end decides, also when all targets are healthy on the revision already. What
-    /// it has deployed, it may still test.
+    /// Whether a sequence carries the promotion out, or may do so: its end decides, also when all targets are healthy on the
+    /// revision already. What it has deployed, it may still test.
     fn awaits_sequence(&self, name: &str, run: &Run) -> bool {
         let promotion = self.next.environments.get(name).and_then(|state| state.promotion.as_ref());
         promotion.filter(|promotion| promotion.run == run.number).is_some_and(|promotion| {

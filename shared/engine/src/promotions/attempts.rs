@@ -157,8 +157,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         self.tidy(of, attempt, strategy).await
     }
 
-    /// Has somebody look at the sequence that carries out a promotion. It may have ended before the pipeline knew of it; whoever told of that end
-    /// found nothing to follow.
+    /// Has somebody look at the sequence that carries out a promotion. It may have ended before the pipeline knew of it; whoever
+    /// told of that end found nothing to follow.
     async fn has_followed(&self, of: &Address, attempt: &Attempt) -> Result<(), PortError> {
         let because = format!("attempt {}", attempt.attempt);
         let follow = Job::Follow { of: of.clone(), environment: attempt.environment.clone(), because };

@@ -1,8 +1,9 @@
-//! A delivery through all engines in the simulation: a sequence has a deployment config carry its task out, a deployer carries the version out,
-//! its target is observed, a pipeline promotes what runs there, and the promotion triggers the sequence of the next stage. All of it is one project on
-//! one table.
+//! A delivery through all engines in the simulation: a sequence has a deployment config carry its task out, a deployer carries the
+//! version out, its target is observed, a pipeline promotes what runs there, and the promotion triggers the sequence of the next
+//! stage. All of it is one project on one table.
 //!
-//! Each engine has a simulation of its own. What is looked for here is between them: what one engine may believe of another one, and when.
+//! Each engine has a simulation of its own. What is looked for here is between them: what one engine may believe of another one,
+//! and when.
 
 mod acts;
 mod check;

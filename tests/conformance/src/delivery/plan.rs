@@ -97,7 +97,8 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
         }
     }
     let mut troubles = Troubles::of(rng);
-    // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever wrote it.
+    // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever
+    // wrote it.
     troubles.tick = troubles.tick.max(Span(200)).min(Span::seconds(2));
     troubles.skew = *rng.pick(&[Span(0), Span::seconds(2), Span::seconds(30)]);
     troubles.sweep = troubles.sweep.min(0.2);

@@ -1,6 +1,6 @@
-//! Planted faults between the engines: a decision of one of them that goes wrong because of what it believes of another one. A wrapper has the decision
-//! read, or write, what a mistaken one would; or whoever stands for the rules of the bus, and for what carries promotions out, decides it wrongly.
-//! The engines themselves have no hook for any of this.
+//! Planted faults between the engines: a decision of one of them that goes wrong because of what it believes of another one. A
+//! wrapper has the decision read, or write, what a mistaken one would; or whoever stands for the rules of the bus, and for what
+//! carries promotions out, decides it wrongly. The engines themselves have no hook for any of this.
 
 use super::hand::Yard;
 use keelway_domain::event::{EventType, Kind};

@@ -38,7 +38,8 @@ impl Delivering {
         state(world, &configs::config(&config(STAGES[place])))
     }
 
-    /// Whether something was lost that only the sweep brings back. What a copy of a message owes that nobody goes on with, the next input pays.
+    /// Whether something was lost that only the sweep brings back. What a copy of a message owes that nobody goes on with, the next
+    /// input pays.
     fn is_lost(sim: &Sim<Self>) -> bool {
         let lost = ["dead letters", COPIES].iter().any(|what| sim.stats.0.contains_key(what));
         sim.troubles.cut && !sim.faults || lost
@@ -194,9 +195,9 @@ impl Delivering {
         given
     }
 
-    /// No circle runs for ever. Each sequence was triggered by hand or for a promotion, and at most one follows it. A run begins with a complete
-    /// version of the first stage, and each run has one promotion into each stage, and one more each time somebody wants it anew. A version was cut
-    /// by hand or for a task, and Keelway rolls each one back at most once.
+    /// No circle runs for ever. Each sequence was triggered by hand or for a promotion, and at most one follows it. A run begins
+    /// with a complete version of the first stage, and each run has one promotion into each stage, and one more each time somebody
+    /// wants it anew. A version was cut by hand or for a task, and Keelway rolls each one back at most once.
     fn check_bounds(&self, sim: &mut Sim<Self>) -> Result<(), String> {
         let all = self.all(&sim.world);
         let (by_hand, promoted) = (self.asked.1, self.watch.promotions());

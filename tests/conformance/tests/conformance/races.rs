@@ -153,9 +153,10 @@ fn rest_without_late_grants(stand: &Stand) {
     }
 }
 
-/// The next in the queue is aborted while the holder hands its lane over, and whoever is last comes before that, in between or afterwards. The end
-/// of the next one looks at the lane after its commit, so it sees that the lane was handed to it; or the hand-over loses its conditional write. So a
-/// grant that meets the end of its execution has nothing to do: it makes the lock name nobody a moment earlier.
+/// The next in the queue is aborted while the holder hands its lane over, and whoever is last comes before that, in between or
+/// afterwards. The end of the next one looks at the lane after its commit, so it sees that the lane was handed to it; or the
+/// hand-over loses its conditional write. So a grant that meets the end of its execution has nothing to do: it makes the lock name
+/// nobody a moment earlier.
 #[test]
 fn a_lane_is_handed_on_also_if_nobody_sees_the_grant_to_one_that_has_ended() {
     let mut met = 0;
