@@ -5,7 +5,9 @@ use keelway_domain::event::Object;
 use keelway_domain::names::{SequenceName, StageName, TaskName};
 use keelway_domain::schedules::Spec;
 use keelway_domain::shipyard::{Sequence, Shipyard, Stage, Task, Trigger};
+use keelway_wire::manifest::{self, Document};
 use serde_json::json;
+use std::sync::Arc;
 
 /// A schedule that triggers the delivery of `dev` every hour.
 pub fn hourly() -> Spec {
@@ -53,4 +55,15 @@ pub fn shipyard(tasks: &[&str], follow_up: &str) -> Shipyard {
     let first = tasks.iter().map(|name| task(name)).collect();
     let prod = delivery(vec![task(follow_up)], Some("dev.delivery.finished"));
     Shipyard { stages: vec![stage("dev", vec![delivery(first, None)]), stage("prod", vec![prod])] }
+}
+
+/// A shipyard with these stages, written as in a manifest.
+pub fn stages(text: &str) -> Arc<Shipyard> {
+    let text =
+        format!("apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {{name: shipyard}}\nspec: {{stages: [{text}]}}\n");
+    let parsed = manifest::parse(&text, "-");
+    match parsed.documents.into_iter().next() {
+        Some(Document::Shipyard(shipyard)) => Arc::new(shipyard.shipyard),
+        _ => panic!("{:?}", parsed.findings),
+    }
 }

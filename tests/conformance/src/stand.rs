@@ -359,16 +359,17 @@ impl Stand {
 
     /// Removes what has expired by now.
     pub fn expire(&self) {
-        let mut core = self.world.core();
-        let now = core.now.0 / 1000;
-        let gone: Vec<Key> = core
-            .table
-            .items()
-            .filter(|item| item.number("ttl").is_some_and(|ttl| ttl <= now))
-            .map(|item| item.key.clone())
-            .collect();
-        for key in gone {
-            core.table.put_batch(&[], &[key], false).expect("the twin deletes");
-        }
+        expire(&self.world);
+    }
+}
+
+/// Removes what has expired by now.
+pub fn expire(world: &World) {
+    let mut core = world.core();
+    let now = core.now.0 / 1000;
+    let gone: Vec<Key> =
+        core.table.items().filter(|item| item.number("ttl").is_some_and(|ttl| ttl <= now)).map(|item| item.key.clone()).collect();
+    for key in gone {
+        core.table.put_batch(&[], &[key], false).expect("the twin deletes");
     }
 }

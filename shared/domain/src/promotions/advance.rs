@@ -2,8 +2,8 @@
 
 use super::announce::about;
 use super::attempts::backoff;
-use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec};
-use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition};
+use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy};
+use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition, may_have_made};
 use super::gates::{self, Gate};
 use super::observe::{self, First, Later};
 use super::state::{Condition, Phase, Pipeline, Promotion, Run};
@@ -126,7 +126,8 @@ impl<'a> Step<'a> {
         if let Some(run) = self.next.run.clone() {
             for environment in definition.environments.iter().skip(1) {
                 let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
-                if later == Later::Healthy && !self.is_contested(&environment.name, &run) {
+                let decided = !self.is_contested(&environment.name, &run) && !self.awaits_sequence(&environment.name, &run);
+                if later == Later::Healthy && decided {
                     self.arrived(&environment.name, &run);
                 }
             }
@@ -159,6 +160,7 @@ impl<'a> Step<'a> {
                 Later::Healthy if promotion.is_some_and(|promotion| promotion.run == run.number && promotion.ended_badly()) => {
                     Some(false)
                 }
+                Later::Healthy if self.awaits_sequence(&environment.name, run) => Some(true),
                 Later::Healthy => None,
                 _ => Some(!stuck),
             }
@@ -195,9 +197,10 @@ impl<'a> Step<'a> {
             }
             let rollout = |text: &str| Condition::new("WaitingForRollout", format!("{text} {}", run.revision));
             let stop = match later {
-                Later::Healthy if self.is_contested(name, &run) => match self.promotion(name) {
+                Later::Healthy if self.is_contested(name, &run) || self.awaits_sequence(name, &run) => match self.promotion(name) {
                     Some(promotion) if promotion.ended_badly() => failed(name, promotion),
-                    // It is attempted again. While the first environment is in between, nothing new begins.
+                    // It is attempted again, or its sequence goes on. While the first environment is in between, nothing new
+                    // begins.
                     _ if waiting.is_some() => Condition::default(),
                     _ => {
                         stopped = Some(self.promote(definition, (place, environment), &run));
@@ -250,6 +253,16 @@ impl<'a> Step<'a> {
         let Some(promotion) = self.promotion(name).filter(|promotion| promotion.run == run.number) else { return false };
         promotion.contested |= promotion.ended_badly();
         promotion.contested && promotion.phase != Phase::Succeeded
+    }
+
+    /// Whether a sequence carries the promotion out, or may do so: its end decides, also when all targets are healthy on the
+    /// revision already. What it has deployed, it may still test.
+    fn awaits_sequence(&self, name: &str, run: &Run) -> bool {
+        let promotion = self.next.environments.get(name).and_then(|state| state.promotion.as_ref());
+        promotion.filter(|promotion| promotion.run == run.number).is_some_and(|promotion| {
+            let ended = promotion.phase == Phase::Failed && promotion.due.is_none();
+            matches!(promotion.strategy, Some(Strategy::Sequence(_))) && may_have_made(promotion) && !ended
+        })
     }
 
     /// All targets are healthy on the run's revision.

@@ -131,6 +131,14 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         let present = |promotion: &&Promotion| {
             attempt.is_of(promotion) && promotion.attempt == attempt.attempt && promotion.phase == Phase::Attempting
         };
+        if cause.again
+            && x.as_ref()
+                .and_then(|x| promotion(x, attempt))
+                .is_some_and(|promotion| attempt.is_of(promotion) && runs_sequence(promotion))
+        {
+            // An earlier delivery may have committed how it ended, and then stopped.
+            self.has_followed(of, attempt).await?;
+        }
         // The evaluation that began it may have found that it is not needed any more.
         let begun =
             x.as_ref().and_then(|x| promotion(x, attempt)).filter(|promotion| begun == Handled::Committed && present(promotion));
@@ -140,10 +148,21 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
             let outcome = self.while_it_goes_on(of, attempt, cause, self.outside.carry_out(&task)).await?;
             let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
             if ended != Handled::Stale {
+                if matches!(outcome, Outcome::Created(Made::Sequence { .. })) {
+                    self.has_followed(of, attempt).await?;
+                }
                 return Ok(ended);
             }
         }
         self.tidy(of, attempt, strategy).await
+    }
+
+    /// Has somebody look at the sequence that carries out a promotion. It may have ended before the pipeline knew of it; whoever
+    /// told of that end found nothing to follow.
+    async fn has_followed(&self, of: &Address, attempt: &Attempt) -> Result<(), PortError> {
+        let because = format!("attempt {}", attempt.attempt);
+        let follow = Job::Follow { of: of.clone(), environment: attempt.environment.clone(), because };
+        table::send_all(&self.pipelines.ports, &[follow.letter()]).await
     }
 
     /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still knows of

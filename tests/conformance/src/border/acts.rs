@@ -4,9 +4,10 @@ use super::check::OUR_EXECUTOR;
 use super::hand::Hand;
 use super::manifests::{app, config_app, moving_config, our_config, our_pipeline, reaching_config, tag, target, their_pipelines};
 use super::planted::Plant;
-use super::scenario::{Action, Neighbours, done, event};
+use super::scenario::{Action, Neighbours};
 use super::yard::lock;
 use super::{EVIL, OUR_CLUSTER, OUR_SERVER, OURS, PRIVATE, THEIRS, address, project};
+use crate::engines::{done, event};
 use crate::sim::{Outcome, Sim};
 use keelway_domain::access::{of_person, of_token};
 use keelway_domain::deployments::definition::Definition;
@@ -23,7 +24,7 @@ use keelway_engine::ports::PortError;
 use keelway_engine::promotions::observations::{Fact, OBSERVED};
 use keelway_engine::promotions::{Message, keys};
 use keelway_engine::protocol::Loaded;
-use keelway_engine::sequences::commands::{Approval, Verdict, approval_address};
+use keelway_engine::sequences::commands::Verdict;
 use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
 use keelway_engine::sequences::retry;
 use keelway_engine::{deployments, promotions, sequences};
@@ -38,7 +39,7 @@ const THEIR_EXECUTOR: &str = "token:a-executor";
 async fn apply(hand: &Hand, (namespace, name): (&str, &str), definition: &Definition) -> Outcome {
     let source = definition.template.to_string();
     let wanted = Wanted { definition, source: &source, by: "somebody", request: None, over: None };
-    hand.configs.apply(&address(namespace, name), &wanted).await.map(|_| None)
+    hand.engines.configs.apply(&address(namespace, name), &wanted).await.map(|_| None)
 }
 
 fn ready(revision: String, at: Timestamp) -> Observed {
@@ -57,19 +58,19 @@ impl Neighbours {
     pub(super) async fn furnish(&self, hand: &Hand) -> Result<(), PortError> {
         let from = Origin::Webhook { secret: "hook".into() };
         let source = ArtifactSource { from, tags: Default::default(), images: vec![], vouched: true };
-        hand.configs.apply_source((OURS, "images"), &source, "").await?;
+        hand.engines.configs.apply_source((OURS, "images"), &source, "").await?;
         apply(hand, (OURS, "api"), &our_config()).await?;
         apply(hand, (THEIRS, "moving"), &moving_config(0, true)).await?;
         let cluster = Cluster { server: OUR_SERVER.into(), ca_data: None, secret: "k8s".into(), interval: None, vouched: true };
-        hand.pipelines.register(OUR_CLUSTER, &cluster, "").await?;
-        hand.pipelines.register("team-a/rogue", &Cluster { vouched: false, ..cluster }, "").await?;
-        hand.pipelines.apply(&address(OURS, "flow"), &our_pipeline(), "").await?;
+        hand.engines.pipelines.register(OUR_CLUSTER, &cluster, "").await?;
+        hand.engines.pipelines.register("team-a/rogue", &Cluster { vouched: false, ..cluster }, "").await?;
+        hand.engines.pipelines.apply(&address(OURS, "flow"), &our_pipeline(), "").await?;
         for (name, definition) in their_pipelines() {
-            hand.pipelines.apply(&address(THEIRS, name), &definition, "").await?;
+            hand.engines.pipelines.apply(&address(THEIRS, name), &definition, "").await?;
         }
         for (namespace, version) in [("a-dev", 0), ("a-live", 0)] {
             let observed = ready(format!("{EVIL}{version}"), Timestamp(0));
-            hand.pipelines.observe(&Fact { app: app(), target: target(None, namespace), version, observed }).await?;
+            hand.engines.pipelines.observe(&Fact { app: app(), target: target(None, namespace), version, observed }).await?;
         }
         lock(&self.yard).runs.extend(["dev", "live"].map(|namespace| (namespace.to_owned(), format!("{PRIVATE}2"))));
         Ok(())
@@ -82,7 +83,9 @@ impl Neighbours {
             Action::Consents(n) | Action::Policy(n) => {
                 let of = if matches!(again, Action::Consents(_)) { OURS } else { THEIRS };
                 let settings = self.settings(of, n);
-                sim.work(self, again, move |hand| Box::pin(async move { done(hand.sequences.apply_project(&settings).await) }));
+                sim.work(self, again, move |hand| {
+                    Box::pin(async move { done(hand.engines.sequences.apply_project(&settings).await) })
+                });
             }
             Action::Retry(n) => self.retry(sim, n),
             Action::Approve(context, trigger) => self.approve(sim, &context, &trigger),
@@ -100,7 +103,7 @@ impl Neighbours {
                 let (image, at) = (format!("registry/b:{PRIVATE}{n}"), sim.world.now());
                 let push = Push { tag: tag().tag, image, at, by: String::new() };
                 sim.work(self, again, move |hand| {
-                    Box::pin(async move { hand.configs.pushed(OURS, "images", &push).await.map(|_| None) })
+                    Box::pin(async move { hand.engines.configs.pushed(OURS, "images", &push).await.map(|_| None) })
                 });
             }
             Action::Runs(n) => {
@@ -110,7 +113,7 @@ impl Neighbours {
             }
             Action::Look(cluster) => {
                 sim.work(self, again, move |hand| {
-                    Box::pin(async move { hand.pipelines.observe_cluster(cluster).await.map(|_| None) })
+                    Box::pin(async move { hand.engines.pipelines.observe_cluster(cluster).await.map(|_| None) })
                 });
             }
             Action::Register(ours, n) => self.register(sim, again, (ours, n)),
@@ -127,7 +130,9 @@ impl Neighbours {
             Action::Report(n) => {
                 let observed = ready(format!("{EVIL}{n}"), sim.world.now());
                 let fact = Fact { app: app(), target: target(None, "a-dev"), version: n as i64, observed };
-                sim.work(self, again, move |hand| Box::pin(async move { hand.pipelines.observe(&fact).await.map(|_| None) }));
+                sim.work(self, again, move |hand| {
+                    Box::pin(async move { hand.engines.pipelines.observe(&fact).await.map(|_| None) })
+                });
             }
             Action::GiveUp(n) => {
                 let note = Note { by: "token:mallory".into(), at: sim.world.now(), id: n, ..Note::default() };
@@ -143,7 +148,7 @@ impl Neighbours {
                     "rollback": {"deploymentConfig": "team-b:api"}, "configurationChange": {"values": {"image": format!("{EVIL}{n}")}},
                 });
                 let ty = format!("sh.keptn.event.dev.{name}.triggered");
-                let event = event(&sim.world, ("ci", &ty), format!("theirs-{n}"), &format!("a-{n}"), data);
+                let event = event(&sim.world, ("ci", &ty), format!("theirs-{n}"), &format!("a-{n}"), &data);
                 sim.world.enqueue(sequences::NAME, Parcel::Event(event));
             }
             Action::ForgedTask(n) => {
@@ -152,7 +157,7 @@ impl Neighbours {
                     "configurationChange": {"values": {"image": format!("{EVIL}{n}")}},
                 });
                 let ty = "sh.keptn.event.deployment.triggered";
-                let event = event(&sim.world, ("tester", ty), format!("forged-{n}"), &format!("a-{n}"), data);
+                let event = event(&sim.world, ("tester", ty), format!("forged-{n}"), &format!("a-{n}"), &data);
                 sim.world.enqueue(deployments::NAME, Parcel::Event(event));
             }
             Action::ForgedFact(n) => {
@@ -161,7 +166,7 @@ impl Neighbours {
                     "revision": format!("{EVIL}{n}"), "ready": true, "version": 1_000_000_000 + n,
                 });
                 let data = json!({"facts": [fact], "by": ["token:somebody"]});
-                let event = event(&sim.world, ("tester", OBSERVED), format!("told-{n}"), &format!("a-{n}"), data);
+                let event = event(&sim.world, ("tester", OBSERVED), format!("told-{n}"), &format!("a-{n}"), &data);
                 sim.world.enqueue(promotions::NAME, Parcel::Event(event));
             }
             Action::Copy(n) => self.copy(sim, n),
@@ -179,7 +184,7 @@ impl Neighbours {
             (data["result"], data["evaluation"]) = (result.into(), json!({"result": result}));
         }
         let (ty, context) = (format!("sh.keptn.event.{stage}.delivery.triggered"), format!("b-{n}"));
-        let event = event(&sim.world, ("ci", &ty), format!("ours-{n}"), &context, data);
+        let event = event(&sim.world, ("ci", &ty), format!("ours-{n}"), &context, &data);
         if stage == "live" {
             self.deliveries.push(event.context.to_string());
         }
@@ -195,9 +200,9 @@ impl Neighbours {
         sim.work(self, Action::Retry(n), move |hand| {
             Box::pin(async move {
                 let wanted = retry::Wanted { from: Some("deployment"), ..Default::default() };
-                match hand.sequences.to_retry(&project(OURS), &context, wanted).await {
+                match hand.engines.sequences.to_retry(&project(OURS), &context, wanted).await {
                     Ok(retried) if anybody || retried.behind.is_none() => {
-                        hand.sequences.send_retry(&retried, "token:ci").await.map(|()| None)
+                        hand.engines.sequences.send_retry(&retried, "token:ci").await.map(|()| None)
                     }
                     refused => done(refused),
                 }
@@ -211,15 +216,8 @@ impl Neighbours {
         let (context, trigger) = (Context::of(context), trigger.to_owned());
         sim.work(self, action, move |hand| {
             Box::pin(async move {
-                let Ok((to, record)) = approval_address(&project(OURS), &context, &trigger) else { return Ok(None) };
-                match hand.sequences.approval(&to, record).await {
-                    Ok(Approval::Open(x)) => {
-                        let verdict = Verdict { approve: true, by: Some("token:bea".into()), ..Verdict::default() };
-                        let event = hand.sequences.decision_event(&x, record, &verdict);
-                        hand.sequences.decide(&x, record, &event).await.map(|()| None)
-                    }
-                    other => done(other.map(drop)),
-                }
+                let verdict = Verdict { approve: true, by: Some("token:bea".into()), ..Verdict::default() };
+                hand.engines.approve(&project(OURS), &context, &trigger, &verdict).await
             })
         });
     }
@@ -251,7 +249,7 @@ impl Neighbours {
         sim.work(self, action, move |hand| {
             Box::pin(async move {
                 let speaks = |known: &Integration| anybody || known.owner == owner;
-                done(hand.sequences.register_integration(&new, speaks).await)
+                done(hand.engines.sequences.register_integration(&new, speaks).await)
             })
         });
     }
@@ -263,7 +261,7 @@ impl Neighbours {
             Box::pin(async move {
                 let own = [project(THEIRS)];
                 let among = (!trusted).then_some(&own[..]);
-                let (page, _) = hand.configs.all_definitions(among, Some("team-b/a"), 10).await?;
+                let (page, _) = hand.engines.configs.all_definitions(among, Some("team-b/a"), 10).await?;
                 if let Some((of, _)) = page.iter().find(|(of, _)| of.namespace != THEIRS) {
                     lock(&yard).wrong.get_or_insert(format!("a page for {THEIRS} lists {of}"));
                 }

@@ -1,9 +1,10 @@
 //! How executors and people react, and how everything comes to rest: the honest project's own work ends, whatever the other one does.
 
 use super::acts::pipeline;
-use super::scenario::{Action, Neighbours, event};
+use super::scenario::{Action, Neighbours};
 use super::yard::lock;
 use super::{EVIL, OUR_CLUSTER, OURS, THEIRS, address};
+use crate::engines::event;
 use crate::sim::Sim;
 use keelway_domain::deployments::Config;
 use keelway_domain::event::{CloudEvent, EventType, Kind};
@@ -188,7 +189,7 @@ fn answer(world: &World, asked: &Asked, kind: Kind, evil: Option<u64>) -> CloudE
     // What is asked for again is answered again, by somebody else if it says something else.
     let by = evil.map_or_else(|| "executor".to_owned(), |n| format!("executor-{n}"));
     let id = format!("{trigger}-{by}-{}", kind.as_str());
-    let mut event = event(world, (&by, &format!("sh.keptn.event.{task}.{}", kind.as_str())), id, context, data);
+    let mut event = event(world, (&by, &format!("sh.keptn.event.{task}.{}", kind.as_str())), id, context, &data);
     event.triggered_id = Some(trigger.clone());
     event
 }

@@ -2,21 +2,17 @@
 
 use super::planted::{Plant, Planted};
 use super::yard::{Kube, Move, lock};
-use crate::deployments::HERE;
-use crate::sim::{Hands, Outcome, pages};
+use crate::engines::{BySequence, Engines};
+use crate::sim::{Hands, Outcome};
 use keelway_domain::border::ResourceKind;
 use keelway_domain::deployments::definition::{Action, Definition, Tagged};
 use keelway_domain::deployments::{Call, Desired, LEASE, Progress, Reply, SOURCE, template};
-use keelway_domain::promotions::definition::{Sequence, Strategy};
-use keelway_domain::promotions::{Closed, Condition, Outcome as Attempted, Retry, Seen};
 use keelway_engine::border::Border;
-use keelway_engine::deployments::{self, Deployments, Job};
+use keelway_engine::deployments::{self, Job};
 use keelway_engine::ports::PortError;
-use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
 use keelway_engine::promotions::observer::Observer;
-use keelway_engine::promotions::{self, Promotions, by_sequence};
+use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::protocol::{Handled, dead_letter};
-use keelway_engine::sequences::{self, Sequences};
 use keelway_world::exec;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
@@ -24,64 +20,20 @@ use std::sync::Arc;
 
 /// A worker's engines.
 pub struct Hand {
-    /// Sequences.
-    pub sequences: Sequences<Planted>,
-    /// Deployments.
-    pub configs: Deployments<Planted>,
-    /// Promotions.
-    pub pipelines: Promotions<Planted>,
-    /// The ports of all of them.
+    /// All of them.
+    pub engines: Engines<Planted, BySequence<Planted>>,
+    /// Their ports.
     pub ports: Planted,
-    attempts: Attempts<Planted, Carrier>,
     observer: Observer<Planted, Kube>,
-}
-
-/// What carries promotions out: sequences, and nothing else here.
-struct Carrier(Sequences<Planted>);
-
-fn sequence(task: &Task) -> Option<&Sequence> {
-    match &task.strategy {
-        Strategy::Sequence(sequence) => Some(sequence),
-        Strategy::PullRequest(_) | Strategy::Notification(_) => None,
-    }
-}
-
-impl Outside for Carrier {
-    async fn carry_out(&self, task: &Task) -> Result<Attempted, PortError> {
-        match sequence(task) {
-            Some(sequence) => by_sequence::carry_out(&self.0, task, sequence).await,
-            None => Ok(Attempted::Failed { why: Condition::new("None", "not here"), retry: Retry::Never }),
-        }
-    }
-    async fn take_back(&self, task: &Task, _: &str) -> Result<Closed, PortError> {
-        match sequence(task) {
-            Some(sequence) => by_sequence::take_back(&self.0, task, sequence).await,
-            None => Ok(Closed::Closed),
-        }
-    }
-    async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
-        match sequence(task) {
-            Some(sequence) => by_sequence::follow(&self.0, task, sequence).await,
-            None => Ok(None),
-        }
-    }
-    async fn look(&self, _: &str, tasks: &[Task], _: Option<&str>) -> Result<Sight, PortError> {
-        Ok(Sight { failed: vec![], requests: vec![None; tasks.len()], mark: None, not_before: None })
-    }
 }
 
 impl Hand {
     /// On these ports.
     pub fn new(ports: Planted) -> Self {
-        let limits = deployments::Limits { account: HERE.0.into(), region: HERE.1.into(), ..deployments::Limits::default() };
-        let sequences = || Sequences::new(ports.clone(), sequences::Limits::default());
-        let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());
+        let pipelines = Promotions::new(ports.clone(), promotions::Limits::default());
         Self {
-            sequences: sequences(),
-            configs: Deployments::new(ports.clone(), limits),
-            pipelines: pipelines(),
-            attempts: Attempts::new(pipelines(), Carrier(sequences())),
-            observer: Observer::new(pipelines(), Kube(ports.clone())),
+            engines: Engines::new(|_| ports.clone(), BySequence),
+            observer: Observer::new(pipelines, Kube(ports.clone())),
             ports,
         }
     }
@@ -92,10 +44,10 @@ impl Hand {
         let Job::Start { of, n, attempt, .. } = job else { return Ok(Handled::Stale) };
         let token = format!("token {}", self.ports.began());
         let claim = Call::Claim { by: SOURCE.into(), id: n << 32 | u64::from(*attempt), token: token.clone(), lease: LEASE };
-        let told = self.configs.say(of, *n, &claim).await?;
+        let told = self.engines.configs.say(of, *n, &claim).await?;
         let (Reply::Desired(desired), Some(x)) = (told.reply, told.config) else { return Ok(Handled::Stale) };
         let Some(d) = x.last.as_ref().filter(|d| (d.n, d.attempt) == (*n, *attempt)) else { return Ok(Handled::Stale) };
-        let Some(snapshot) = self.configs.snapshot(of, *n, d.snapshot).await? else { return Ok(Handled::Stale) };
+        let Some(snapshot) = self.engines.configs.snapshot(of, *n, d.snapshot).await? else { return Ok(Handled::Stale) };
         let failed = match desired {
             Desired::Cancel => Some("cancelled".to_owned()),
             _ => self.carry(&of.namespace, &snapshot.definition, d.since).await?,
@@ -105,7 +57,7 @@ impl Hand {
         }
         let exit = Some(i64::from(failed.is_some()));
         let end = Call::End { token, exit, message: failed.unwrap_or_default(), progress: Progress::default() };
-        Ok(match self.configs.say(of, *n, &end).await?.reply {
+        Ok(match self.engines.configs.say(of, *n, &end).await?.reply {
             Reply::Desired(_) => Handled::Committed,
             Reply::Refused(_) => Handled::Stale,
         })
@@ -120,7 +72,8 @@ impl Hand {
     ) -> Result<Option<String>, PortError> {
         let border = Border::of(&self.ports, namespace).await?;
         for (_, resource) in definition.resources() {
-            let permitted = match resource.map(|resource| border.permit(resource, definition.vouched, &self.configs.home())) {
+            let permitted = match resource.map(|resource| border.permit(resource, definition.vouched, &self.engines.configs.home()))
+            {
                 Ok(Ok(permitted)) => permitted,
                 Ok(Err(denied)) => return Ok(Some(denied.to_string())),
                 Err(unreadable) => return Ok(Some(unreadable.to_string())),
@@ -141,7 +94,7 @@ impl Hand {
         };
         for Tagged { container, to } in tags {
             let Some(image) = images.get(container) else { continue };
-            if let Err(no) = self.configs.tagged(namespace, to, image, at).await? {
+            if let Err(no) = self.engines.configs.tagged(namespace, to, image, at).await? {
                 return Ok(Some(no.to_string()));
             }
         }
@@ -167,9 +120,6 @@ impl Hands for Hand {
         let received = self.taken(received);
         Box::pin(async move {
             let handled = match received.engine.as_str() {
-                sequences::NAME => handle(&self.sequences, &received).await,
-                promotions::NAME => handle(&self.pipelines, &received).await,
-                promotions::ATTEMPTS => handle(&self.attempts, &received).await,
                 promotions::OBSERVER => handle(&self.observer, &received).await,
                 deployments::DEPLOYERS => {
                     let job = match &received.parcel {
@@ -183,19 +133,13 @@ impl Hands for Hand {
                     }
                     Ok(done)
                 }
-                _ => handle(&self.configs, &received).await,
+                _ => self.engines.handle(&received).await,
             };
             handled.map(Some)
         })
     }
     /// Clusters are read when somebody asks: where requests take seconds, one would be due again after each sweep.
     fn sweep(self: Arc<Self>) -> exec::Task<Outcome> {
-        Box::pin(async move {
-            while dead_letter::redrive(&self.ports).await? > 0 {}
-            pages(&self.sequences).await?;
-            pages(&self.configs).await?;
-            pages(&self.pipelines).await?;
-            Ok(None)
-        })
+        Box::pin(async move { self.engines.sweep(&self.ports).await })
     }
 }

@@ -1,6 +1,7 @@
 //! What both projects apply.
 
 use super::{EVIL, OUR_CLUSTER, OUR_FUNCTION, OURS, THEIRS};
+use crate::definitions::stages;
 use crate::deployments::definition;
 use keelway_domain::deployments::definition::{
     Action, Definition, FailurePolicy, Hook, ImageChange, ImageTag, LAMBDA_ALIAS, Tagged, Target as Alias, Trigger,
@@ -10,7 +11,6 @@ use keelway_domain::promotions::definition::{
 };
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
-use keelway_wire::manifest::{self, Document};
 use std::sync::{Arc, LazyLock};
 
 /// The only one who approves promotions of the honest project: not the subject of that name at some provider.
@@ -18,7 +18,7 @@ const APPROVER: &str = "token:ann";
 
 /// The honest project's process.
 pub static OUR_SHIPYARD: LazyLock<Arc<Shipyard>> = LazyLock::new(|| {
-    read(
+    stages(
         "{name: dev, sequences: [{name: delivery, tasks: [{name: test}]}]}, \
          {name: live, sequences: [{name: delivery, tasks: [{name: approval, properties: {pass: manual, warning: automatic}}, \
            {name: deployment, properties: {deploymentConfig: api}}]}]}",
@@ -27,7 +27,7 @@ pub static OUR_SHIPYARD: LazyLock<Arc<Shipyard>> = LazyLock::new(|| {
 
 /// The hostile project's process: `named` and `undo` name another project's config, the others leave that to whoever sends events.
 pub static THEIR_SHIPYARD: LazyLock<Arc<Shipyard>> = LazyLock::new(|| {
-    read(
+    stages(
         "{name: dev, sequences: [\
            {name: bare, tasks: [{name: test}, {name: deployment}]}, \
            {name: back, tasks: [{name: rollback}]}, \
@@ -35,16 +35,6 @@ pub static THEIR_SHIPYARD: LazyLock<Arc<Shipyard>> = LazyLock::new(|| {
            {name: undo, tasks: [{name: rollback, properties: {deploymentConfig: 'team-b:api'}}]}]}",
     )
 });
-
-fn read(stages: &str) -> Arc<Shipyard> {
-    let text =
-        format!("apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nmetadata: {{name: shipyard}}\nspec: {{stages: [{stages}]}}\n");
-    let parsed = manifest::parse(&text, "-");
-    match parsed.documents.into_iter().next() {
-        Some(Document::Shipyard(shipyard)) => Arc::new(shipyard.shipyard),
-        _ => panic!("{:?}", parsed.findings),
-    }
-}
 
 /// A tag of the honest project's source.
 pub fn tag() -> ImageTag {

@@ -6,22 +6,19 @@ use super::plan::{self, Plan};
 use super::planted::{Plant, Planted};
 use super::yard::{Shared, lock};
 use super::{OURS, THEIRS, project};
-use crate::sim::{self, Outcome, Scenario, Sim, Stats, Violation};
+use crate::engines;
+use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use keelway_domain::event::CloudEvent;
-use keelway_engine::deployments;
-use keelway_engine::promotions;
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal};
-use keelway_engine::sequences::{self, Sequences};
-use keelway_wire::cloudevent::from_bus_envelope;
+use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings};
+use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
-use keelway_world::queue::{Parcel, Received};
+use keelway_world::queue::Received;
 use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
-use keelway_world::{Tested, World};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What somebody does. A number is that of the text that comes with it.
@@ -98,14 +95,6 @@ pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, V
     sim::simulate(seed, scenario, trace)
 }
 
-/// What is refused is not done.
-pub(super) fn done<T>(answer: Result<T, Refusal>) -> Outcome {
-    match answer {
-        Err(Refusal::Port(error)) => Err(error),
-        Ok(_) | Err(_) => Ok(None),
-    }
-}
-
 impl Neighbours {
     fn new(plan: Plan, plant: Option<Plant>) -> Self {
         let watch = Watch::new(plan.marks.clone());
@@ -145,20 +134,6 @@ impl Neighbours {
         moves.iter().try_for_each(|moved| self.watch.moved(moved, now))?;
         wrong.map_or(Ok(()), Err)
     }
-
-    /// The rules of the bus: who gets what was published.
-    fn route(&self, world: &World, event: &CloudEvent) {
-        if <Sequences<Planted> as Tested>::takes(&event.source, &event.ty) {
-            world.enqueue(sequences::NAME, Parcel::Event(event.clone()));
-        }
-        if keelway_world::deployments::takes(&event.source, &event.ty) {
-            world.enqueue(deployments::NAME, Parcel::Event(event.clone()));
-        }
-        let followed = event.ty.ends_with(".finished") && event.data.contains_key("promotion");
-        if followed && event.source == keelway_domain::event::SOURCE || event.ty == promotions::observations::OBSERVED {
-            world.enqueue(promotions::NAME, Parcel::Event(event.clone()));
-        }
-    }
 }
 
 impl Scenario for Neighbours {
@@ -172,10 +147,10 @@ impl Scenario for Neighbours {
         use super::manifests::{OUR_SHIPYARD, THEIR_SHIPYARD};
         let hand = Hand::new(Planted::new(world.worker(0), None, self.yard.clone()));
         for (name, shipyard) in [(OURS, &OUR_SHIPYARD), (THEIRS, &THEIR_SHIPYARD)] {
-            let applied = block_on(hand.sequences.apply_project(&self.settings(name, 0)));
+            let applied = block_on(hand.engines.sequences.apply_project(&self.settings(name, 0)));
             applied.unwrap_or_else(|error| panic!("{error}"));
             let new = NewShipyard { revision: "r1", source: "", shipyard, replaces: None, by: "" };
-            block_on(hand.sequences.apply_shipyard(&project(name), new)).unwrap_or_else(|error| panic!("{error}"));
+            block_on(hand.engines.sequences.apply_shipyard(&project(name), new)).unwrap_or_else(|error| panic!("{error}"));
         }
         block_on(self.furnish(&hand)).unwrap_or_else(|error| panic!("{error}"));
         let core = world.core();
@@ -203,15 +178,13 @@ impl Scenario for Neighbours {
         true
     }
     fn published(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
-        let entry = &publication.entry;
-        let detail: Value = serde_json::from_str(&entry.detail).unwrap_or_default();
+        let detail: Value = serde_json::from_str(&publication.entry.detail).unwrap_or_default();
         let when = self.when(sim.world.core().request_count());
         if let Err(wrong) = self.watch.published(publication, &detail, when) {
             lock(&self.yard).wrong.get_or_insert(wrong);
         }
-        let envelope = json!({"source": entry.source, "detail-type": entry.detail_type, "detail": detail});
-        if let Ok(event) = from_bus_envelope(&envelope, publication.at) {
-            self.route(&sim.world, &event);
+        if let Some(event) = engines::published(publication) {
+            engines::route(&sim.world, &event);
             self.react(sim, event);
         }
     }
@@ -246,20 +219,5 @@ impl Scenario for Neighbours {
         sim.stats.merge(&self.watch.stats);
         sim.stats.add("refused to deploy", lock(&self.yard).refused);
         self.check_rest(sim)
-    }
-}
-
-/// The event of somebody, about a project.
-pub(super) fn event(world: &World, (source, ty): (&str, &str), id: String, context: &str, data: Value) -> CloudEvent {
-    CloudEvent {
-        id,
-        source: source.into(),
-        ty: ty.into(),
-        time: world.now(),
-        context: keelway_domain::names::Context::of(context),
-        authors: vec![],
-        triggered_id: None,
-        git_commit_id: None,
-        data: data.as_object().cloned().unwrap_or_default(),
     }
 }

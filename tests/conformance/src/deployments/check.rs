@@ -209,7 +209,7 @@ impl Watch {
 }
 
 /// Whether an execution waits for a task.
-fn waits_for(task: &Task, table: &Table) -> bool {
+pub fn waits_for(task: &Task, table: &Table) -> bool {
     let waiting = RecordId::from_uuid(&task.triggered).map(|record| record.subject.to_string());
     let [project, ..] = &task.place;
     let key = Key::new(format!("C#{project}#{}", task.context), format!("X#{}", waiting.unwrap_or_default()));

@@ -4,6 +4,7 @@
 use keelway_domain::deployments::{Call, Desired, Progress, Reply};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::deployers::Told;
+use keelway_world::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -190,6 +191,46 @@ impl Crew {
             // Of two clocks, the one that gives the lease may be behind, and the one that ends it ahead.
             Say::Claim | Say::Beat if d.said.is_empty() => d.until = d.until.max(sent + d.lease + Span(-margin.0)),
             Say::Claim | Say::Beat | Say::Carry(_) => {}
+        }
+    }
+
+    /// What a deployer says next, and when, after what it heard. `quiet`: nobody wants anything to go wrong any more.
+    pub fn next(
+        &mut self,
+        rng: &mut Rng,
+        Heard { who, say, desired }: Heard,
+        (now, quiet): (Timestamp, bool),
+    ) -> Option<(Timestamp, Say)> {
+        let soon = now + Span(1 + rng.below(4_000) as i64);
+        let d = &mut self.all[who];
+        let end = match d.fate {
+            Fate::Fails if !quiet => 1,
+            Fate::Contradicts => i64::from(rng.chance(50.0)),
+            _ => 0,
+        };
+        let lease = d.lease;
+        match (say, desired) {
+            (Say::End(exit), _) if d.fate == Fate::Contradicts && d.said.len() == 1 => {
+                let later = now + Span::seconds(rng.below(300) as i64);
+                Some((later, Say::End(1 - exit.min(1))))
+            }
+            (Say::End(_), _) | (_, None) => None,
+            (_, Some(Desired::Cancel)) if d.fate != Fate::GoesOn || quiet || d.beats == 0 => Some((soon, Say::End(1))),
+            (Say::Claim | Say::Beat, Some(_)) if d.wraps && rng.chance(40.0) => {
+                Some((soon, Say::Carry(*rng.pick(&[0, 10, 50, 100]))))
+            }
+            (_, Some(_)) if d.beats == 0 => Some((soon, Say::End(end))),
+            (_, Some(_)) => {
+                d.beats -= 1;
+                match d.fate {
+                    Fate::Dies if d.beats == 0 => {
+                        self.dies(who);
+                        None
+                    }
+                    Fate::ComesBack if d.beats == 1 => Some((now + lease + Span::seconds(30), Say::Beat)),
+                    _ => Some((now + Span(1 + lease.0 / 3), Say::Beat)),
+                }
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Deployments in the tests: configs, whoever is started to carry them out, and the simulation.
 
 mod check;
-mod crew;
+pub mod crew;
 mod plan;
 mod planted;
 mod race;
@@ -11,6 +11,7 @@ mod shop;
 mod tasks;
 mod world;
 
+pub use check::waits_for;
 pub use planted::{Plant, Planted};
 pub use race::rollback_against_apply;
 pub use scenario::{Deploying, simulate, simulate_without_sweeps};

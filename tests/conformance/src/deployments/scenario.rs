@@ -7,7 +7,7 @@ use super::{Both, Plant, Starter};
 use crate::sim::{self, Outcome, Scenario, Sim, Stats, Violation};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
-use keelway_domain::deployments::{Command, Config, Desired, QUIET};
+use keelway_domain::deployments::{Command, Config, QUIET};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::Note;
 use keelway_domain::time::{Span, Timestamp};
@@ -177,43 +177,11 @@ impl Deploying {
     }
 
     /// A deployer reacts to what it heard.
-    fn react(&mut self, sim: &mut Sim<Self>, Heard { who, say, desired }: Heard) {
-        let quiet = self.quiet;
-        let soon = sim.world.now() + Span(1 + sim.rng.below(4_000) as i64);
-        let mut crew = lock(&self.crew);
-        let d = &mut crew.all[who];
-        let end = match d.fate {
-            Fate::Fails if !quiet => 1,
-            Fate::Contradicts => i64::from(sim.rng.chance(50.0)),
-            _ => 0,
-        };
-        let lease = d.lease;
-        let next = match (say, desired) {
-            (Say::End(exit), _) if d.fate == Fate::Contradicts && d.said.len() == 1 => {
-                let later = sim.world.now() + Span::seconds(sim.rng.below(300) as i64);
-                Some((later, Say::End(1 - exit.min(1))))
-            }
-            (Say::End(_), _) | (_, None) => None,
-            (_, Some(Desired::Cancel)) if d.fate != Fate::GoesOn || quiet || d.beats == 0 => Some((soon, Say::End(1))),
-            (Say::Claim | Say::Beat, Some(_)) if d.wraps && sim.rng.chance(40.0) => {
-                Some((soon, Say::Carry(*sim.rng.pick(&[0, 10, 50, 100]))))
-            }
-            (_, Some(_)) if d.beats == 0 => Some((soon, Say::End(end))),
-            (_, Some(_)) => {
-                d.beats -= 1;
-                match d.fate {
-                    Fate::Dies if d.beats == 0 => {
-                        crew.dies(who);
-                        None
-                    }
-                    Fate::ComesBack if d.beats == 1 => Some((sim.world.now() + lease + Span::seconds(30), Say::Beat)),
-                    _ => Some((sim.world.now() + Span(1 + lease.0 / 3), Say::Beat)),
-                }
-            }
-        };
-        drop(crew);
+    fn react(&mut self, sim: &mut Sim<Self>, heard: Heard) {
+        let at = (sim.world.now(), self.quiet);
+        let next = lock(&self.crew).next(&mut sim.rng, heard, at);
         if let Some((at, say)) = next {
-            sim.plan(at, Action::Deployer(who, say));
+            sim.plan(at, Action::Deployer(heard.who, say));
         }
     }
 

@@ -16,6 +16,7 @@ mod still;
 mod timetable;
 
 pub use plan::Plan;
+pub use still::nobody_waits;
 
 use crate::planted::{Plant, Planted, Seen};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};

@@ -7,6 +7,7 @@ use keelway_domain::sequences::{Execution, Lane};
 use keelway_domain::time::Span;
 use keelway_engine::item::Key;
 use keelway_engine::sequences::keys::LaneKey;
+use keelway_world::World;
 use keelway_world::table::Table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,29 +32,34 @@ impl Shipyards {
 
     /// No lane is free while somebody waits for it, of one sequence the newest waits only, and nobody has overslept.
     pub(super) fn nobody_waits_for_the_sweep(&self, sim: &Sim<Self>) -> Result<(), String> {
-        if self.is_lost(sim) {
-            return Ok(());
-        }
-        let mut waiting: BTreeMap<(String, String), Arc<Execution>> = BTreeMap::new();
-        for x in self.open(sim) {
-            let core = sim.world.core();
-            if x.wake.is_some_and(|wake| wake + MARGIN < core.now) {
-                return Err(format!("without anything lost, somebody has overslept: {x:?}"));
-            }
-            if x.lane != Lane::Wants || x.held.is_some() {
-                continue;
-            }
-            if !is_held(&x, &core.table) {
-                return Err(format!("without anything lost, somebody waits for a free lane: {x:?}"));
-            }
-            if x.is_replaceable() {
-                let place = (LaneKey::of(&x).0, x.sequence.clone());
-                match waiting.get(&place) {
-                    Some(y) if y.accepted != x.accepted => return Err(format!("two of one sequence wait: {x:?} and {y:?}")),
-                    _ => drop(waiting.insert(place, x)),
-                }
-            }
-        }
-        Ok(())
+        if self.is_lost(sim) { Ok(()) } else { nobody_waits(&self.open(sim), &sim.world) }
     }
+}
+
+/// Of these, which are open: none waits for a free lane or for another of its sequence to be replaced, and none has overslept.
+///
+/// # Errors
+/// Who does.
+pub fn nobody_waits(open: &[Arc<Execution>], world: &World) -> Result<(), String> {
+    let core = world.core();
+    let mut waiting: BTreeMap<(String, String), &Execution> = BTreeMap::new();
+    for x in open {
+        if x.wake.is_some_and(|wake| wake + MARGIN < core.now) {
+            return Err(format!("without anything lost, somebody has overslept: {x:?}"));
+        }
+        if x.lane != Lane::Wants || x.held.is_some() {
+            continue;
+        }
+        if !is_held(x, &core.table) {
+            return Err(format!("without anything lost, somebody waits for a free lane: {x:?}"));
+        }
+        if x.is_replaceable() {
+            let place = (LaneKey::of(x).0, x.sequence.clone());
+            match waiting.get(&place) {
+                Some(y) if y.accepted != x.accepted => return Err(format!("two of one sequence wait: {x:?} and {y:?}")),
+                _ => drop(waiting.insert(place, x)),
+            }
+        }
+    }
+    Ok(())
 }

@@ -19,6 +19,6 @@ pub use paid::paid;
 pub use repair::{pages, swept};
 pub use scenario::{Hands, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};
-pub use seeds::{hold, number, one, seeds};
+pub use seeds::{hold, number, one, seeds, survey};
 pub use stats::{Stats, Violation};
 pub use troubles::Troubles;

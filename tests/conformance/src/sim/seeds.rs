@@ -1,6 +1,7 @@
 //! Many seeds, for tests of any scenario.
 
 use super::stats::{Stats, Violation};
+use std::collections::BTreeMap;
 
 /// A number from the environment.
 pub fn number(name: &str) -> Option<u64> {
@@ -61,4 +62,26 @@ pub fn seeds(count: u64, simulate: impl Fn(u64) -> Result<Stats, Violation> + Sy
         (Err(a), Err(b)) => Err(if a.seed < b.seed { a } else { b }),
         (Err(violation), _) | (_, Err(violation)) => Err(violation),
     }
+}
+
+/// For a test: `KEELWAY_SURVEY=2000` goes on after violations and counts them by rule; `KEELWAY_FROM` is the first seed.
+pub fn survey(simulate: impl Fn(u64) -> Result<Stats, Violation>) {
+    let Some(count) = number("KEELWAY_SURVEY") else { return };
+    let mut rules: BTreeMap<String, (u64, Vec<u64>, String)> = BTreeMap::new();
+    let first = number("KEELWAY_FROM").unwrap_or(0);
+    for seed in first..first + count {
+        if let Err(violation) = simulate(seed) {
+            let words = violation.rule.split_whitespace().filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+            let entry = rules.entry(words.take(12).collect::<Vec<_>>().join(" ")).or_default();
+            entry.0 += 1;
+            if entry.1.len() < 5 {
+                entry.1.push(seed);
+            }
+            // One of them in full.
+            if entry.2.is_empty() {
+                entry.2 = violation.rule;
+            }
+        }
+    }
+    println!("{count} seeds: {rules:#?}");
 }

@@ -4,7 +4,7 @@
 //! `KEELWAY_SEED=n` replays one with every request it made.
 
 use keelway_conformance::sequences::simulate;
-use keelway_conformance::sim::{self, number};
+use keelway_conformance::sim;
 
 #[test]
 fn every_seed_keeps_the_invariants() {
@@ -24,21 +24,7 @@ fn a_seed_is_the_whole_story() {
     }
 }
 
-/// `KEELWAY_SURVEY=2000`: goes on after violations and counts them by rule; `KEELWAY_FROM` is the first seed.
 #[test]
 fn survey() {
-    let Some(count) = number("KEELWAY_SURVEY") else { return };
-    let mut rules: std::collections::BTreeMap<String, (u64, Vec<u64>)> = std::collections::BTreeMap::new();
-    let first = number("KEELWAY_FROM").unwrap_or(0);
-    for seed in first..first + count {
-        if let Err(violation) = simulate(seed, None, false) {
-            let words = violation.rule.split_whitespace().filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
-            let entry = rules.entry(words.take(12).collect::<Vec<_>>().join(" ")).or_default();
-            entry.0 += 1;
-            if entry.1.len() < 5 {
-                entry.1.push(seed);
-            }
-        }
-    }
-    println!("{count} seeds: {rules:#?}");
+    sim::survey(|seed| simulate(seed, None, false));
 }

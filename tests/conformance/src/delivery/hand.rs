@@ -1,0 +1,125 @@
+//! A worker's engines, and what carries promotions out.
+
+use super::planted::{Plant, Planted};
+use crate::engines::{BySequence, Engines};
+use crate::sim::{Hands, Outcome};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::{Closed, Outcome as Attempted, Seen};
+use keelway_engine::deployments::{self, Job};
+use keelway_engine::ports::PortError;
+use keelway_engine::promotions;
+use keelway_engine::promotions::attempts::{Outside, Sight, Task};
+use keelway_engine::protocol::{Handled, dead_letter};
+use keelway_world::exec;
+use keelway_world::queue::{Parcel, Received};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What lies outside of Keelway, in reach of all workers: the service that starts deployers.
+#[derive(Debug, Default)]
+pub struct Yard {
+    /// Deployers that were started and nobody has seen yet: of a stage's namespace, which version.
+    pub started: Vec<(String, u64)>,
+}
+
+/// The yard, in reach of all workers.
+pub type Shared = Arc<Mutex<Yard>>;
+
+/// Locks the yard.
+pub fn lock(yard: &Shared) -> MutexGuard<'_, Yard> {
+    yard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker's engines.
+pub struct Hand {
+    /// All of them.
+    pub engines: Engines<Planted, Seam>,
+    /// Their ports.
+    pub ports: Planted,
+}
+
+/// What carries promotions out: sequences, and mistakes.
+pub struct Seam {
+    by_sequence: BySequence<Planted>,
+    plant: Option<Plant>,
+}
+
+impl Seam {
+    /// The task, by the identity that whoever carries it out takes it to have.
+    fn taken(&self, task: &Task) -> Task {
+        let mut task = task.clone();
+        if self.plant == Some(Plant::AttemptTriggersAnew) {
+            task.attempt.again += 1000 * task.attempt.attempt;
+        }
+        task
+    }
+}
+
+impl Outside for Seam {
+    async fn carry_out(&self, task: &Task) -> Result<Attempted, PortError> {
+        self.by_sequence.carry_out(&self.taken(task)).await
+    }
+    async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {
+        if self.plant == Some(Plant::SequenceNotAborted) {
+            return Ok(Closed::Closed);
+        }
+        self.by_sequence.take_back(&self.taken(task), comment).await
+    }
+    async fn follow(&self, task: &Task) -> Result<Option<Seen>, PortError> {
+        let seen = self.by_sequence.follow(&self.taken(task)).await?;
+        Ok(match seen {
+            Some(Seen::Failed(how)) if self.plant == Some(Plant::EndTakenForSuccess) => Some(Seen::Succeeded(how)),
+            seen => seen,
+        })
+    }
+    async fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> Result<Sight, PortError> {
+        self.by_sequence.look(repository, tasks, mark).await
+    }
+}
+
+impl Hand {
+    /// On these ports.
+    pub fn new(ports: Planted) -> Self {
+        let plant = ports.plant;
+        let engines = Engines::new(|engine| ports.of(engine), |sequences| Seam { by_sequence: BySequence(sequences), plant });
+        Self { engines, ports }
+    }
+
+    /// A deployer is started.
+    async fn start(&self, job: &Job) -> Result<Handled, PortError> {
+        // Nobody else moves aliases here.
+        let Job::Start { of, n, .. } = job else { return Ok(Handled::Stale) };
+        let start = |_| lock(&self.ports.yard).started.push((of.namespace.clone(), *n));
+        self.ports.inner.outside(|| format!("start a deployer of {of} #{n}"), start).await?;
+        Ok(Handled::Recorded)
+    }
+
+    /// Whether a mistaken engine takes no notice of an event.
+    fn overlooks(&self, engine: &str, event: &CloudEvent) -> bool {
+        match self.ports.plant {
+            Some(Plant::GivenUpIgnored) => engine == deployments::NAME && event.ty == "dev.keelway.task.cancelled",
+            Some(Plant::EndNotFollowed) => engine == promotions::NAME && event.ty.ends_with(".finished"),
+            _ => false,
+        }
+    }
+}
+
+impl Hands for Hand {
+    fn handle(self: Arc<Self>, received: Received) -> exec::Task<Outcome> {
+        Box::pin(async move {
+            let job = match (&received.parcel, received.engine.as_str()) {
+                (Parcel::Event(event), engine) if self.overlooks(engine, event) => return Ok(Some(Handled::Recorded)),
+                (Parcel::Own(text), deployments::DEPLOYERS) => serde_json::from_str::<Job>(text).ok(),
+                _ => None,
+            };
+            let Some(job) = job else { return self.engines.handle(&received).await.map(Some) };
+            let done = self.start(&job).await?;
+            if let Some(letter) = &received.letter {
+                dead_letter::handled(&self.ports, letter).await?;
+            }
+            Ok(Some(done))
+        })
+    }
+    fn sweep(self: Arc<Self>) -> exec::Task<Outcome> {
+        Box::pin(async move { self.engines.sweep(&self.ports).await })
+    }
+}

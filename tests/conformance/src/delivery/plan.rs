@@ -1,0 +1,112 @@
+//! What a seed's delivery is, and who does what with it.
+
+use super::manifests::{self, Stage};
+use super::scenario::Action;
+use super::{STAGES, image, revision};
+use crate::sim::Troubles;
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::deployments::{Back, Command as Ask, Latest};
+use keelway_domain::promotions::definition::Definition as Pipeline;
+use keelway_domain::promotions::{At, Command};
+use keelway_domain::time::Span;
+use keelway_engine::sequences::commands::Control;
+use keelway_world::rng::Rng;
+
+/// What a seed's story is.
+pub struct Plan {
+    /// The shipyards, one after the other.
+    pub shipyards: Vec<Vec<Stage>>,
+    /// The stages' configs.
+    pub configs: Vec<Definition>,
+    /// The pipeline through them.
+    pub pipeline: Pipeline,
+    /// Who does what within this time.
+    pub deeds: Vec<(Span, Action)>,
+    /// People give, in percent, what waits for them.
+    pub patient: f64,
+    /// What happens at about the same time happens at exactly one.
+    pub at_once: bool,
+}
+
+fn within(rng: &mut Rng, span: Span) -> Span {
+    Span(rng.below(span.0.unsigned_abs() as usize + 1) as i64)
+}
+
+/// What somebody does, and perhaps does again or takes back within some time.
+fn act(rng: &mut Rng, (stages, n): (usize, u64)) -> Vec<(Span, Action)> {
+    let (now, soon) = (Span(0), Span::minutes(3));
+    let (place, which) = (rng.below(stages), rng.below(100));
+    let environment = || STAGES[place.max(1)].to_owned();
+    let of = |n: u64| At { environment: environment(), revision: revision(n) };
+    match rng.below(34) {
+        0..4 => vec![(now, Action::Control(which, Control::Abort))],
+        4..7 => vec![(now, Action::Control(which, Control::Pause)), (soon, Action::Control(which, Control::Resume))],
+        7..9 => vec![(now, Action::Repeat(which))],
+        9..11 => vec![(now, Action::Flow(Command::Retry(environment())))],
+        11 | 12 => vec![(now, Action::Flow(Command::Abort(environment())))],
+        13 => vec![(now, Action::Flow(Command::Suspend)), (soon, Action::Flow(Command::Resume))],
+        14 => vec![(now, Action::Flow(Command::GiveUp(of(1 + which as u64 % 4))))],
+        15 => vec![(now, Action::Flow(Command::Reject(of(1 + which as u64 % 4))))],
+        16 | 17 => vec![(now, Action::Ask(place, Ask::Cancel))],
+        18 => vec![(now, Action::Ask(place, Ask::Retry))],
+        19 => vec![(now, Action::Ask(place, Ask::Pause)), (soon, Action::Ask(place, Ask::Resume))],
+        20 => vec![(now, Action::Ask(place, back()))],
+        21 => vec![(now, Action::Ask(place, Ask::Latest(Latest { image: image(n), ..Latest::default() })))],
+        22 | 23 => vec![(now, Action::Alarm(place, true)), (soon, Action::Alarm(place, false)), (soon, Action::Alarm(place, true))],
+        24 => vec![(now, Action::Apply(place, n))],
+        25 => vec![(now, Action::Delete(place)), (soon, Action::Apply(place, n))],
+        26 => vec![(now, Action::DeleteFlow), (soon, Action::ApplyFlow)],
+        27 => vec![(now, Action::Shipyard(1))],
+        28 | 29 => vec![(now, Action::Deliver(place, n))],
+        _ => vec![(now, Action::Past(which)), (soon, Action::Past(which + 7))],
+    }
+}
+
+/// The application goes back.
+fn back() -> Ask {
+    Ask::Rollback(Back {
+        release: None,
+        config: false,
+        application: true,
+        parts: None,
+        allow_failed: false,
+        again: false,
+        by_steps: false,
+        group: String::new(),
+        task: None,
+    })
+}
+
+/// Draws a seed.
+pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
+    let stages = *rng.pick(&[2, 2, 3]);
+    let shipyard = |rng: &mut Rng| (0..STAGES.len()).map(|place| manifests::stage(rng, place)).collect::<Vec<_>>();
+    let shipyards = vec![shipyard(rng), shipyard(rng)];
+    let configs = (0..STAGES.len()).map(|_| manifests::config(rng)).collect();
+    let pipeline = manifests::pipeline(rng, stages);
+    let long = *rng.pick(&[Span::minutes(1), Span::minutes(10), Span::minutes(40)]);
+    let mut deeds = vec![];
+    for n in 0..1 + rng.below(4) as u64 {
+        deeds.push((within(rng, long), Action::Deliver(0, n + 1)));
+    }
+    // In some seeds, nobody does anything but deliver.
+    let busy = *rng.pick(&[0, 0, 4, 8, 16]);
+    for n in 0..rng.below(busy + 1) as u64 {
+        let (at, acts) = (within(rng, long), act(rng, (stages, 10 + n)));
+        for (later, action) in acts {
+            deeds.push((Span(at.0 + within(rng, later).0), action));
+        }
+    }
+    let mut troubles = Troubles::of(rng);
+    // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever
+    // wrote it.
+    troubles.tick = troubles.tick.max(Span(200)).min(Span::seconds(2));
+    troubles.skew = *rng.pick(&[Span(0), Span::seconds(2), Span::seconds(30)]);
+    troubles.sweep = troubles.sweep.min(0.2);
+    troubles.staged = false;
+    if rng.chance(50.0) {
+        troubles = troubles.without_sweeps();
+    }
+    let (patient, at_once) = (*rng.pick(&[100.0, 80.0]), rng.chance(20.0));
+    (Plan { shipyards, configs, pipeline, deeds, patient, at_once }, troubles)
+}

@@ -1,0 +1,240 @@
+//! A delivery in the simulation: who does what, and where what is published goes.
+
+use super::check::Watch;
+use super::hand::{Hand, Shared, lock};
+use super::manifests;
+use super::plan::{self, Plan};
+use super::planted::{Plant, Planted};
+use super::{PROJECT, STAGES, config, namespace, pipeline, project};
+use crate::deployments::crew::{self, Say};
+use crate::engines;
+use crate::sim::{self, Outcome, Scenario, Sim, Stats, Violation};
+use keelway_domain::border::Update;
+use keelway_domain::deployments::Command as Ask;
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::promotions::{At, Command};
+use keelway_domain::time::Span;
+use keelway_engine::deployments;
+use keelway_engine::deployments::configs::Wanted;
+use keelway_engine::protocol::Handled;
+use keelway_engine::sequences::commands::Control;
+use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal};
+use keelway_world::World;
+use keelway_world::bus::Publication;
+use keelway_world::exec::block_on;
+use keelway_world::queue::{Parcel, Received};
+use keelway_world::rng::Rng;
+use keelway_world::table::{Change, Table};
+use keelway_world::worker::Worker;
+use std::sync::Arc;
+
+/// So many messages are remembered, to be told again.
+const MOST_TOLD: usize = 300;
+
+/// What somebody does. A stage is meant by its number.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Somebody has a stage deliver an image, by its number.
+    Deliver(usize, u64),
+    /// An executor answers.
+    Answer(Box<CloudEvent>),
+    /// A person approves what waits in a context.
+    Approve(String, String),
+    /// The only one who may approve a promotion does.
+    ApprovePromotion(At),
+    /// A deployer says something.
+    Deployer(usize, Say),
+    /// Somebody pauses, resumes or aborts one of the sequences.
+    Control(usize, Control),
+    /// Somebody wants a sequence repeated.
+    Repeat(usize),
+    /// Somebody asks the pipeline for something.
+    Flow(Command),
+    /// Somebody asks a stage's config for something.
+    Ask(usize, Ask),
+    /// An alarm goes on or off.
+    Alarm(usize, bool),
+    /// Somebody applies a stage's config with another environment.
+    Apply(usize, u64),
+    /// Somebody deletes it.
+    Delete(usize),
+    /// Somebody applies the pipeline.
+    ApplyFlow,
+    /// Somebody deletes it.
+    DeleteFlow,
+    /// Somebody applies another shipyard.
+    Shipyard(usize),
+    /// What was handled comes once more.
+    Past(usize),
+}
+
+/// One seed's delivery.
+pub struct Delivering {
+    pub(super) plan: Plan,
+    pub(super) plant: Option<Plant>,
+    pub(super) yard: Shared,
+    pub(super) crew: crew::Shared,
+    pub(super) watch: Watch,
+    /// The contexts in which stages deliver.
+    pub(super) contexts: Vec<String>,
+    /// So many versions, and so many sequences, may have come from people.
+    pub(super) asked: (usize, usize),
+    /// The events that clients and executors have sent.
+    pub(super) given: Vec<CloudEvent>,
+    /// What was handled, by its queue: the past.
+    pub(super) told: Vec<(String, Parcel)>,
+    /// What must never happen, and did.
+    pub(super) wrong: Option<String>,
+    /// Commands have numbers of their own.
+    pub(super) commands: u64,
+    pub(super) quiet: bool,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    let scenario = |rng: &mut Rng| {
+        let (plan, troubles) = plan::draw(rng);
+        (Delivering::new(plan, plant), troubles)
+    };
+    sim::simulate(seed, scenario, trace)
+}
+
+/// Applies a config.
+pub(super) async fn apply(hand: &Hand, stage: &str, definition: &Definition) -> Outcome {
+    let source = definition.template.to_string();
+    let wanted = Wanted { definition, source: &source, by: "somebody", request: None, over: None };
+    hand.engines.configs.apply(&config(stage), &wanted).await.map(|_| None)
+}
+
+impl Delivering {
+    fn new(plan: Plan, plant: Option<Plant>) -> Self {
+        Self {
+            plan,
+            plant,
+            yard: Shared::default(),
+            crew: crew::Shared::default(),
+            watch: Watch::new(),
+            contexts: vec![],
+            asked: (0, 0),
+            given: vec![],
+            told: vec![],
+            wrong: None,
+            commands: 1000,
+            quiet: false,
+        }
+    }
+
+    /// What is there from the beginning.
+    async fn furnish(&mut self, hand: &Hand) -> Result<(), Refusal> {
+        let shipyard = manifests::shipyard(&self.plan.shipyards[0]);
+        hand.engines.sequences.apply_project(&ProjectSettings::plain(project(PROJECT))).await?;
+        let new = NewShipyard { revision: "r0", source: "", shipyard: &shipyard, replaces: None, by: "" };
+        hand.engines.sequences.apply_shipyard(&project(PROJECT), new).await?;
+        self.watch.shipyards.insert("r0".into(), shipyard);
+        for (stage, definition) in STAGES.iter().zip(&self.plan.configs) {
+            let consents = Update::Set(manifests::consents());
+            let settings = ProjectSettings { consents, ..ProjectSettings::plain(project(&namespace(stage))) };
+            hand.engines.sequences.apply_project(&settings).await?;
+            apply(hand, stage, definition).await?;
+        }
+        hand.engines.pipelines.apply(&pipeline(), &self.plan.pipeline, "").await?;
+        Ok(())
+    }
+}
+
+impl Scenario for Delivering {
+    type Engine = Hand;
+    type Action = Action;
+
+    fn engine(&self, ports: Worker) -> Arc<Hand> {
+        Arc::new(Hand::new(Planted::new(ports, self.plant, self.yard.clone())))
+    }
+    fn prepare(&mut self, world: &World) {
+        let hand = Hand::new(Planted::new(world.worker(0), None, self.yard.clone()));
+        block_on(self.furnish(&hand)).unwrap_or_else(|error| panic!("{error}"));
+    }
+    fn schedule(&mut self, sim: &mut Sim<Self>) {
+        crew::lock(&self.crew).margin = Span(2 * sim.troubles.skew.0);
+        // Every version that an apply cuts, too, comes from people.
+        self.asked.0 += STAGES.len();
+        for (within, action) in std::mem::take(&mut self.plan.deeds) {
+            let whole = Span::minutes(1).0;
+            let within = if self.plan.at_once { Span(within.0 - within.0 % whole) } else { within };
+            sim.plan(sim.world.now() + within, action);
+        }
+    }
+    fn act(&mut self, sim: &mut Sim<Self>, action: Action) {
+        self.carry_out(sim, action);
+    }
+    fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
+        self.interrupted(sim, action);
+    }
+    fn begins(&self, hand: &Hand, received: Option<&Received>) {
+        hand.ports.begin(received);
+    }
+    /// Other simulations look at who publishes what how often.
+    fn may_repeat(&self, _: u64, _: &str) -> bool {
+        true
+    }
+    fn published(&mut self, sim: &mut Sim<Self>, publication: &Publication) {
+        let Some(event) = engines::published(publication) else { return };
+        if let Err(wrong) = self.watch.published(&event) {
+            self.wrong.get_or_insert(wrong);
+        }
+        if event.ty.ends_with(".delivery.triggered") && !self.contexts.contains(&event.context.to_string()) {
+            self.contexts.push(event.context.to_string());
+        }
+        engines::route(&sim.world, &event);
+        self.react(sim, &event, publication.again);
+    }
+    fn meanwhile(&mut self, sim: &mut Sim<Self>) {
+        let heard = std::mem::take(&mut crew::lock(&self.crew).heard);
+        for heard in heard {
+            let at = (sim.world.now(), self.quiet);
+            let next = crew::lock(&self.crew).next(&mut sim.rng, heard, at);
+            if let Some((at, say)) = next {
+                sim.plan(at, Action::Deployer(heard.who, say));
+            }
+        }
+        let started = std::mem::take(&mut lock(&self.yard).started);
+        for (namespace, n) in started {
+            self.offered(sim, &namespace, n);
+        }
+        if !self.quiet {
+            self.people(sim);
+        }
+    }
+    fn acknowledged(&mut self, sim: &mut Sim<Self>, _: u64, received: Received, handled: Handled) -> Result<(), String> {
+        if self.told.len() < MOST_TOLD && received.letter.is_none() && received.engine != deployments::DEPLOYERS {
+            self.told.push((received.engine, received.parcel));
+        }
+        sim.stats.count(match handled {
+            Handled::Committed => "committed",
+            Handled::Settled => "settled",
+            Handled::Stale => "stale",
+            Handled::Invalid => "refused",
+            Handled::Recorded => "recorded",
+        });
+        self.wrong.take().map_or(Ok(()), Err)
+    }
+    fn changed(&mut self, changes: &[Change], table: &Table, _: u64) -> Result<(), String> {
+        changes.iter().try_for_each(|change| self.watch.changed(change, table))?;
+        let wrong = self.wrong.take().or_else(|| crew::lock(&self.crew).wrong.take());
+        wrong.map_or(Ok(()), Err)
+    }
+    fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        self.nobody_waits_for_the_sweep(sim)
+    }
+    fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        self.end_everything(sim)
+    }
+    fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        self.check_rest(sim)?;
+        sim.stats.merge(&self.watch.stats);
+        self.outlive(sim)
+    }
+}
