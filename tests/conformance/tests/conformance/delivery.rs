@@ -7,7 +7,7 @@ use keelway_conformance::sim;
 
 #[test]
 fn every_seed_of_the_delivery_keeps_the_invariants() {
-    sim::hold(200, "KEELWAY_DELIVERY_SEED", |seed, trace| simulate(seed, None, trace));
+    sim::hold(120, "KEELWAY_DELIVERY_SEED", |seed, trace| simulate(seed, None, trace));
 }
 
 #[test]
