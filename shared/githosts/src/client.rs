@@ -59,13 +59,17 @@ pub struct File {
 }
 
 impl File {
-    /// A file as an archive has it. Its blob has this id if the archive has it as the repository does; `None`: the repository's ids
-    /// are of another kind than `commit`'s, SHA-1.
-    pub(crate) fn packed(content: Vec<u8>, commit: &str) -> Option<Self> {
+    /// Whether the ids of blobs are known, by the id of a commit: they are, if they are SHA-1.
+    pub(crate) fn can_be_packed(commit: &str) -> bool {
+        commit.len() == 40
+    }
+
+    /// A file as an archive has it. Its blob has this id if the archive has it as the repository does.
+    pub(crate) fn packed(content: Vec<u8>) -> Self {
         let mut sha = sha1_smol::Sha1::new();
         sha.update(format!("blob {}\0", content.len()).as_bytes());
         sha.update(&content);
-        (commit.len() == 40).then(|| Self { content, blob: Some(sha.digest().to_string()) })
+        Self { content, blob: Some(sha.digest().to_string()) }
     }
 }
 

@@ -117,9 +117,9 @@ async fn at_once<C: Client>(client: &C, change: &Change, read: &mut Option<Read>
     let of = &change.repository;
     let Some(base) = client.tip(of, &change.base).await? else { return Ok(None) };
     let candidates = candidates(client, change, &base).await?;
-    let mut source = Source { of, base: &base, packed: true };
+    let mut source = Source { of, base: &base, packed: File::can_be_packed(&base) };
     let mut files = edited(client, change, &source, candidates.clone()).await?;
-    if !files.is_empty() && !client.compares(&files) {
+    if source.packed && !files.is_empty() && !client.compares(&files) {
         source.packed = false;
         files = edited(client, change, &source, candidates).await?;
     }
@@ -234,7 +234,7 @@ struct Source<'a> {
 
 impl Source<'_> {
     async fn file<C: Client>(&self, client: &C, candidate: &mut archive::Candidate) -> Result<Option<File>, HostError> {
-        let packed = candidate.content.take().filter(|_| self.packed).and_then(|content| File::packed(content, self.base));
+        let packed = candidate.content.take().filter(|_| self.packed).map(File::packed);
         match packed {
             Some(file) => Ok(Some(file)),
             None => client.file(self.of, self.base, &candidate.path).await,
