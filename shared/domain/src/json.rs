@@ -15,16 +15,17 @@ pub fn canonical(value: &Value) -> String {
 /// The same for an object with one more member, whose value need not be copied into it.
 pub fn canonical_with(members: &Map<String, Value>, name: &str, object: &Map<String, Value>) -> String {
     let mut text = Vec::with_capacity(512);
-    let mut sorted: Vec<(&str, Result<&Value, &Map<String, Value>>)> = vec![(name, Err(object))];
-    sorted.extend(members.iter().map(|(name, value)| (name.as_str(), Ok(value))));
+    // Without a value: the one that is not among them.
+    let mut sorted: Vec<(&str, Option<&Value>)> = vec![(name, None)];
+    sorted.extend(members.iter().map(|(name, value)| (name.as_str(), Some(value))));
     sorted.sort_unstable_by_key(|(name, _)| *name);
     for (i, (name, member)) in sorted.into_iter().enumerate() {
         text.push(if i == 0 { b'{' } else { b',' });
         plain(name, &mut text);
         text.push(b':');
         match member {
-            Ok(value) => write(value, &mut text),
-            Err(object) => members_of(object, &mut text),
+            Some(value) => write(value, &mut text),
+            None => members_of(object, &mut text),
         }
     }
     text.push(b'}');
