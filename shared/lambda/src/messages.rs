@@ -32,7 +32,7 @@ where
     E: Engine<Ports = Aws> + 'static,
     E::Message: 'static,
 {
-    handle(engine, (about, messages), until, None).await
+    handle(engine, about, messages, until, None).await
 }
 
 /// The same in a function that may run for minutes: when it dies later than this after its beginning, its messages come back after
@@ -48,12 +48,13 @@ where
     E: Engine<Ports = Aws> + 'static,
     E::Message: 'static,
 {
-    handle(engine, (about, messages), until, Some(after)).await
+    handle(engine, about, messages, until, Some(after)).await
 }
 
 async fn handle<E>(
     engine: &Arc<E>,
-    (about, messages): (fn(&Delivery<E::Message>) -> About, Vec<SqsMessage>),
+    about: fn(&Delivery<E::Message>) -> About,
+    messages: Vec<SqsMessage>,
     until: Instant,
     hold: Option<Duration>,
 ) -> Vec<(Record, NotDone)>

@@ -54,6 +54,9 @@ spec:
 /// When everything was done, counted from the beginning, and the requests of the function.
 type Told = (Span, Vec<Method>);
 
+/// Something that is done from its beginning to its end.
+type Story = fn(Mode) -> Result<Told, Problem>;
+
 /// How long a queue hides the messages of a function that died: the function for attempts holds them, the other queues' visibility timeout in the
 /// template is a minute.
 fn hidden(engine: &str) -> Span {
@@ -63,7 +66,7 @@ fn hidden(engine: &str) -> Span {
 /// Measures all engines.
 pub fn measure(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
     say("how long it takes to make up for a function that dies after any of its requests");
-    let stories: [(&str, fn(Mode) -> Result<Told, Problem>); 3] =
+    let stories: [(&str, Story); 3] =
         [("sequences", sequences), ("promotions by pull request", promotions), ("deployments", deployments)];
     for (name, story) in stories {
         let (undisturbed, calls) = story(Mode::Clean)?;

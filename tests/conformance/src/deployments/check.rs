@@ -84,7 +84,7 @@ impl Watch {
             if versions.1 != versions.0 + 1 {
                 return Err(format!("{}: version {} became {}", change.key, versions.0, versions.1));
             }
-            let before = old.map(|old| read(old)).transpose()?.unwrap_or_else(|| Arc::new(Config::new("", "", Timestamp(0))));
+            let before = old.map(read).transpose()?.unwrap_or_else(|| Arc::new(Config::new("", "", Timestamp(0))));
             let after = read(new)?;
             return self.config(place, &before, &after, table, crew);
         }
@@ -103,7 +103,7 @@ impl Watch {
                 return Err(format!("{} was changed: {old:?}, then {new:?}", change.key));
             }
             (Some(_), None) => {
-                let config = table.peek(&keys::config(&self.places[place].1)).map(|item| read(item)).transpose()?;
+                let config = table.peek(&keys::config(&self.places[place].1)).map(read).transpose()?;
                 let oldest = config.as_ref().map_or(0, |config| config.oldest);
                 if number() >= oldest || change.key.sk.starts_with(keys::AUDIT) {
                     return Err(format!("{} was deleted, and versions from {oldest} on are kept", change.key));

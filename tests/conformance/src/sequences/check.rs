@@ -115,7 +115,7 @@ impl Watch {
         let key = &change.key;
         let Some(new) = &change.new else { return Err(format!("execution {key} was deleted")) };
         let x = decode(new)?;
-        let old = change.old.as_ref().map(|item| decode(item)).transpose()?;
+        let old = change.old.as_ref().map(decode).transpose()?;
         self.executions.insert(key.clone());
         match &old {
             None => drop(self.born.insert(key.clone(), step)),
@@ -150,7 +150,7 @@ impl Watch {
     /// What holds of windows, schedules and retries.
     fn extras(&mut self, change: &Change, table: &Table, (step, seen): (u64, &Seen)) -> Result<(), String> {
         let Some(new) = &change.new else { return Ok(()) };
-        let (x, old) = (decode(new)?, change.old.as_ref().map(|item| decode(item)).transpose()?);
+        let (x, old) = (decode(new)?, change.old.as_ref().map(decode).transpose()?);
         self.freeze.changed(&change.key, old.as_deref(), &x, (seen, new.version()))?;
         if x.outcome.is_some() {
             self.ended.entry(change.key.clone()).or_insert(step);

@@ -69,15 +69,15 @@ impl Watch {
 
     /// An execution counts as accepted when the outside trigger at its root was sent, for ever.
     pub(super) fn acceptance(&self, change: &Change, table: &Table, seen: &Seen) -> Result<(), String> {
-        let Some(x) = change.new.as_ref().map(|item| decode(item)).transpose()? else { return Ok(()) };
-        if let Some(old) = change.old.as_ref().map(|item| decode(item)).transpose()? {
+        let Some(x) = change.new.as_ref().map(decode).transpose()? else { return Ok(()) };
+        if let Some(old) = change.old.as_ref().map(decode).transpose()? {
             let same = old.accepted == x.accepted;
             return if same { Ok(()) } else { Err(format!("{} is accepted anew: {old:?} became {x:?}", x.id)) };
         }
         // A retry is an outside trigger, too.
         let parent = x.parent.filter(|_| x.class == Class::FollowUp).map(|id| Key::new(change.key.pk.as_str(), format!("X#{id}")));
         match parent {
-            Some(parent) => match table.peek(&parent).map(|item| decode(item)).transpose()? {
+            Some(parent) => match table.peek(&parent).map(decode).transpose()? {
                 Some(parent) if parent.accepted != x.accepted => Err(format!("{} has another acceptance than its parent", x.id)),
                 _ => Ok(()),
             },

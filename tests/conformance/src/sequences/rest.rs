@@ -140,7 +140,7 @@ impl Shipyards {
         let mut chains: HashMap<String, HashSet<u64>> = HashMap::new();
         let mut executions: HashMap<String, i64> = HashMap::new();
         for key in &self.watch.executions {
-            let x = table.peek(key).ok_or("an execution is gone").map(|item| decode(item))??;
+            let x = table.peek(key).ok_or("an execution is gone").map(decode)??;
             let Some(outcome) = x.outcome else { return Err(format!("{key} never ends: {x:?}")) };
             sim.stats.count(match outcome.end {
                 End::Normal => "ended normally",

@@ -13,6 +13,12 @@ type Slot<S> = Option<(Arc<Item>, Arc<S>)>;
 /// The states that one thread has decoded, by the place of their items in memory. A slot keeps its item, so that no other one gets its place.
 pub struct Decoded<S>(RefCell<Vec<Slot<S>>>);
 
+impl<S: Subject> Default for Decoded<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<S: Subject> Decoded<S> {
     /// Nothing yet.
     pub const fn new() -> Self {
