@@ -1,9 +1,9 @@
-//! Ends a command whose deployer was killed. A deployer that gets SIGKILL can end nothing itself, and its claim goes to another one when the lease is
-//! over: then two commands would work on one version.
+//! Ends a command whose deployer was killed. A deployer that gets SIGKILL can end nothing itself, and its claim goes to another one
+//! when the lease is over: then two commands would work on one version.
 //!
-//! Each command has a guard: this program once more, as the leader of the process group that the command joins. The guard reads a pipe whose other
-//! end only the deployer has. The system closes that end when the deployer is gone, however it ended, and the guard ends the group. This needs nothing
-//! but process groups and pipes, so it is the same on Linux and macOS.
+//! Each command has a guard: this program once more, as the leader of the process group that the command joins. The guard reads a
+//! pipe whose other end only the deployer has. The system closes that end when the deployer is gone, however it ended, and the
+//! guard ends the group. This needs nothing but process groups and pipes, so it is the same on Linux and macOS.
 
 use crate::executor::command::withhold_authority;
 use crate::executor::process;

@@ -35,7 +35,8 @@ fn meant_for(record: &Record) -> &str {
     record.target.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or(&record.queue)
 }
 
-/// The engine of a queue: they are named `<stack>-<engine>`. What was for none is for the first engine, which records what it cannot read.
+/// The engine of a queue: they are named `<stack>-<engine>`. What was for none is for the first engine, which records what it
+/// cannot read.
 fn engine_of(queue: &str) -> &'static str {
     ENGINES.into_iter().find(|engine| queue.ends_with(&format!("-{engine}"))).unwrap_or(ENGINES[0])
 }

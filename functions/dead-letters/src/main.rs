@@ -1,4 +1,4 @@
-//! The function on the dead-letter queues. Wires; [`handler`] stores each letter.
+//! The function on the dead-letter queue. Wires; [`handler`] stores each letter.
 
 mod handler;
 
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Error> {
         async move {
             let until = batch::until(event.context.deadline);
             let not_done = handler::batch(&ports, event.payload.records, until).await;
-            // These queues have no dead-letter queue of their own: a letter stays there until it is stored.
+            // This queue has no dead-letter queue of its own: a letter stays there until it is stored.
             Ok::<_, Error>(batch::answer(&not_done, u32::MAX))
         }
     }))

@@ -41,8 +41,8 @@ pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDo
     }
 }
 
-/// Has the queue hide messages for as long as a function that lives is [held](crate::batch::held) to. If that fails, the queue's visibility timeout
-/// applies, or what was said before.
+/// Has the queue hide messages for as long as a function that lives is [held](crate::batch::held) to. If that fails, the queue's
+/// visibility timeout applies, or what was said before.
 pub async fn hide(aws: &Aws, engine: &str, receipts: &[String]) {
     let seconds = i32::try_from(HELD.as_secs()).unwrap_or(i32::MAX);
     if let Err(error) = aws.hide_for(engine, receipts, seconds).await {

@@ -39,8 +39,8 @@ pub struct Record {
     pub queue: String,
     /// Why a service put it into a dead-letter queue, if one says so.
     pub error: Option<String>,
-    /// The ARN of the queue it was meant for, if it is in a dead-letter queue: SQS says from where it moved a message there, rules and
-    /// schedules what they could not reach.
+    /// The ARN of the queue it was meant for, if it is in a dead-letter queue: SQS says from where it moved a message there, rules
+    /// and schedules what they could not reach.
     pub target: Option<String>,
 }
 
@@ -144,8 +144,8 @@ pub const HELD: Duration = Duration::from_secs(45);
 /// It is heard of so often.
 const HEARD: Duration = Duration::from_secs(15);
 
-/// Works, and hides the messages of the work for [`HELD`] again and again, beginning after so long: its queue's visibility timeout must be longer than the function may
-/// run, and when the function dies after a second, nobody would see them for all that time.
+/// Works, and hides the messages of the work for [`HELD`] again and again, beginning after so long: its queue's visibility timeout
+/// must be longer than the function may run, and when the function dies after a second, nobody would see them for all that time.
 pub async fn held<R, H: Future<Output = ()>>(work: impl Future<Output = R>, after: Duration, hide: impl Fn() -> H) -> R {
     // The work first: it begins before anybody waits for the queue.
     tokio::select! {

@@ -66,7 +66,7 @@ pub struct Config {
     pub log: Level,
 }
 
-/// The environment of the function on the dead-letter queues. It reads nothing else: when a wrong setting prevents the other
+/// The environment of the function on the dead-letter queue. It reads nothing else: when a wrong setting prevents the other
 /// functions from starting, this one must still store what they cannot handle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableConfig {

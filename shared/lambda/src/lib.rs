@@ -14,7 +14,7 @@ pub mod telemetry;
 use config::{Config, ConfigError, TableConfig};
 use tracing::Level;
 
-/// The first call in every function except the one on the dead-letter queues: reads the configuration and sets up telemetry.
+/// The first call in every function except the one on the dead-letter queue: reads the configuration and sets up telemetry.
 ///
 /// # Errors
 /// Every variable that is missing or not understood; logged as well, because what a function returns at start is not visible.
@@ -25,7 +25,7 @@ pub fn start() -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-/// The same for the function on the dead-letter queues.
+/// The same for the function on the dead-letter queue.
 ///
 /// # Errors
 /// When there is no table; logged as well.

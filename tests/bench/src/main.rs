@@ -4,8 +4,8 @@
 //! against a git host. Aims are printed beside the values; only a malfunction
 //! is a failure.
 //!
-//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` do these and nothing else: they need neither a stack nor
-//! release builds.
+//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` do these and nothing else: they need
+//! neither a stack nor release builds.
 //! `keelway-bench latency` only measures how long things take on a stack.
 //!
 //! `keelway-bench short` does a little of everything with the builds beside it, and judges and keeps nothing: a test runs it, so that the

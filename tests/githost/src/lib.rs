@@ -123,6 +123,23 @@ impl Host {
         lock(&self.shared.faults).0.push(fault);
     }
 
+    /// Loses about three of ten answers, at places that the seed decides about. For some 400 requests.
+    pub fn lose_three_of_ten(&self, seed: u64) {
+        let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut passed = 0;
+        for _ in 0..400 {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            if dice % 10 < 3 {
+                self.fail(Fault::next("*", "*", Action::Lose).after(passed));
+                passed = 0;
+            } else {
+                passed += 1;
+            }
+        }
+    }
+
     /// The faults that have not been used up.
     pub fn faults(&self) -> Vec<Fault> {
         lock(&self.shared.faults).0.clone()

@@ -143,8 +143,8 @@ pub struct Wanted {
     next_page_key: Option<String>,
 }
 
-/// Lists what ended in the whole installation since a time, oldest first unless `order` says otherwise; with `status=New` what nobody has claimed,
-/// oldest first.
+/// Lists what ended in the whole installation since a time, oldest first unless `order` says otherwise; with `status=New` what
+/// nobody has claimed, oldest first.
 #[utoipa::path(
     get,
     path = "/v1/deployments",

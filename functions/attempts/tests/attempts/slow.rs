@@ -4,7 +4,7 @@ use crate::requests::{Bench, FORMS, REPOSITORY, secrets};
 use crate::stand::Slow;
 use keelway_domain::promotions::Phase;
 use keelway_domain::time::Span;
-use keelway_githost::{Action, Fault, Form};
+use keelway_githost::Form;
 use keelway_githosts::Patience;
 use std::time::Duration;
 
@@ -35,23 +35,6 @@ async fn opened(bench: &mut Bench) -> Span {
     bench.stand.world.now() - ordered
 }
 
-/// Three of ten answers are lost, at places that the seed decides about.
-fn lose_three_of_ten(bench: &Bench, seed: u64) {
-    let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut passed = 0;
-    for _ in 0..400 {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        if dice % 10 < 3 {
-            bench.host.fail(Fault::next("*", "*", Action::Lose).after(passed));
-            passed = 0;
-        } else {
-            passed += 1;
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_pull_request_is_there_within_five_minutes_where_each_answer_takes_fifteen_seconds() {
     for form in FORMS {
@@ -68,7 +51,7 @@ async fn a_pull_request_is_there_within_five_minutes_where_three_of_ten_answers_
     for form in FORMS {
         for seed in 1..=8 {
             let mut bench = bench(form, Span::seconds(1)).await;
-            lose_three_of_ten(&bench, seed);
+            bench.host.lose_three_of_ten(seed);
             let took = opened(&mut bench).await;
             println!("{form:?}, seed {seed}: {took}");
             assert!(took <= FIVE, "{form:?}, seed {seed}: {took}");
@@ -81,7 +64,7 @@ async fn a_pull_request_is_there_within_five_minutes_where_answers_are_slow_and_
     for form in FORMS {
         for seed in 1..=8 {
             let mut bench = bench(form, Span::seconds(15)).await;
-            lose_three_of_ten(&bench, seed);
+            bench.host.lose_three_of_ten(seed);
             let took = opened(&mut bench).await;
             println!("{form:?}, seed {seed}: {took}");
             assert!(took <= FIVE, "{form:?}, seed {seed}: {took}");

@@ -1,6 +1,7 @@
 //! Drift: a target serves what Keelway did not put there, because somebody moved its alias by hand or with another tool.
 //!
-//! The deployers' function looks, and tells what it has seen; whether that is drift, whether it is news, and what follows is decided here.
+//! The deployers' function looks, and tells what it has seen; whether that is drift, whether it is news, and what follows is
+//! decided here.
 
 use super::advance::Step;
 use super::definition::OnDrift;
@@ -43,7 +44,7 @@ pub struct Served {
 /// What is known of the targets of a config at rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
-    /// When they were last ordered to be looked at; or when the active version was complete.
+    /// When they were last ordered to be looked at, or a deployment looked; or when the active version was complete.
     #[serde(rename = "l", default)]
     pub looked: Timestamp,
     /// Since when they have been known to drift.
@@ -78,8 +79,8 @@ impl Watch {
 }
 
 impl Step<'_> {
-    /// Orders a look at the targets of a config at rest, if the last one was long ago. Whoever evaluates it at all, the sweep at the latest, has this
-    /// done: a wake-up of its own for each config would cost more than the looks.
+    /// Orders a look at the targets of a config at rest, if the last one was long ago. Whoever evaluates it at all, the sweep at
+    /// the latest, has this done: a wake-up of its own for each config would cost more than the looks.
     pub fn look(&mut self, applied: &Applied) {
         let now = self.facts.now;
         let rests = self.next.in_flight().is_none() && self.next.pending.is_none() && self.next.settling.is_none();
@@ -98,6 +99,8 @@ impl Step<'_> {
         if !counts {
             return;
         }
+        // A copy of what an earlier one saw does not count any more, also if this one was a deployment's.
+        self.next.watch.looked = sight.at;
         let adopted = &self.next.watch.adopted;
         let drifted = sight.places.iter().filter_map(|(name, served)| {
             let expected = adopted.get(name).unwrap_or(&served.expected);
@@ -138,8 +141,8 @@ impl Step<'_> {
         watch.adopted.extend(adopted.into_iter().map(|(name, served)| (name, served.serves)));
     }
 
-    /// Cuts a version that brings back what was deployed: at once, and by the versions that were published then. Not if something else is on its way
-    /// or about to be, if the config is paused, or if the last try failed: that needs a person.
+    /// Cuts a version that brings back what was deployed: at once, and by the versions that were published then. Not if something
+    /// else is on its way or about to be, if the config is paused, or if the last try failed: that needs a person.
     fn restore(&mut self, applied: &Applied) {
         let Some(found) = self.next.watch.says() else { return };
         let Some(last) = self.next.last.as_ref().filter(|last| last.status == Status::Complete) else { return };

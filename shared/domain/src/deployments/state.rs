@@ -175,7 +175,8 @@ pub struct Settling {
     pub causes: Vec<Why>,
 }
 
-/// A change that somebody cancelled before it became a version: no trigger deploys it, until something else changes or somebody asks for a version.
+/// A change that somebody cancelled before it became a version: no trigger deploys it, until something else changes or somebody
+/// asks for a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissed {
     /// The hash of what would be deployed.

@@ -78,7 +78,8 @@ impl<P: Ports> Deployments<P> {
         }
     }
 
-    /// A page of the attempts that ended from a time on, in all configs, and where the next page begins. The index may lag by a moment.
+    /// A page of the attempts that ended from a time on, in all configs, and where the next page begins. The index may lag by a
+    /// moment.
     ///
     /// # Errors
     /// Of the ports.

@@ -33,7 +33,8 @@ impl<P: Ports> Promotions<P> {
         self.too_many(&format!("webhook {host} {client}"), WEBHOOKS).await
     }
 
-    /// Whether too many signed requests about one thing were refused that came from an address. `Some`: there may be another one after this time.
+    /// Whether too many signed requests about one thing were refused that came from an address. `Some`: there may be another one
+    /// after this time.
     ///
     /// One read: a request with a good signature is not counted, and keeps nobody out.
     ///

@@ -1,29 +1,12 @@
 //! Hosts that lose answers, and hosts that take their time.
 
-use crate::strict::{REPOSITORY, Scene, scene};
+use crate::strict::{REPOSITORY, scene};
 use keelway_githost::{Action, Fault};
 use keelway_githosts::{Form, Kind, Patience, Proposed};
 use std::time::Duration;
 
 /// As often as usual, without the pauses.
 const QUICK: Patience = Patience { pause: Duration::from_millis(1), ..Patience::USUAL };
-
-/// Three of ten answers are lost, at places that the seed decides about.
-fn lose_three_of_ten(scene: &Scene, seed: u64) {
-    let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut passed = 0;
-    for _ in 0..400 {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        if dice % 10 < 3 {
-            scene.server.fail(Fault::next("*", "*", Action::Lose).after(passed));
-            passed = 0;
-        } else {
-            passed += 1;
-        }
-    }
-}
 
 /// The pauses between attempts are 30 s and a minute, so three attempts are made within five minutes.
 #[tokio::test]
@@ -32,7 +15,7 @@ async fn a_host_that_loses_three_of_ten_answers_delays_no_promotion() {
         for seed in 1..=8 {
             let mut scene = scene(form);
             scene.client = scene.client.patient(QUICK);
-            lose_three_of_ten(&scene, seed);
+            scene.server.lose_three_of_ten(seed);
             let mut attempts = 0;
             let request = loop {
                 attempts += 1;

@@ -2,4 +2,5 @@
 
 mod deployer;
 mod locks;
+mod rules;
 mod template;

@@ -15,13 +15,13 @@ fn repository() -> PathBuf {
 }
 
 /// As plain data; of `!Ref Table` the `Table` stays.
-fn template() -> Value {
+pub(crate) fn template() -> Value {
     let text = std::fs::read_to_string(repository().join("infra/template.yaml")).unwrap();
     serde_saphyr::from_str(&text).unwrap()
 }
 
 /// Name and value of every member.
-fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+pub(crate) fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
     value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
 }
 
@@ -262,54 +262,6 @@ fn lambda_is_told_who_sends_messages_to_itself_by_design() {
     }
 }
 
-/// Whether an event fits a pattern: of the operators of EventBridge, exact values and `prefix`. In a list of objects, one of them has to fit.
-fn fits(pattern: &Value, event: &Value) -> bool {
-    if let Some(list) = event.as_array() {
-        return list.iter().any(|one| fits(pattern, one));
-    }
-    match pattern {
-        Value::Object(fields) => fields.iter().all(|(name, wanted)| fits(wanted, &event[name])),
-        Value::Array(values) => values.iter().any(|wanted| {
-            let prefix = wanted["prefix"].as_str();
-            wanted == event || prefix.is_some_and(|prefix| event.as_str().is_some_and(|text| text.starts_with(prefix)))
-        }),
-        other => panic!("no pattern: {other}"),
-    }
-}
-
-/// Events as AWS's documentation shows them, with the variables that Keelway sets.
-#[test]
-fn the_rules_take_the_ends_of_what_keelway_started_and_of_nothing_else() {
-    let template = template();
-    let taken = |event: &Value| -> Vec<String> {
-        let rules = members(&template["Resources"]).filter(|(_, resource)| resource["Type"] == "AWS::Events::Rule");
-        let on_default_bus = rules.filter(|(_, rule)| rule["Properties"]["EventBusName"].is_null());
-        let fitting = on_default_bus.filter(|(_, rule)| fits(&rule["Properties"]["EventPattern"], event));
-        fitting.map(|(name, _)| name.to_owned()).collect()
-    };
-    let variable = |name: &str| json!([{"name": "STAGE", "value": "prod"}, {"name": name, "value": "1"}]);
-    let task = |status: &str, name: &str| {
-        json!({"detail-type": "ECS Task State Change", "source": "aws.ecs", "detail": {"lastStatus": status, "desiredStatus": status,
-            "overrides": {"containerOverrides": [{"name": "proxy"}, {"name": "deploy", "environment": variable(name)}]}}})
-    };
-    let build = |name: &str| {
-        json!({"detail-type": "CodeBuild Build State Change", "source": "aws.codebuild", "detail": {"build-status": "SUCCEEDED",
-            "additional-information": {"environment": {"environment-variables": variable(name)}}}})
-    };
-    // What the engine reads the attempt from.
-    for known in keelway_engine::deployments::started::VARIABLES {
-        let taken_by = |event: &Value| taken(event).len();
-        let expected = usize::from(known == "DEPLOYMENT_ATTEMPT");
-        assert_eq!((taken_by(&task("STOPPED", known)), taken_by(&build(known))), (expected, expected), "{known}");
-    }
-    assert_eq!(taken(&task("STOPPED", "DEPLOYMENT_ATTEMPT")), ["TasksRule"]);
-    assert_eq!(taken(&task("RUNNING", "DEPLOYMENT_ATTEMPT")), ["TasksRule"]);
-    assert_eq!(taken(&build("DEPLOYMENT_ATTEMPT")), ["BuildsRule"]);
-    let none: [&str; 0] = [];
-    assert_eq!(taken(&task("PENDING", "DEPLOYMENT_ATTEMPT")), none);
-    assert_eq!((taken(&task("STOPPED", "PATH")), taken(&build("PATH"))), (vec![], vec![]));
-}
-
 /// Names of resources, and how long AWS lets them be.
 const NAMES: [(&str, &str, usize); 4] = [
     ("AWS::Serverless::Function", "FunctionName", 64),
@@ -317,14 +269,6 @@ const NAMES: [(&str, &str, usize); 4] = [
     ("AWS::Events::Rule", "Name", 64),
     ("AWS::SQS::Queue", "QueueName", 80),
 ];
-
-/// Executors may put events on the bus, too: what they call a task's trigger deploys nothing.
-#[test]
-fn only_tasks_that_the_engine_triggers_reach_deployments() {
-    let template = template();
-    let pattern = &template["Resources"]["DeploymentsRule"]["Properties"]["EventPattern"];
-    assert_eq!(pattern["source"], json!([keelway_domain::event::SOURCE]));
-}
 
 #[test]
 fn a_stack_name_that_makes_other_names_too_long_is_refused_before_anything_is_made() {
@@ -388,28 +332,6 @@ fn every_function_may_send_traces_when_they_are_switched_on() {
     }
 }
 
-/// What `keelway doctor` asks for are the rules of the template, and all of them.
-#[test]
-fn the_rules_that_are_checked_are_the_templates() {
-    let template = template();
-    let short = |name: &Value| name.as_str().unwrap().trim_start_matches("${AWS::StackName}-").to_owned();
-    let mut rules: Vec<(String, bool)> = vec![];
-    for (_, resource) in members(&template["Resources"]) {
-        let properties = &resource["Properties"];
-        // What a parameter switches off is no fault when it is off.
-        let switched = !properties["State"].is_null() || !resource["Condition"].is_null();
-        if resource["Type"] == "AWS::Events::Rule" && !switched {
-            rules.push((short(&properties["Name"]), !properties["EventBusName"].is_null()));
-        }
-        let events = members(&properties["Events"]).filter(|(_, event)| event["Type"] == "Schedule");
-        rules.extend(events.map(|(_, event)| (short(&event["Properties"]["Name"]), false)));
-    }
-    let mut checked = keelway_engine::checks::RULES.map(|(name, on_bus)| (name.to_owned(), on_bus)).to_vec();
-    rules.sort();
-    checked.sort();
-    assert_eq!(checked, rules);
-}
-
 /// Without a reservation, a flood of requests to the public URL takes the executions of everything else in the account.
 #[test]
 fn a_reservation_bounds_the_api_unless_somebody_says_none() {
@@ -445,6 +367,22 @@ fn only_repositories_that_a_parameter_names_are_read() {
     }
     readers.sort_unstable();
     assert_eq!(readers, ["DeployedImagesPolicy", "SourceRepositoriesPolicy"]);
+}
+
+/// While such a function works, nobody else sees its messages; when it dies, that would last for all that time.
+#[test]
+fn functions_whose_queues_hide_messages_for_longer_than_a_minute_hold_them() {
+    let template = template();
+    let mut holders = vec![];
+    for (_, queue) in members(&template["Resources"]).filter(|(_, resource)| resource["Type"] == "AWS::SQS::Queue") {
+        let engine = queue["Properties"]["QueueName"].as_str().unwrap().trim_start_matches("${AWS::StackName}-");
+        let source = std::fs::read_to_string(repository().join(format!("functions/{engine}/src/main.rs"))).unwrap();
+        let holds = source.contains("held_batch(");
+        assert_eq!(holds, queue["Properties"]["VisibilityTimeout"].as_u64() > Some(60), "{engine}");
+        holders.extend(holds.then_some(engine));
+    }
+    holders.sort_unstable();
+    assert_eq!(holders, ["attempts", "deployers", "observer", "webhooks"]);
 }
 
 #[test]

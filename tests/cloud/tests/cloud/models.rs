@@ -5,10 +5,14 @@ use keelway_cloud_tests::problem::ensure;
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 pub fn tests() -> Vec<Test<Bed>> {
     let needs = &[Ability::Functions, Ability::Records];
-    vec![Test::new("models::requests and answers are as AWS's service models say", kept).needs(needs).last()]
+    vec![
+        Test::new("models::requests and answers are as AWS's service models say", kept).needs(needs).last(),
+        Test::new("models::functions that may run for minutes hold their messages", held).needs(needs).last(),
+    ]
 }
 
 fn kept(bed: &Bed) -> Outcome {
@@ -22,6 +26,21 @@ fn kept(bed: &Bed) -> Outcome {
     }
     ensure(checked > 0, || "nothing was checked with the service models".to_owned())?;
     ensure(lines.is_empty(), || lines.join("\n"))
+}
+
+/// Otherwise their messages wait for the queue's visibility timeout when they die.
+fn held(bed: &Bed) -> Outcome {
+    let stacks = [Some(&bed.stack), bed.second_if_made().map(|second| &second.stack)];
+    let mut holders = BTreeSet::new();
+    for stack in stacks.into_iter().flatten() {
+        let told = bed.cloud.models(&stack.name())?;
+        let checked = told["checked"].as_array().into_iter().flatten();
+        let hold = checked.filter(|one| one["operation"] == "ChangeMessageVisibilityBatch");
+        let named = hold.filter_map(|one| one["function"].as_str()?.strip_prefix(&format!("{}-", stack.name())).map(str::to_owned));
+        holders.extend(named);
+    }
+    let missing: Vec<&str> = ["attempts", "deployers", "observer"].into_iter().filter(|one| !holders.contains(*one)).collect();
+    ensure(missing.is_empty(), || format!("these did not: {missing:?}; {holders:?} did"))
 }
 
 fn line(finding: &Value) -> String {

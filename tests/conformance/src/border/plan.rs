@@ -111,7 +111,8 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
     let mut troubles = Troubles::of(rng);
     // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever wrote it.
     troubles.tick = troubles.tick.max(Span(200)).min(Span::seconds(2));
-    // Many sequences here wait for hours. With slow requests, sweeps would come every few seconds, and send more than two workers handle.
+    // Many sequences here wait for hours. With slow requests, sweeps would come every few seconds, and send more than two workers
+    // handle.
     troubles.sweep = troubles.sweep.min(0.2);
     troubles.staged = false;
     (Plan { consents, policies, deeds, marks }, troubles)

@@ -10,7 +10,8 @@ const SLOTS: usize = 256;
 
 type Slot<S> = Option<(Arc<Item>, Arc<S>)>;
 
-/// The states that one thread has decoded, by the place of their items in memory. A slot keeps its item, so that no other one gets its place.
+/// The states that one thread has decoded, by the place of their items in memory. A slot keeps its item, so that no other one gets
+/// its place.
 pub struct Decoded<S>(RefCell<Vec<Slot<S>>>);
 
 impl<S: Subject> Default for Decoded<S> {

@@ -167,6 +167,24 @@ fn a_look_that_comes_late_does_not_count() {
 }
 
 #[test]
+fn a_copy_of_an_earlier_look_does_not_count_after_a_deployment_has_looked() {
+    let mut stand = deployed(OnDrift::Tell);
+    stand.pass(LOOK_EVERY);
+    stand.evaluate();
+    let early = seen(&stand, stand.now, &[("eu", "3")]);
+    stand.give(Input::Saw(&early));
+    stand.set_env("b");
+    stand.settle();
+    stand.claim_as(SOURCE);
+    let at_start = seen(&stand, stand.now, &[("eu", "7")]);
+    assert!(at_start.at > early.at);
+    stand.give(Input::Saw(&at_start));
+    let told = stand.drifted.len();
+    stand.give(Input::Saw(&early));
+    assert_eq!((stand.x.watch.says(), stand.drifted.len()), (None, told));
+}
+
+#[test]
 fn a_deployment_that_finds_drift_when_it_begins_tells_it_and_goes_on() {
     for policy in [OnDrift::Tell, OnDrift::Restore, OnDrift::Adopt] {
         let mut stand = deployed(policy);

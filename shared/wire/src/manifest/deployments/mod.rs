@@ -8,7 +8,8 @@
 //! * `strategy.type: Canary` with `strategy.canaryParams: {steps: [{weight, bake}], timeoutSeconds, pre, post}`. Weights rise, from 1 to
 //!   100 percent; a step without `bake` holds until a person says to go on.
 //! * `invoke: <Lambda function>` as the action of a hook.
-//! * `concurrency: supersede | queue`, `resume: explicit | onNewerImage`, `onDrift: tell | restore | adopt`, `autoRollback: {onFailure, alarms, bake}`.
+//! * `concurrency: supersede | queue`, `resume: explicit | onNewerImage`, `onDrift: tell | restore | adopt`, `autoRollback:
+//! {onFailure, alarms, bake}`.
 //! * `deployer: {ecs: {…}}` with the parameters of `RunTask`, or `{codeBuild: {…}}` with those of `StartBuild`.
 //!
 //! `bake` is a duration like `5m`; everything that ends in `Seconds` is a whole number of seconds.

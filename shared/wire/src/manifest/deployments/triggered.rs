@@ -8,8 +8,8 @@ use keelway_domain::deployments::definition::Definition;
 
 const FIELD: &str = "lastTriggeredImage";
 
-/// The text of a DeploymentConfig with the image that each trigger was last deployed with, in the order of the triggers. Everything else stays as it
-/// was written, with its comments. A text that this would change in another way is returned as it is.
+/// The text of a DeploymentConfig with the image that each trigger was last deployed with, in the order of the triggers. Everything
+/// else stays as it was written, with its comments. A text that this would change in another way is returned as it is.
 pub fn with_triggered_images(text: &str, images: &[Option<String>]) -> String {
     let read = |text: &str| tree::read(text, &mut Report::new("", text)).into_iter().next();
     let Some(tree) = read(text) else { return text.to_owned() };
