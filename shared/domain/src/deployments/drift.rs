@@ -99,8 +99,6 @@ impl Step<'_> {
         if !counts {
             return;
         }
-        // A copy of what an earlier one saw does not count any more, also if this one was a deployment's.
-        self.next.watch.looked = sight.at;
         let adopted = &self.next.watch.adopted;
         let drifted = sight.places.iter().filter_map(|(name, served)| {
             let expected = adopted.get(name).unwrap_or(&served.expected);
@@ -112,7 +110,12 @@ impl Step<'_> {
         let is_target = |name: &str| applied.definition.targets.iter().any(|target| target.name == name);
         let all = drifted.chain(unseen.map(|(name, served)| (name.clone(), served.clone())));
         let drifted: BTreeMap<String, Served> = all.filter(|(name, _)| is_target(name)).collect();
-        let is_news = !drifted.is_empty() && drifted != self.next.watch.drifted;
+        let differs = drifted != self.next.watch.drifted;
+        if differs {
+            // A copy of what an earlier one saw does not count any more, also if this one was a deployment's.
+            self.next.watch.looked = sight.at;
+        }
+        let is_news = differs && !drifted.is_empty();
         if is_news {
             self.next.watch.since = self.facts.now;
         }
