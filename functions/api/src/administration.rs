@@ -11,7 +11,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::names::{ProjectName, TokenName};
-use keelway_domain::promotions::registry::Cluster;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
 use keelway_wire::http::keptn::{Message, NewProject, NewService};
@@ -128,14 +127,14 @@ pub async fn delete<P: Ports + 'static>(
 /// What is in a project's namespace, some of each kind. Pipelines and configs would go on without the project; clusters and artifact sources, and
 /// who vouched for them, would belong to the next project of its name.
 async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
-    let (pipelines, _) = api.promotions().definitions(project.as_str(), None, 3).await?;
-    let (configs, _) = api.deployments().definitions(project.as_str(), None, 3).await?;
+    let (pipelines, _) = api.promotions().pipelines().page(project.as_str(), None, 3).await?;
+    let (configs, _) = api.deployments().configs().page(project.as_str(), None, 3).await?;
     let mut inside: Vec<String> = pipelines.iter().map(|(of, _)| format!("pipeline {of}")).collect();
     inside.extend(configs.iter().map(|(of, _)| format!("deployment config {of}")));
-    let (clusters, _) = api.promotions().all_registered::<Cluster>(&format!("{project}/"), None, 3).await?;
-    let (sources, _) = api.deployments().sources(project.as_str(), None, 3).await?;
-    inside.extend(clusters.iter().map(|(name, _)| format!("cluster {name}")));
-    inside.extend(sources.iter().map(|(name, _)| format!("artifact source {project}/{name}")));
+    let (clusters, _) = api.promotions().clusters().page(project.as_str(), None, 3).await?;
+    let (sources, _) = api.deployments().sources().page(project.as_str(), None, 3).await?;
+    inside.extend(clusters.iter().map(|(of, _)| format!("cluster {of}")));
+    inside.extend(sources.iter().map(|(of, _)| format!("artifact source {of}")));
     Ok(inside)
 }
 

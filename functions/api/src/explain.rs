@@ -9,7 +9,7 @@ use keelway_wire::http::promotions::{Explained, Explanation};
 
 /// The first closed gate before a promotion that waits to be attempted.
 pub fn gate(view: &View, place: usize) -> Option<Gate> {
-    let definition = &view.applied.definition;
+    let definition = &view.applied.spec;
     let environment = definition.environments.get(place).filter(|_| place > 0)?;
     let promotion = current(&view.state, &environment.name)?;
     let may_begin = match promotion.phase {
@@ -29,7 +29,7 @@ fn current<'x>(x: &'x Pipeline, name: &str) -> Option<&'x Promotion> {
 /// Explains every environment, as an evaluation made now would leave it.
 pub fn explain(of: &Address, view: &View) -> Explanation {
     let view = View { state: view.evaluated(), ..view.clone() };
-    let names = view.applied.definition.environments.iter().map(|environment| environment.name.clone());
+    let names = view.applied.spec.environments.iter().map(|environment| environment.name.clone());
     let mut environments = vec![];
     let mut stops: Option<String> = None;
     for (place, name) in names.enumerate() {
@@ -67,7 +67,7 @@ fn waits(environment: &str, why: &Condition, remedy: impl Into<String>, opens: O
 }
 
 fn first(view: &View, name: &str) -> Explained {
-    let definition = &view.applied.definition;
+    let definition = &view.applied.spec;
     let why = |reason: &str, message: &str| Condition::new(reason, message);
     match observe::first(&definition.environments[0], &view.observations, definition.compare) {
         First::Current(_) => done(name),
@@ -86,7 +86,7 @@ fn first(view: &View, name: &str) -> Explained {
 const READABLE: &str = "have the target reported: register its cluster, or push its state to /v1/observations";
 
 fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explained {
-    let definition = &view.applied.definition;
+    let definition = &view.applied.spec;
     let environment = &definition.environments[place];
     let Some(run) = &view.state.run else {
         let message = format!("no revision has been healthy in {} yet", definition.environments[0].name);

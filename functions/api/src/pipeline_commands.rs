@@ -170,7 +170,7 @@ fn meant(asked: &CommandRequest, view: &View) -> Answer<Command> {
         ("hold", Some(environment), None) => {
             let state = view.state.environments.get(&environment);
             let healthy = state.and_then(|state| state.healthy.as_ref()).map(|(revision, _)| revision.clone());
-            let known = view.applied.definition.environment(&environment).is_some();
+            let known = view.applied.spec.environment(&environment).is_some();
             match healthy {
                 None if known => {
                     let message = format!("is missing: {environment} is not healthy on any revision, so say on which to hold it");

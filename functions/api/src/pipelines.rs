@@ -88,7 +88,7 @@ pub fn address(namespace: &str, name: &str) -> Option<Address> {
 /// The refusal of a pipeline that does not exist, with those that do.
 async fn unknown<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Refused> {
     let known = match ProjectName::new(namespace) {
-        Ok(namespace) => api.promotions().definitions(namespace.as_str(), None, KNOWN).await?.0,
+        Ok(namespace) => api.promotions().pipelines().page(namespace.as_str(), None, KNOWN).await?.0,
         Err(_) => vec![],
     };
     let refusal = Refusal::unknown("pipeline", name, known.iter().map(|(of, _)| of.name.as_str()));
@@ -118,11 +118,11 @@ pub async fn list<P: Ports + 'static>(
     let (found, next) = match namespace {
         Some(namespace) => {
             caller.check(Need::Read, Some(namespace.as_str()))?;
-            api.promotions().definitions(namespace.as_str(), after, limit).await?
+            api.promotions().pipelines().page(namespace.as_str(), after, limit).await?
         }
         None => match after.filter(|key| key.split('/').any(str::is_empty)) {
             Some(key) => return Err(no_page_key(key)),
-            None => api.promotions().all_definitions(caller.seen().as_deref(), after, limit).await?,
+            None => api.promotions().pipelines().everywhere(caller.seen().as_deref(), after, limit).await?,
         },
     };
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();

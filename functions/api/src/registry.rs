@@ -10,96 +10,74 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::access::Need;
+use keelway_domain::address::Address;
+use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
-use keelway_domain::promotions::registry::{Cluster, GitHost};
 use keelway_engine::ports::Ports;
-use keelway_engine::promotions::registry::{Kind, Registered as Entry, cluster};
+use keelway_engine::protocol::declare::{Declarations, Declared, Kind};
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
+use serde::Serialize;
 use serde_json::Value;
 
-fn shown<T: Kind>(kind: &str, name: &str, entry: &Entry<T>) -> Registered {
-    let (namespace, name) = name.split_once('/').map_or((None, name), |(namespace, name)| (Some(namespace.to_owned()), name));
-    let spec = match serde_json::to_value(&entry.value) {
+fn shown<T: Vouched + Serialize>(kind: &str, of: &Address, entry: &Declared<T>) -> Registered {
+    let namespace = Some(of.namespace.clone()).filter(|namespace| !namespace.is_empty());
+    let spec = match serde_json::to_value(&entry.spec) {
         // No manifest says whether it is vouched for.
         Ok(Value::Object(spec)) => spec.into_iter().filter(|(field, _)| field != "vouched").collect(),
         _ => Default::default(),
     };
     let (applied_at, version) = (entry.at.rfc3339(), entry.version);
     // Of git hosts it goes without saying.
-    let vouched = namespace.is_some() && entry.value.vouched();
-    Registered { kind: kind.to_owned(), namespace, name: name.to_owned(), spec, vouched, applied_at, version }
+    let vouched = namespace.is_some() && entry.spec.vouched();
+    Registered { kind: kind.to_owned(), namespace, name: of.name.clone(), spec, vouched, applied_at, version }
 }
 
-async fn page<P: Ports, T: Kind>(
-    api: &Api<P>,
-    caller: &Caller,
-    (kind, prefix): (&str, &str),
+/// A page of those in some namespaces, or of all.
+async fn page<P: Ports, K: Kind<Spec: Vouched>>(
+    declared: Declarations<'_, P, K>,
+    among: Option<&[ProjectName]>,
     (size, key): (Option<&String>, Option<&String>),
 ) -> Answer<Json<RegisteredPage>> {
     let limit = limit(size)?;
-    let after = after(key)?;
-    // Clusters belong to a namespace; who may list git hosts was checked before.
-    let (found, next) = match caller.seen().filter(|_| prefix.is_empty()) {
-        None => api.promotions().all_registered::<T>(prefix, after, limit).await?,
-        Some(namespaces) => of_namespaces::<P, T>(api, &namespaces, after, limit).await?,
-    };
-    let items: Vec<Registered> = found.iter().map(|(name, entry)| shown(kind, name, entry)).collect();
+    let (found, next) = declared.everywhere(among, after(key)?, limit).await?;
+    let items: Vec<Registered> = found.iter().map(|(of, entry)| shown(K::KIND, of, entry)).collect();
     let next_page_key = next.unwrap_or_else(|| "0".into());
     Ok(Json(RegisteredPage { total_count: items.len() as u64, items, next_page_key, page_size: u64::from(limit) }))
 }
 
-/// What is registered in some namespaces, and where the next page begins.
-pub async fn of_namespaces<P: Ports, T: Kind>(
-    api: &Api<P>,
-    namespaces: &[ProjectName],
-    after: Option<&str>,
-    limit: u32,
-) -> Answer<(Vec<(String, Entry<T>)>, Option<String>)> {
-    let mut all = vec![];
-    for namespace in namespaces {
-        let prefix = format!("{namespace}/");
-        let inside = after.filter(|after| after.starts_with(&prefix));
-        if after.is_some_and(|after| *after > *prefix) && inside.is_none() {
-            continue;
-        }
-        // One more than is shown says whether there is another page.
-        let left = limit + 1 - u32::try_from(all.len()).unwrap_or(limit);
-        all.extend(api.promotions().all_registered::<T>(&prefix, inside, left).await?.0);
-        if all.len() > limit as usize {
-            all.truncate(limit as usize);
-            let last = all.last().map(|(name, _): &(String, Entry<T>)| name.clone());
-            return Ok((all, last));
-        }
-    }
-    Ok((all, None))
-}
-
-async fn found<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, name: Option<&str>, asked: &str) -> Answer<Entry<T>> {
-    if let Some(name) = name
-        && let Some(entry) = api.promotions().registered::<T>(name).await?
+async fn found<P: Ports, K: Kind>(
+    declared: Declarations<'_, P, K>,
+    of: Option<Address>,
+    (kind, asked): (&'static str, &str),
+) -> Answer<Declared<K::Spec>> {
+    if let Some(of) = of
+        && let Some(entry) = declared.get(&of).await?
     {
         return Ok(entry);
     }
-    Err(unknown::<P, T>(api, kind, asked).await?)
+    Err(unknown(declared, kind, asked).await?)
 }
 
-async fn unknown<P: Ports, T: Kind>(api: &Api<P>, kind: &'static str, asked: &str) -> Answer<Refused> {
+async fn unknown<P: Ports, K: Kind>(declared: Declarations<'_, P, K>, kind: &'static str, asked: &str) -> Answer<Refused> {
     // Who asks may see what is in this namespace.
-    let prefix = match asked.split_once('/') {
-        None => Some(String::new()),
-        Some((namespace, _)) => ProjectName::new(namespace).ok().map(|namespace| format!("{namespace}/")),
+    let known = match asked.split_once('/').map(|(namespace, _)| ProjectName::new(namespace)) {
+        None => declared.everywhere(None, None, KNOWN).await?.0,
+        Some(Ok(namespace)) => declared.page(namespace.as_str(), None, KNOWN).await?.0,
+        Some(Err(_)) => vec![],
     };
-    let known = match prefix {
-        Some(prefix) => api.promotions().all_registered::<T>(&prefix, None, KNOWN).await?.0,
-        None => vec![],
-    };
-    Ok(Refusal::unknown(kind, asked, known.iter().map(|(name, _)| name.as_str())).into())
+    let names: Vec<String> = known.iter().map(|(of, _)| of.to_string()).collect();
+    Ok(Refusal::unknown(kind, asked, names.iter().map(String::as_str)).into())
 }
 
-/// The name of a cluster's entry, if the path names one.
-fn cluster_name(namespace: &str, name: &str) -> Option<String> {
-    (ProjectName::new(namespace).is_ok() && is_name(name)).then(|| cluster(namespace, name))
+/// The address of a cluster, if the path names one.
+fn cluster(namespace: &str, name: &str) -> Option<Address> {
+    (ProjectName::new(namespace).is_ok() && is_name(name)).then(|| Address::new(namespace, name))
+}
+
+/// The address of a git host.
+fn git_host(name: &str) -> Option<Address> {
+    is_name(name).then(|| Address::new("", name))
 }
 
 /// Lists the registered clusters.
@@ -115,15 +93,15 @@ pub async fn clusters<P: Ports + 'static>(
     caller: Caller,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<RegisteredPage>> {
-    let prefix = match given(wanted.namespace.as_ref()) {
-        None => String::new(),
+    let among = match given(wanted.namespace.as_ref()) {
+        None => caller.seen(),
         Some(namespace) => {
             let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
             caller.check(Need::Read, Some(namespace.as_str()))?;
-            format!("{namespace}/")
+            Some(vec![namespace])
         }
     };
-    page::<P, Cluster>(&api, &caller, ("Cluster", &prefix), (wanted.page_size.as_ref(), wanted.next_page_key.as_ref())).await
+    page(api.promotions().clusters(), among.as_deref(), (wanted.page_size.as_ref(), wanted.next_page_key.as_ref())).await
 }
 
 /// A registered cluster.
@@ -139,8 +117,8 @@ pub async fn cluster_one<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Registered>> {
     let asked = format!("{namespace}/{name}");
-    let entry = found::<P, Cluster>(&api, "cluster", cluster_name(&namespace, &name).as_deref(), &asked).await?;
-    Ok(Json(shown("Cluster", &asked, &entry)))
+    let entry = found(api.promotions().clusters(), cluster(&namespace, &name), ("cluster", &asked)).await?;
+    Ok(Json(shown("Cluster", &Address::new(namespace, name), &entry)))
 }
 
 /// The manifest as it was applied.
@@ -156,7 +134,7 @@ pub async fn cluster_manifest<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let asked = format!("{namespace}/{name}");
-    let entry = found::<P, Cluster>(&api, "cluster", cluster_name(&namespace, &name).as_deref(), &asked).await?;
+    let entry = found(api.promotions().clusters(), cluster(&namespace, &name), ("cluster", &asked)).await?;
     Ok(text(entry.source))
 }
 
@@ -175,12 +153,12 @@ pub async fn cluster_observe<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
-    if let Some(name) = cluster_name(&namespace, &name)
-        && api.promotions().observe_cluster(&name).await?
+    if let Some(of) = cluster(&namespace, &name)
+        && api.promotions().observe_cluster(&of).await?
     {
         return Ok(StatusCode::ACCEPTED);
     }
-    Err(unknown::<P, Cluster>(&api, "cluster", &asked).await?)
+    Err(unknown(api.promotions().clusters(), "cluster", &asked).await?)
 }
 
 /// Deregisters a cluster.
@@ -196,12 +174,12 @@ pub async fn cluster_delete<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
-    if let Some(name) = cluster_name(&namespace, &name)
-        && api.promotions().deregister_cluster(&name).await?
+    if let Some(of) = cluster(&namespace, &name)
+        && api.promotions().deregister_cluster(&of).await?
     {
         return Ok(StatusCode::NO_CONTENT);
     }
-    Err(unknown::<P, Cluster>(&api, "cluster", &asked).await?)
+    Err(unknown(api.promotions().clusters(), "cluster", &asked).await?)
 }
 
 /// Lists the registered git hosts.
@@ -214,10 +192,9 @@ pub async fn cluster_delete<P: Ports + 'static>(
 )]
 pub async fn git_hosts<P: Ports + 'static>(
     State(api): State<Api<P>>,
-    caller: Caller,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<RegisteredPage>> {
-    page::<P, GitHost>(&api, &caller, ("GitHost", ""), (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
+    page(api.promotions().git_hosts(), None, (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
 }
 
 /// A registered git host.
@@ -232,8 +209,8 @@ pub async fn git_host_one<P: Ports + 'static>(
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Registered>> {
-    let entry = found::<P, GitHost>(&api, "git host", Some(&*name).filter(|name| is_name(name)), &name).await?;
-    Ok(Json(shown("GitHost", &name, &entry)))
+    let entry = found(api.promotions().git_hosts(), git_host(&name), ("git host", &name)).await?;
+    Ok(Json(shown("GitHost", &Address::new("", name), &entry)))
 }
 
 /// The manifest as it was applied.
@@ -248,7 +225,7 @@ pub async fn git_host_manifest<P: Ports + 'static>(
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
-    let entry = found::<P, GitHost>(&api, "git host", Some(&*name).filter(|name| is_name(name)), &name).await?;
+    let entry = found(api.promotions().git_hosts(), git_host(&name), ("git host", &name)).await?;
     Ok(text(entry.source))
 }
 
@@ -264,8 +241,10 @@ pub async fn git_host_delete<P: Ports + 'static>(
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
-    if is_name(&name) && api.promotions().deregister::<GitHost>(&name).await? {
+    if let Some(of) = git_host(&name)
+        && api.promotions().git_hosts().delete(&of).await?
+    {
         return Ok(StatusCode::NO_CONTENT);
     }
-    Err(unknown::<P, GitHost>(&api, "git host", &name).await?)
+    Err(unknown(api.promotions().git_hosts(), "git host", &name).await?)
 }

@@ -1,12 +1,12 @@
 //! Pipelines in the shapes of the API.
 
 use crate::explain;
-use keelway_domain::promotions::definition::{Approval, PromotionSpec, Strategy};
+use keelway_domain::promotions::definition::{Approval, Definition, PromotionSpec, Strategy};
 use keelway_domain::promotions::{Command, Environment, Made, Note, Obeyed, Past, Phase, Pipeline, Promotion};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
-use keelway_engine::promotions::definitions::Applied;
 use keelway_engine::promotions::views::{View, looked_at};
+use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::promotions::{
     Actor, AppState, ConditionState, EnvironmentState, Healthy, Hold, LookState, OpenPullRequest, PastCommand, PastPromotion,
     PipelineEntry, PipelineState, PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
@@ -17,13 +17,13 @@ use std::borrow::Cow;
 const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
 
 /// A pipeline in one line.
-pub fn entry(of: &Address, applied: &Applied, state: Option<&Pipeline>) -> PipelineEntry {
+pub fn entry(of: &Address, applied: &Declared<Definition>, state: Option<&Pipeline>) -> PipelineEntry {
     let run = state.and_then(|state| state.run.as_ref());
     let (reason, message) = state.map_or((NOT_YET.0.into(), NOT_YET.1.into()), condition);
     PipelineEntry {
         namespace: of.namespace.clone(),
         name: of.name.clone(),
-        environments: applied.definition.environments.iter().map(|environment| environment.name.clone()).collect(),
+        environments: applied.spec.environments.iter().map(|environment| environment.name.clone()).collect(),
         run: run.map(|run| run.number),
         revision: run.map(|run| run.revision.clone()),
         suspended: state.is_some_and(|state| state.suspended.is_some()),
@@ -35,8 +35,8 @@ pub fn entry(of: &Address, applied: &Applied, state: Option<&Pipeline>) -> Pipel
 }
 
 /// What is wrong in the environments of a pipeline, whatever it waits for.
-fn conditions(applied: &Applied, x: &Pipeline) -> Vec<ConditionState> {
-    let names = applied.definition.environments.iter().map(|environment| environment.name.as_str());
+fn conditions(applied: &Declared<Definition>, x: &Pipeline) -> Vec<ConditionState> {
+    let names = applied.spec.environments.iter().map(|environment| environment.name.as_str());
     names.filter_map(|name| Some((name, x.environments.get(name)?))).flat_map(|(name, state)| wrong(name, state)).collect()
 }
 
@@ -62,7 +62,7 @@ fn condition(x: &Pipeline) -> (String, String) {
 /// A pipeline with its environments.
 pub fn pipeline(of: &Address, view: &View) -> PipelineState {
     let View { state, applied, now, .. } = view;
-    let definition = &applied.definition;
+    let definition = &applied.spec;
     let first = definition.environments.first().and_then(|first| state.environments.get(&first.name));
     let healthy = first.and_then(|first| first.healthy.as_ref()).map(|(revision, _)| revision);
     let (reason, message) = condition(state);
@@ -94,7 +94,7 @@ pub fn pipeline(of: &Address, view: &View) -> PipelineState {
 }
 
 fn environment(view: &View, place: usize) -> EnvironmentState {
-    let definition = &view.applied.definition;
+    let definition = &view.applied.spec;
     let spec = &definition.environments[place];
     let settings = definition.promotion(spec).filter(|_| place > 0);
     let state = view.state.environments.get(&spec.name);
@@ -139,7 +139,7 @@ fn strategy(strategy: &Strategy) -> &'static str {
 /// What an environment waits to have approved.
 pub fn waiting(view: &View, name: &str) -> Option<WaitingApproval> {
     let promotion = view.state.environments.get(name)?.promotion.as_ref()?;
-    let definition = &view.applied.definition;
+    let definition = &view.applied.spec;
     let (_, environment) = definition.environment(name)?;
     let rule: Option<&Approval> = definition.promotion(environment).map(|settings: &PromotionSpec| &settings.approval);
     let current = view.state.run.as_ref().is_some_and(|run| run.number == promotion.run);
@@ -241,7 +241,7 @@ pub fn command(obeyed: Obeyed) -> PastCommand {
 
 /// The open pull requests of a pipeline, in the order of its environments; those of environments that are gone come last.
 pub fn pull_requests(view: &View) -> Vec<OpenPullRequest> {
-    let known: Vec<&String> = view.applied.definition.environments.iter().map(|environment| &environment.name).collect();
+    let known: Vec<&String> = view.applied.spec.environments.iter().map(|environment| &environment.name).collect();
     let gone = view.state.environments.keys().filter(|name| !known.contains(name));
     let states = known.iter().copied().chain(gone).filter_map(|name| Some((name, view.state.environments.get(name)?)));
     states.flat_map(|(name, state)| of_environment(view, name, state)).collect()

@@ -155,7 +155,7 @@ fn once<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 /// The secret of the promotion into an environment. An environment's own promotion replaces the pipeline's with its secret.
 async fn secret_of<P: Ports>(api: &Api<P>, of: &Address, environment: &str) -> Answer<Option<String>> {
     let Some(applied) = api.promotions().definition(of).await? else { return Ok(None) };
-    let definition = &applied.definition;
+    let definition = &applied.spec;
     let settings = match definition.environment(environment) {
         Some((_, environment)) => definition.promotion(environment),
         None => definition.promotion.as_ref(),

@@ -14,8 +14,9 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::sequences::definitions::Refusal;
-use keelway_engine::webhooks::{Address, Applied, MOST, Outcome};
+use keelway_engine::webhooks::{Address, Applied, MOST};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::webhooks::{WebhookDisabled, WebhookPage, WebhookState};
 use keelway_wire::manifest::WebhookManifest;
@@ -48,9 +49,9 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &WebhookManifest) -> Answer
             return Err(Refused::new(StatusCode::CONFLICT, "too many webhook subscriptions", detail));
         }
         Outcome::TooLarge => crate::apply::fits(false, "webhook subscription", &of.to_string())?,
-        Outcome::Changed | Outcome::Unchanged => {}
+        Outcome::Changed(_) | Outcome::Unchanged(_) | Outcome::Conflict(_) => {}
     }
-    let changed = outcome == Outcome::Changed;
+    let changed = outcome.is_change();
     let Address { namespace: project, name } = of;
     Ok(AppliedDocument { kind: "WebhookSubscription".into(), name, project, changed, ..AppliedDocument::default() })
 }

@@ -6,7 +6,7 @@ use crate::problem::{Answer, Refused};
 use crate::{Api, signed};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use keelway_domain::promotions::registry::GitHost;
+use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
 use keelway_engine::secrets::{self, Secrets};
 use keelway_githosts::{Form, Repository, SIGNATURES, webhook};
@@ -38,7 +38,7 @@ pub async fn wake<P: Ports + Secrets + 'static>(
     if !is_name(&name) || !SIGNATURES.iter().any(|header| request.headers().contains_key(*header)) {
         return Err(refusal());
     }
-    let host = api.promotions().registered::<GitHost>(&name).await?.ok_or_else(refusal)?.value;
+    let host = api.promotions().git_hosts().get(&Address::new("", &name)).await?.ok_or_else(refusal)?.spec;
     let short = host.webhook_secret.ok_or_else(refusal)?;
     signed::admit_webhook(&api, &name, request.extensions().get()).await?;
     let secret = signed::read(&api, &secrets::name(secrets::INSTALLATION, &short)).await?.ok_or_else(refusal)?;

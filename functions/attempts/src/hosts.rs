@@ -82,19 +82,19 @@ impl<P: Ports + Secrets> Hosts<P> {
         let repository = Repository::parse(form, &wanted.url)?;
         let registered = self.pipelines.git_host_of(repository.host()).await?;
         let api = match &registered {
-            Some((name, known)) if known.value.form != wanted.host => {
+            Some((name, known)) if known.spec.form != wanted.host => {
                 let message = format!(
                     "the pipeline says type {}, but {} is registered as {} (GitHost {name}): correct one of them",
                     wanted.host,
                     repository.host(),
-                    known.value.form
+                    known.spec.form
                 );
                 return Err(Refusal { why: Condition::new("UnusableUrl", message), retry: Retry::Patience });
             }
-            Some((_, known)) => Api::at(form, &known.value.api)?,
+            Some((_, known)) => Api::at(form, &known.spec.api)?,
             None => Api::of(&repository),
         };
-        let fallback = registered.and_then(|(_, known)| known.value.secret);
+        let fallback = registered.and_then(|(_, known)| known.spec.secret);
         let name = match (wanted.secret.as_str(), fallback) {
             ("", Some(fallback)) => {
                 let permitted = self.permitted(task, &repository).await?;
@@ -129,7 +129,7 @@ impl<P: Ports + Secrets> Hosts<P> {
     /// Whether an administrator of the installation applied a definition that says what this attempt does.
     async fn vouched(&self, task: &Task) -> Result<bool, PortError> {
         let Some(applied) = self.pipelines.definition(&task.of).await? else { return Ok(false) };
-        let definition = &applied.definition;
+        let definition = &applied.spec;
         let found = definition.environment(&task.attempt.environment);
         let promotion = found.and_then(|(_, environment)| definition.promotion(environment));
         Ok(definition.vouched && promotion.is_some_and(|promotion| promotion.strategy == task.strategy))

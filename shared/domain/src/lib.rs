@@ -4,6 +4,7 @@
 //! ids come in as arguments, effects go out as data. Entry point of the sequences engine: [`sequences::decide`].
 
 pub mod access;
+pub mod address;
 pub mod border;
 pub mod cause;
 pub mod deployments;

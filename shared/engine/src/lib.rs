@@ -11,6 +11,7 @@ pub mod functions;
 pub mod item;
 mod json;
 pub mod keys;
+pub mod kinds;
 mod namespaces;
 pub mod ports;
 pub mod promotions;

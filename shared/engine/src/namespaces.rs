@@ -15,9 +15,6 @@ pub(crate) type Page<T> = (Vec<T>, Option<String>);
 pub(crate) trait Listed: Sync {
     /// One of them.
     type Entry: Send;
-    /// The partition that lists the namespaces.
-    const NAMESPACES: &'static str;
-
     /// A page of what one namespace has.
     fn page(
         &self,
@@ -27,11 +24,20 @@ pub(crate) trait Listed: Sync {
     ) -> impl Future<Output = Result<Page<Self::Entry>, PortError>> + Send;
 }
 
+/// The namespaces that are looked into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Among<'a> {
+    /// All that this partition lists.
+    Listed(&'static str),
+    /// These, which are sorted.
+    These(&'a [ProjectName]),
+}
+
 /// The page that is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// Only in these namespaces, which are sorted; in all of them if none are named.
-    pub among: Option<&'a [ProjectName]>,
+    /// In which namespaces.
+    pub among: Among<'a>,
     /// Where the page before ended. `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
     pub after: Option<&'a str>,
     /// The page has at most so many entries.
@@ -48,18 +54,21 @@ pub(crate) async fn page<L: Listed>(ports: &impl Ports, all_of: &L, wanted: Want
     let (of, name) =
         after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));
     let (namespaces, more): (Vec<String>, _) = match among {
-        Some(names) => {
+        Among::These(names) => {
             let rest = names.iter().map(ToString::to_string).filter(|name| of.is_none_or(|of| name.as_str() > of));
             (rest.collect(), None)
         }
-        None => {
-            let cursor = of.map(|of| Cursor { key: Key::new(L::NAMESPACES, of), index_sort: None });
-            let page = ports.query(&Query::table(L::NAMESPACES, AT_ONCE).after(cursor)).await?;
+        Among::Listed(partition) => {
+            let cursor = of.map(|of| Cursor { key: Key::new(partition, of), index_sort: None });
+            let page = ports.query(&Query::table(partition, AT_ONCE).after(cursor)).await?;
             (page.items.into_iter().map(|item| item.key.sk).collect(), page.next.map(|next| next.key.sk))
         }
     };
     // The key comes from outside: a namespace in it counts only if it is among those that are asked for.
-    let asked = |of: &&str| among.is_none_or(|names| names.iter().any(|name| name.as_str() == *of));
+    let asked = |of: &&str| match among {
+        Among::Listed(_) => true,
+        Among::These(names) => names.iter().any(|name| name.as_str() == *of),
+    };
     let begun = of.filter(asked).filter(|_| name.is_some()).map(|of| (of, name));
     let mut all = vec![];
     let mut done = None;

@@ -7,6 +7,7 @@ use crate::problem::{Answer, Refused};
 use crate::{Api, deployments};
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
+use keelway_domain::address::Address;
 use keelway_domain::border::{Act, Consent, Denied, Home, NoConsent, Resource, ResourceKind, Vouched};
 use keelway_domain::deployments::definition::{Action, Definition, Hook, ImageTag, Tagged};
 use keelway_domain::deployments::registry::ArtifactSource;
@@ -15,7 +16,6 @@ use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::shipyard::{CARRIED_OUT, DEPLOYMENT_CONFIG, Shipyard};
 use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
-use keelway_engine::promotions::{self as pipelines, registry};
 use keelway_engine::protocol::Engine;
 use keelway_githosts::Repository;
 use keelway_wire::manifest::ArtifactSourceManifest;
@@ -63,8 +63,8 @@ async fn outside<'a, P: Ports>(api: &Api<P>, document: &'a Planned) -> Answer<Ou
         Planned::Pipeline(of, manifest) => pipeline(api, of, &manifest.definition).await?,
         Planned::Cluster(manifest) => {
             let namespace = manifest.namespace.as_str();
-            let old = api.promotions().registered::<Cluster>(&registry::cluster(namespace, &manifest.name)).await?;
-            let vouched = manifest.cluster.in_place_of(old.as_ref().map(|old| &old.value)).vouched;
+            let old = api.promotions().clusters().get(&Address::new(namespace, &manifest.name)).await?;
+            let vouched = manifest.cluster.in_place_of(old.as_ref().map(|old| &old.spec)).vouched;
             Outside { vouched, ..of_cluster(namespace, &manifest.cluster) }
         }
         Planned::ArtifactSource(manifest) => source(api, manifest).await?,
@@ -87,8 +87,8 @@ async fn source<'a, P: Ports>(api: &Api<P>, manifest: &'a ArtifactSourceManifest
     let (namespace, new) = (manifest.namespace.as_str(), &manifest.artifacts);
     let mut outside = of_source(&api.deployments().home(), namespace, new);
     if !outside.vouched && !outside.resources.is_empty() {
-        let old = api.deployments().source(namespace, &manifest.name).await?;
-        outside.vouched = new.in_place_of(old.as_ref().map(|(old, _)| old)).vouched;
+        let old = api.deployments().sources().get(&Address::new(namespace, &manifest.name)).await?;
+        outside.vouched = new.in_place_of(old.as_ref().map(|old| &old.spec)).vouched;
     }
     Ok(outside)
 }
@@ -160,11 +160,11 @@ pub fn of_config<'a>(namespace: &'a str, definition: &Definition) -> Outside<'a>
 }
 
 /// Of a pipeline that takes the place of the one in force.
-async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a pipelines::Address, definition: &Pipeline) -> Answer<Outside<'a>> {
+async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a Address, definition: &Pipeline) -> Answer<Outside<'a>> {
     let mut outside = of_pipeline(&of.namespace, definition);
     if !outside.vouched && !outside.resources.is_empty() {
         let old = api.promotions().definition(of).await?;
-        outside.vouched = definition.in_place_of(old.as_ref().map(|old| &old.definition)).vouched;
+        outside.vouched = definition.in_place_of(old.as_ref().map(|old| &old.spec)).vouched;
     }
     Ok(outside)
 }

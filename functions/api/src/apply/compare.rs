@@ -3,13 +3,12 @@
 use super::Planned;
 use crate::problem::Answer;
 use crate::{Api, deployments, subscriptions};
+use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
 use keelway_domain::diff::{FieldChange, diff};
-use keelway_domain::promotions::registry::{Cluster, GitHost};
 use keelway_domain::time::Span;
 use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
-use keelway_engine::promotions::registry;
 use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
 use keelway_engine::sequences::remediation::REMEDIATION;
 use keelway_wire::manifest;
@@ -65,15 +64,15 @@ pub async fn compared<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<(Opt
         }
         Planned::Pipeline(of, manifest) => {
             let known = api.promotions().definition(of).await?;
-            vouched(known.map(|known| (known.definition, known.source)), &manifest.definition, &manifest.source)
+            vouched(known.map(|known| (known.spec, known.source)), &manifest.definition, &manifest.source)
         }
         Planned::Cluster(manifest) => {
-            let key = registry::cluster(manifest.namespace.as_str(), &manifest.name);
-            let known = api.promotions().registered::<Cluster>(&key).await?;
-            vouched(known.map(|known| (known.value, known.source)), &manifest.cluster, &manifest.source)
+            let of = Address::new(manifest.namespace.as_str(), &manifest.name);
+            let known = api.promotions().clusters().get(&of).await?;
+            vouched(known.map(|known| (known.spec, known.source)), &manifest.cluster, &manifest.source)
         }
         Planned::GitHost(manifest) => {
-            let known = api.promotions().registered::<GitHost>(&manifest.name).await?;
+            let known = api.promotions().git_hosts().get(&Address::new("", &manifest.name)).await?;
             unvouched(known.map(|known| known.source), &manifest.source)
         }
         Planned::DeploymentConfig(manifest) => {
@@ -84,8 +83,8 @@ pub async fn compared<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<(Opt
             }
         }
         Planned::ArtifactSource(manifest) => {
-            let known = api.deployments().source(manifest.namespace.as_str(), &manifest.name).await?;
-            vouched(known, &manifest.artifacts, &manifest.source)
+            let known = api.deployments().sources().get(&Address::new(manifest.namespace.as_str(), &manifest.name)).await?;
+            vouched(known.map(|known| (known.spec, known.source)), &manifest.artifacts, &manifest.source)
         }
         Planned::Webhook(manifest) => {
             let known = api.webhooks().subscription(&subscriptions::address(manifest)).await?;

@@ -19,13 +19,10 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
-use keelway_engine::promotions::definitions;
-use keelway_engine::promotions::registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_engine::sequences::remediation::form;
 use keelway_engine::sequences::resources::{Forms, Scope};
-use keelway_engine::webhooks;
 use keelway_wire::http::Applied;
 use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
@@ -387,13 +384,14 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
                 api.engine().check_sequence(project, with, (&spec.stage, &spec.sequence)).await?;
             }
             Planned::Pipeline(of, manifest) => {
-                fits(definitions::fits(of, &manifest.definition, &manifest.source), "pipeline", &of.to_string())?;
+                fits(api.promotions().pipelines().fits(of, &manifest.definition, &manifest.source), "pipeline", &of.to_string())?;
             }
-            Planned::Cluster(ClusterManifest { name, cluster, source, .. }) => {
-                fits(registry::fits(name, cluster, source), "cluster", name)?;
+            Planned::Cluster(ClusterManifest { namespace, name, cluster, source }) => {
+                let of = Address::new(namespace.as_str(), name);
+                fits(api.promotions().clusters().fits(&of, cluster, source), "cluster", name)?;
             }
             Planned::GitHost(GitHostManifest { name, host, source }) => {
-                fits(registry::fits(name, host, source), "git host", name)?;
+                fits(api.promotions().git_hosts().fits(&Address::new("", name), host, source), "git host", name)?;
                 check_host(api, name, &host.host, &hosts).await?;
                 hosts.push((name, &host.host));
             }
@@ -401,7 +399,11 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
             Planned::ArtifactSource(_) => {}
             Planned::Webhook(manifest) => {
                 let of = subscriptions::address(manifest);
-                fits(webhooks::fits(&of, &manifest.subscription, &manifest.source), "webhook subscription", &of.to_string())?;
+                fits(
+                    api.webhooks().declared().fits(&of, &manifest.subscription, &manifest.source),
+                    "webhook subscription",
+                    &of.to_string(),
+                )?;
             }
         }
     }

@@ -51,11 +51,11 @@ async fn count<P: Ports>(api: &Api<P>, (of, namespace): (Counted, &str), most: u
         let from = after.as_deref();
         let (page, next) = match of {
             Counted::Pipelines => {
-                let (page, next) = api.promotions().definitions(namespace, from, PAGE).await?;
+                let (page, next) = api.promotions().pipelines().page(namespace, from, PAGE).await?;
                 (page.len(), next)
             }
             Counted::DeploymentConfigs => {
-                let (page, next) = api.deployments().definitions(namespace, from, PAGE).await?;
+                let (page, next) = api.deployments().configs().page(namespace, from, PAGE).await?;
                 (page.len(), next)
             }
             _ => {

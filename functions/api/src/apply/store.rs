@@ -4,9 +4,9 @@ use super::Planned;
 use super::compare::compared;
 use crate::problem::{Answer, Refused};
 use crate::{Api, deployments, revisions, subscriptions};
+use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
-use keelway_engine::promotions::definitions::Outcome;
-use keelway_engine::promotions::registry;
+use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::sequences::definitions::NewShipyard;
 use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_wire::http::AppliedDocument;
@@ -94,16 +94,18 @@ async fn put_in_force<P: Ports>(api: &Api<P>, document: &Planned, by: &str) -> A
         Planned::DeploymentConfig(manifest) => return deployments::store(api, manifest, by).await,
         Planned::ArtifactSource(manifest) => return deployments::store_source(api, manifest).await,
         Planned::Webhook(manifest) => return subscriptions::store(api, manifest).await,
-        Planned::Shipyard { .. } => Outcome::Unchanged,
+        Planned::Shipyard { .. } => Outcome::Unchanged(0),
         Planned::Pipeline(of, manifest) => api.promotions().apply(of, &manifest.definition, &manifest.source).await?,
         Planned::Cluster(ClusterManifest { namespace, name, cluster, source }) => {
-            api.promotions().register(&registry::cluster(namespace.as_str(), name), cluster, source).await?
+            api.promotions().clusters().apply(&Address::new(namespace.as_str(), name), cluster, source).await?
         }
-        Planned::GitHost(GitHostManifest { name, host, source }) => api.promotions().register(name, host, source).await?,
+        Planned::GitHost(GitHostManifest { name, host, source }) => {
+            api.promotions().git_hosts().apply(&Address::new("", name), host, source).await?
+        }
     };
     let named = named(document);
     fits(outcome != Outcome::TooLarge, &named.kind, &named.name)?;
-    Ok(AppliedDocument { changed: outcome == Outcome::Changed, ..named })
+    Ok(AppliedDocument { changed: outcome.is_change(), ..named })
 }
 
 /// Refuses what does not fit.

@@ -2,16 +2,15 @@
 //! update, concerns what was applied before; this finds it before something waits for it.
 
 use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, of_source, shipyard};
+use crate::Api;
 use crate::caller::Caller;
 use crate::input::{Params, given, no_page_key};
 use crate::pipelines::{Wanted, after, limit};
 use crate::problem::{Answer, Refused};
-use crate::{Api, registry};
 use axum::Json;
 use axum::extract::State;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
-use keelway_domain::promotions::registry::Cluster;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::{BorderGap, BorderPage};
 
@@ -99,9 +98,9 @@ impl<P: Ports> Stored<'_, P> {
                 for namespace in names.iter().map(ProjectName::as_str) {
                     let mut after = None;
                     loop {
-                        let (found, more) = api.deployments().sources(namespace, after.as_deref(), SOURCES).await?;
-                        for (name, source) in &found {
-                            self.look(kind, name, &of_source(&api.deployments().home(), namespace, source)).await?;
+                        let (found, more) = api.deployments().sources().page(namespace, after.as_deref(), SOURCES).await?;
+                        for (of, source) in &found {
+                            self.look(kind, &of.name, &of_source(&api.deployments().home(), namespace, &source.spec)).await?;
                         }
                         after = more;
                         if after.is_none() {
@@ -112,27 +111,23 @@ impl<P: Ports> Stored<'_, P> {
                 (names.len(), next)
             }
             "DeploymentConfig" => {
-                let (found, next) = api.deployments().all_definitions(among, from, limit).await?;
+                let (found, next) = api.deployments().configs().everywhere(among, from, limit).await?;
                 for (of, applied) in &found {
-                    self.look(kind, &of.name, &of_config(&of.namespace, &applied.definition)).await?;
+                    self.look(kind, &of.name, &of_config(&of.namespace, &applied.spec.definition)).await?;
                 }
                 (found.len(), next)
             }
             "Pipeline" => {
-                let (found, next) = api.promotions().all_definitions(among, from, limit).await?;
+                let (found, next) = api.promotions().pipelines().everywhere(among, from, limit).await?;
                 for (of, applied) in &found {
-                    self.look(kind, &of.name, &of_pipeline(&of.namespace, &applied.definition)).await?;
+                    self.look(kind, &of.name, &of_pipeline(&of.namespace, &applied.spec)).await?;
                 }
                 (found.len(), next)
             }
             _ => {
-                let (found, next) = match among {
-                    None => api.promotions().all_registered::<Cluster>("", from, limit).await?,
-                    Some(names) => registry::of_namespaces::<P, Cluster>(api, names, from, limit).await?,
-                };
-                for (of, entry) in &found {
-                    let (namespace, name) = of.split_once('/').unwrap_or_default();
-                    self.look(kind, name, &of_cluster(namespace, &entry.value)).await?;
+                let (found, next) = api.promotions().clusters().everywhere(among, from, limit).await?;
+                for (of, cluster) in &found {
+                    self.look(kind, &of.name, &of_cluster(&of.namespace, &cluster.spec)).await?;
                 }
                 (found.len(), next)
             }

@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use keelway_domain::access::Need;
+use keelway_domain::address::Address;
 use keelway_domain::border::Resource;
 use keelway_domain::deployments::code;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, is_among};
@@ -22,6 +23,7 @@ use keelway_engine::border::Border;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::declare::{Declared, Outcome};
 use keelway_engine::secrets::{self, Secrets};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, ArtifactSourcePage, ArtifactSourceState, FieldError};
@@ -140,15 +142,15 @@ async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: 
 }
 
 /// A source and its manifest.
-async fn found<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<(ArtifactSource, String)>> {
+async fn found<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<Declared<ArtifactSource>>> {
     if ProjectName::new(namespace).is_err() || !is_name(name) {
         return Ok(None);
     }
-    Ok(api.deployments().source(namespace, name).await?)
+    Ok(api.deployments().sources().get(&Address::new(namespace, name)).await?)
 }
 
 async fn source<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<ArtifactSource>> {
-    Ok(found(api, namespace, name).await?.map(|(source, _)| source))
+    Ok(found(api, namespace, name).await?.map(|found| found.spec))
 }
 
 /// When it happened; or everything that is wrong with it.
@@ -184,8 +186,10 @@ fn checked(asked: &ArtifactRequest, now: Timestamp) -> Result<Timestamp, Vec<Fie
 /// Puts a source in force.
 pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) -> Answer<AppliedDocument> {
     let ArtifactSourceManifest { namespace, name, artifacts, source } = manifest;
-    let changed = api.deployments().apply_source((namespace.as_str(), name), artifacts, source).await?;
-    let (name, project) = (name.clone(), namespace.to_string());
+    let of = Address::new(namespace.as_str(), name);
+    let outcome = api.deployments().apply_source(&of, artifacts, source).await?;
+    crate::apply::fits(outcome != Outcome::TooLarge, "artifact source", &of.to_string())?;
+    let (Address { namespace: project, name }, changed) = (of, outcome.is_change());
     Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, changed, ..AppliedDocument::default() })
 }
 
@@ -219,8 +223,8 @@ pub async fn list<P: Ports + 'static>(
     caller.check(Need::Read, Some(namespace.as_str()))?;
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
-    let (found, next) = api.deployments().sources(namespace.as_str(), after, limit).await?;
-    let sources: Vec<_> = found.iter().map(|(name, source)| shown(namespace.as_str(), name, source)).collect();
+    let (found, next) = api.deployments().sources().page(namespace.as_str(), after, limit).await?;
+    let sources: Vec<_> = found.iter().map(|(of, source)| shown(&of.namespace, &of.name, &source.spec)).collect();
     Ok(Json(ArtifactSourcePage {
         total_count: sources.len() as u64,
         artifact_sources: sources,
@@ -258,7 +262,7 @@ pub async fn manifest<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let found = found(&api, &namespace, &name).await?;
-    found.map(|(_, source)| text(source)).ok_or_else(|| unknown(&namespace, &name))
+    found.map(|found| text(found.source)).ok_or_else(|| unknown(&namespace, &name))
 }
 
 /// Deletes an artifact source.
@@ -273,7 +277,9 @@ pub async fn delete<P: Ports + 'static>(
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
-    if source(&api, &namespace, &name).await?.is_some() && api.deployments().delete_source(&namespace, &name).await? {
+    if found(&api, &namespace, &name).await?.is_some()
+        && api.deployments().sources().delete(&Address::new(&namespace, &name)).await?
+    {
         return Ok(StatusCode::NO_CONTENT);
     }
     Err(unknown(&namespace, &name))

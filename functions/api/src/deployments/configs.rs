@@ -50,11 +50,11 @@ pub async fn list<P: Ports + 'static>(
     let (found, next) = match namespace {
         Some(namespace) => {
             caller.check(Need::Read, Some(namespace.as_str()))?;
-            api.deployments().definitions(namespace.as_str(), after, limit).await?
+            api.deployments().configs().page(namespace.as_str(), after, limit).await?
         }
         None => match after.filter(|key| key.split('/').any(str::is_empty)) {
             Some(key) => return Err(no_page_key(key)),
-            None => api.deployments().all_definitions(caller.seen().as_deref(), after, limit).await?,
+            None => api.deployments().configs().everywhere(caller.seen().as_deref(), after, limit).await?,
         },
     };
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
@@ -62,7 +62,7 @@ pub async fn list<P: Ports + 'static>(
     let now = api.deployments().now();
     let shown = found.iter().zip(states).map(|((of, applied), state)| {
         let state = state.unwrap_or_else(|| Config::new(&of.namespace, &of.name, now));
-        shape::config_of(of, &state, applied.version, &applied.definition)
+        shape::config_of(of, &state, applied.version, &applied.spec.definition)
     });
     let configs: Vec<ConfigState> = shown.collect();
     Ok(Json(ConfigPage {

@@ -113,7 +113,7 @@ async fn find<P: Ports>(api: &Api<P>, id: &str) -> Answer<(Address, View)> {
 async fn unknown<P: Ports>(api: &Api<P>, id: &str) -> Answer<Refused> {
     let (namespace, name) = id.split_once(':').unwrap_or((DEFAULT_NAMESPACE, id));
     let known = match is_name(namespace) {
-        true => api.deployments().definitions(namespace, None, KNOWN).await?.0,
+        true => api.deployments().configs().page(namespace, None, KNOWN).await?.0,
         false => vec![],
     };
     let refusal = Refusal::unknown("deployment config", name, known.iter().map(|(of, _)| of.name.as_str()));

@@ -211,13 +211,13 @@ type Sources = BTreeMap<(String, String), ArtifactSource>;
 async fn sources<P: Ports>(api: &Api<P>, of: &Address, definitions: &[&Definition]) -> Answer<Sources> {
     let watched = definitions.iter().flat_map(|definition| definition.watched());
     let names: BTreeSet<(String, String)> = watched.map(|tag| (tag.namespace.clone(), tag.name.clone())).collect();
-    let (listed, _) = api.deployments().sources(&of.namespace, None, SOURCES).await?;
-    let mut sources: Sources = listed.into_iter().map(|(name, source)| ((of.namespace.clone(), name), source)).collect();
+    let (listed, _) = api.deployments().sources().page(&of.namespace, None, SOURCES).await?;
+    let mut sources: Sources = listed.into_iter().map(|(at, source)| ((at.namespace, at.name), source.spec)).collect();
     for (namespace, name) in names {
         if !sources.contains_key(&(namespace.clone(), name.clone()))
-            && let Some((source, _)) = api.deployments().source(&namespace, &name).await?
+            && let Some(source) = api.deployments().sources().get(&Address::new(&namespace, &name)).await?
         {
-            sources.insert((namespace, name), source);
+            sources.insert((namespace, name), source.spec);
         }
     }
     Ok(sources)

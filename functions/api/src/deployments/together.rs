@@ -28,10 +28,10 @@ pub async fn warnings<P: Ports>(api: &Api<P>, all: &[Prepared]) -> Answer<Vec<Ve
 async fn about<P: Ports>(api: &Api<P>, all: &[Prepared], prepared: &Prepared, app: &str) -> Answer<Vec<String>> {
     let Prepared { of, present, candidate, .. } = prepared;
     let changes = Side { name: &of.name, before: present, after: candidate };
-    let (found, more) = api.deployments().definitions(&of.namespace, None, COMPARED).await?;
+    let (found, more) = api.deployments().configs().page(&of.namespace, None, COMPARED).await?;
     let same = |(there, definition): &(Address, Definition)| there != of && definition.labels.get(APP).is_some_and(|of| of == app);
     let others: Vec<(Address, Definition)> =
-        found.into_iter().map(|(there, applied)| (there, applied.definition)).filter(same).collect();
+        found.into_iter().map(|(there, applied)| (there, applied.spec.definition)).filter(same).collect();
     let addresses: Vec<Address> = others.iter().map(|(there, _)| there.clone()).collect();
     let states = api.deployments().states(&addresses).await?;
     let mut told = vec![];

@@ -16,9 +16,10 @@ use keelway_domain::border::Vouched;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Request, Why, generate};
 use keelway_engine::deployments::Address;
-use keelway_engine::deployments::configs::{Outcome, Over, Wanted};
+use keelway_engine::deployments::configs::{Over, Wanted};
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::declare::Outcome;
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::deployments::{FieldError, RollbackRequest};
 use keelway_wire::manifest::{self, DeploymentConfigManifest, Document};
@@ -105,7 +106,7 @@ async fn written<P: Ports>(api: &Api<P>, of: &Address, outcome: Outcome, status:
     match outcome {
         Outcome::Conflict(0) => Err(unknown(api, &super::id(of)).await?),
         Outcome::Conflict(version) => Err(conflict(of, version)),
-        Outcome::TooLarge => Err(too_large(of)),
+        Outcome::TooLarge | Outcome::TooMany => Err(too_large(of)),
         Outcome::Changed(_) | Outcome::Unchanged(_) => {
             let (of, view) = find(api, &super::id(of)).await?;
             let mut response = shape::object(&of, &view, &view.applied.definition, None);
@@ -237,7 +238,7 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, 
     let changed = match api.deployments().apply(&of, &wanted).await? {
         Outcome::Changed(_) => true,
         Outcome::Unchanged(_) => false,
-        Outcome::TooLarge => return Err(too_large(&of)),
+        Outcome::TooLarge | Outcome::TooMany => return Err(too_large(&of)),
         Outcome::Conflict(version) => return Err(conflict(&of, version)),
     };
     Ok(AppliedDocument {

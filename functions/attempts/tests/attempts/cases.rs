@@ -8,6 +8,7 @@ use crate::receiver::{Receiver, Reply};
 use crate::stand::here;
 use keelway_attempts::Carrier;
 use keelway_conformance::promotions::{PromotionsWorld, Real};
+use keelway_domain::address::Address;
 use keelway_domain::promotions::definition::{Notification, Strategy};
 use keelway_domain::promotions::registry::GitHost as Registered;
 use keelway_domain::promotions::{Closed, Outcome};
@@ -175,7 +176,7 @@ fn tell(form: Form, case: &Case) -> Result<(), String> {
     }
     let registered =
         Registered { host: NAME.into(), form: host.form().into(), api: host.api(), secret: None, webhook_secret: None };
-    block_on(world.api.pipelines.register("git", &registered, "")).map_err(|error| error.to_string())?;
+    block_on(world.api.pipelines.git_hosts().apply(&Address::parse("git"), &registered, "")).map_err(|error| error.to_string())?;
     let told = run(case, &mut world).map_err(|failure| failure.to_string());
     let mut broken = world.host.broken();
     broken.extend(world.story.broken.iter().cloned());

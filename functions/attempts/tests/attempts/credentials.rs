@@ -1,6 +1,7 @@
 //! For whom the credentials of a registered git host are.
 
 use crate::stand::{Stand, definition};
+use keelway_domain::address::Address;
 use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::Phase;
@@ -36,7 +37,7 @@ async fn promoted(secret: &str, vouched: bool, policy: Value) -> (Phase, String,
         secret: Some("bot".into()),
         webhook_secret: None,
     };
-    stand.pipelines.register("git", &registered, "").await.unwrap();
+    stand.pipelines.git_hosts().apply(&Address::parse("git"), &registered, "").await.unwrap();
     let policy = Update::Set(serde_json::from_value(policy).unwrap());
     let name = ProjectName::new("shop").unwrap();
     stand.sequences.apply_project(&ProjectSettings { policy, ..ProjectSettings::plain(name) }).await.unwrap();

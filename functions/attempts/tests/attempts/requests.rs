@@ -1,6 +1,7 @@
 //! The strategy `pull-request`, over HTTP, against a strict host in each of its forms.
 
 use crate::stand::{Stand, definition};
+use keelway_domain::address::Address;
 use keelway_domain::promotions::definition::{Definition, PullRequest, Strategy};
 use keelway_domain::promotions::registry::GitHost;
 use keelway_domain::promotions::{Command, Made, Phase};
@@ -77,7 +78,7 @@ impl Bench {
             secret: None,
             webhook_secret: None,
         };
-        stand.pipelines.register("git", &registered, "").await.unwrap();
+        stand.pipelines.git_hosts().apply(&Address::parse("git"), &registered, "").await.unwrap();
         stand.apply(&definition).await;
         stand.all_run(&definition, "v1").await;
         Self { stand, host, definition, _directory: directory }

@@ -1,6 +1,7 @@
 //! What a project may not use of the installation, or of another project, is not touched: it is asked before each stage.
 
 use crate::stand::{Stand, definition, hook, version};
+use keelway_domain::address::Address;
 use keelway_domain::border::{Policy, Update};
 use keelway_domain::deployments::Status;
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook, ImageTag, Starter, Tagged};
@@ -109,7 +110,7 @@ fn a_tag_of_another_project_stays_where_it_is() {
         images: vec![],
         vouched: false,
     };
-    block_on(stand.engine.apply_source(("team-b", "images"), &source, "")).unwrap();
+    block_on(stand.engine.apply_source(&Address::new("team-b", "images"), &source, "")).unwrap();
     stand.apply(&next);
     stand.pass(Span::seconds(5));
     let last = stand.last();

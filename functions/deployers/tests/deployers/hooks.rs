@@ -1,6 +1,7 @@
 //! Hooks: each policy changes the outcome.
 
 use crate::stand::{Stand, definition, hook, version};
+use keelway_domain::address::Address;
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook, ImageTag, Tagged};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Status};
@@ -163,7 +164,7 @@ fn a_post_hook_points_a_tag_to_what_was_deployed() {
         images: vec![],
         vouched: false,
     };
-    block_on(stand.engine.apply_source(("shop", "images"), &source, "")).unwrap();
+    block_on(stand.engine.apply_source(&Address::new("shop", "images"), &source, "")).unwrap();
     stand.apply(&next);
     stand.pass(Span::seconds(5));
     stand.assert_ended(Status::Complete, "2");

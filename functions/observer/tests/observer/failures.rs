@@ -2,6 +2,7 @@
 
 use crate::api::{TOKEN, path};
 use crate::stand::{PROD, Stand, definition, in_prod, runs, target};
+use keelway_domain::address::Address;
 use keelway_domain::promotions::Condition;
 use keelway_domain::promotions::definition::App;
 use keelway_domain::time::Span;
@@ -204,7 +205,7 @@ async fn a_reading_that_began_earlier_does_not_replace_a_later_report() {
     let observed = keelway_domain::promotions::observe::Observed { revision: Some("2.0.0".into()), ..known };
     let fact = Fact { app: in_prod(&[]).app, target: target(Some(PROD), "dev"), version: later, observed };
     stand.pipelines.observe(&fact).await.unwrap();
-    stand.pipelines.observe_cluster(PROD).await.unwrap();
+    stand.pipelines.observe_cluster(&Address::parse(PROD)).await.unwrap();
     stand.work().await;
     assert!(runs("2.0.0", true, stand.known("cart", "dev").await));
     stand.minute().await;

@@ -1,6 +1,7 @@
 //! What is left behind: facts of clusters that are taken out, and entries of targets that are named no more.
 
 use crate::stand::{PROD, Stand, in_prod, runs, target, to};
+use keelway_domain::address::Address;
 use keelway_domain::promotions::definition::{Definition, Target};
 use keelway_domain::time::Span;
 use keelway_engine::item::Key;
@@ -27,12 +28,12 @@ async fn what_is_known_of_a_cluster_that_is_taken_out_expires() {
     stand.minute().await;
     assert_eq!((runs("1.0.0", true, stand.known("cart", "dev").await), expires(&stand, &cart, "dev")), (true, None));
 
-    assert!(stand.pipelines.deregister_cluster(PROD).await.unwrap());
+    assert!(stand.pipelines.deregister_cluster(&Address::parse(PROD)).await.unwrap());
     let day = stand.world.now() + Span::minutes(24 * 60);
     assert_eq!(expires(&stand, &cart, "dev"), Some(day.0 / 1000));
     // Again, for one that stopped in between: it does not begin anew.
     stand.pass(Span::minutes(1));
-    assert!(!stand.pipelines.deregister_cluster(PROD).await.unwrap());
+    assert!(!stand.pipelines.deregister_cluster(&Address::parse(PROD)).await.unwrap());
     assert_eq!(expires(&stand, &cart, "dev"), Some(day.0 / 1000));
 
     // Nor does applying the pipeline again keep it: that reports nothing.
@@ -87,7 +88,7 @@ async fn entries_of_targets_that_are_named_no_more_go_also_after_a_crash() {
         change(&["qa"]).await.unwrap();
         assert_eq!(entries(&stand), wanted(&["qa"]), "after {n} requests");
         stopped(&stand, n, change(&["dev"])).await;
-        if stand.pipelines.definition(&to("cart")).await.unwrap().is_some_and(|applied| applied.definition == in_prod(&["dev"])) {
+        if stand.pipelines.definition(&to("cart")).await.unwrap().is_some_and(|applied| applied.spec == in_prod(&["dev"])) {
             change(&["test"]).await.unwrap();
             assert_eq!(entries(&stand), wanted(&["test"]), "after {n} requests");
         }

@@ -2,6 +2,7 @@
 
 use crate::api::{FLUX, HELM, path};
 use crate::stand::{PROD, Stand, in_prod, runs, target, to};
+use keelway_domain::address::Address;
 use keelway_domain::time::Span;
 use keelway_engine::ports::Store;
 use keelway_engine::promotions::keys;
@@ -202,13 +203,13 @@ async fn a_cluster_is_observed_at_once_when_somebody_asks() {
     let mut stand = Stand::new().await;
     stand.server.kube().runs("dev", "cart", Some("1.0.0"), "True");
     stand.apply("cart", &in_prod(&["dev"])).await;
-    assert!(stand.pipelines.observe_cluster(PROD).await.unwrap());
-    assert!(!stand.pipelines.observe_cluster("shop/other").await.unwrap());
+    assert!(stand.pipelines.observe_cluster(&Address::parse(PROD)).await.unwrap());
+    assert!(!stand.pipelines.observe_cluster(&Address::parse("shop/other")).await.unwrap());
     stand.work().await;
     assert!(runs("1.0.0", true, stand.known("cart", "dev").await));
     // A message about a cluster that was taken out meanwhile does nothing.
-    stand.pipelines.observe_cluster(PROD).await.unwrap();
-    stand.pipelines.deregister::<keelway_domain::promotions::registry::Cluster>(PROD).await.unwrap();
+    stand.pipelines.observe_cluster(&Address::parse(PROD)).await.unwrap();
+    stand.pipelines.clusters().delete(&Address::parse(PROD)).await.unwrap();
     stand.server.kube().asked.clear();
     stand.pass(Span::seconds(1));
     let body = stand.next().unwrap().2.parcel;

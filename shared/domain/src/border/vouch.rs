@@ -4,6 +4,7 @@ use crate::deployments::definition::Definition as Config;
 use crate::deployments::registry::ArtifactSource;
 use crate::promotions::definition::Definition as Pipeline;
 use crate::promotions::registry::{Cluster, GitHost};
+use crate::webhooks::Subscription;
 
 /// A definition that names what belongs to the installation. No manifest says whether it is vouched for: that follows from who applies it.
 pub trait Vouched: Clone + PartialEq {
@@ -48,6 +49,14 @@ vouched!(Config, Pipeline, Cluster, ArtifactSource);
 impl Vouched for GitHost {
     fn vouched(&self) -> bool {
         true
+    }
+    fn vouch(&mut self, _: bool) {}
+}
+
+/// Subscriptions name nothing of the installation's.
+impl Vouched for Subscription {
+    fn vouched(&self) -> bool {
+        false
     }
     fn vouch(&mut self, _: bool) {}
 }

@@ -12,7 +12,7 @@ pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'
     let Some(definition) = facts.definition else {
         return unknown(format!("pipeline {} in {} was deleted", x.name, x.namespace));
     };
-    if note.id != 0 && x.obeyed.contains(&note.id) {
+    if x.has_obeyed(note) {
         return Decision::Settle;
     }
     let mut step = Step::new(x, facts);

@@ -87,6 +87,11 @@ impl Pipeline {
         self.environments.iter().filter_map(|(name, state)| Some((name.as_str(), state.unreadable.as_deref()?)))
     }
 
+    /// Whether this command was obeyed before. One without an identity never was.
+    pub fn has_obeyed(&self, note: &Note) -> bool {
+        note.id != 0 && self.obeyed.contains(&note.id)
+    }
+
     /// Whether it is deleted, and nothing is left to close.
     pub fn over(&self) -> bool {
         self.deleted && self.environments.values().all(|environment| environment.closing.is_empty())

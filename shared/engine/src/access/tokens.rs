@@ -8,7 +8,7 @@ use super::{Access, TOKENS, token};
 use crate::item::{Attrs, Item};
 use crate::json::{json, member};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
-use crate::protocol::{COMMIT_TRIES, contended};
+use crate::protocol::change::{Step, change};
 use keelway_domain::access::{Token, secret_of};
 use keelway_domain::names::{ProjectName, TokenName};
 use keelway_domain::time::{Span, Timestamp};
@@ -110,17 +110,16 @@ impl<P: Ports> Access<P> {
     /// # Errors
     /// Of the ports.
     pub async fn rotate(&self, name: &TokenName, hash: &str, overlap: Span) -> Result<Result<Token, Refused>, PortError> {
-        for _ in 0..COMMIT_TRIES {
-            let Some(held) = self.token(name).await? else { return Ok(Err(Refused::Unknown)) };
+        let key = token(name);
+        let rotated = change(&self.ports, &key, |found| {
+            let Some(held) = found.map(Held::read).transpose()?.flatten() else { return Ok(Step::Leave(None)) };
             let token = held.token.rotate(hash.to_owned(), overlap, self.ports.now());
             let next = Held { token, used: held.used, version: held.version + 1 };
-            let put = Write::Put(next.item(self.retention), Condition::Version(held.version));
-            if self.ports.write(&put).await? == Written::Done {
-                self.remember(name, Some(next.clone()));
-                return Ok(Ok(next.token));
-            }
-        }
-        Err(contended(format_args!("token {name}")))
+            Ok(Step::Write(Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)))
+        });
+        let Some(next) = rotated.await? else { return Ok(Err(Refused::Unknown)) };
+        self.remember(name, Some(next.clone()));
+        Ok(Ok(next.token))
     }
 
     /// Deletes a token; `false`: there is none. This instance refuses it at once, others after [`REMEMBERED`] at the latest.
@@ -159,10 +158,10 @@ impl<P: Ports> Access<P> {
     }
 
     async fn take_project_from(&self, project: &ProjectName, name: &TokenName) -> Result<(), PortError> {
-        for _ in 0..COMMIT_TRIES {
-            let Some(held) = self.token(name).await?.filter(|held| held.token.grant.projects.contains(project)) else {
-                return Ok(());
-            };
+        let key = token(name);
+        let taken = change(&self.ports, &key, |found| {
+            let held = found.map(Held::read).transpose()?.flatten();
+            let Some(held) = held.filter(|held| held.token.grant.projects.contains(project)) else { return Ok(Step::Leave(None)) };
             let mut next = Held { version: held.version + 1, ..held.clone() };
             next.token.grant.projects.retain(|of| of != project);
             // Without a project, a token would be for all of them.
@@ -170,12 +169,12 @@ impl<P: Ports> Access<P> {
                 true => (Write::Delete(token(name), Condition::Version(held.version)), None),
                 false => (Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)),
             };
-            if self.ports.write(&write).await? == Written::Done {
-                self.remember(name, left);
-                return Ok(());
-            }
+            Ok(Step::Write(write, Some(left)))
+        });
+        if let Some(left) = taken.await? {
+            self.remember(name, left);
         }
-        Err(contended(format_args!("token {name}")))
+        Ok(())
     }
 
     /// A token, read now.

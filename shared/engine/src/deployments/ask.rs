@@ -1,8 +1,9 @@
 //! Asks the registries themselves. Their events are best effort: a push whose event got lost is found here.
 
-use super::{Address, Deployments, configs, images, keys};
+use super::{Address, Deployments, images, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write};
+use crate::protocol::fact;
 use crate::protocol::record::SKEW;
 use crate::registry::{Registry, Tagged};
 use crate::table;
@@ -43,9 +44,9 @@ impl<P: Ports> Deployments<P> {
             if !more() {
                 break;
             }
-            let Some(of) = configs::entered(entry) else { continue };
+            let Some(of) = fact::entered(entry) else { continue };
             let now = self.ports.now();
-            let source = self.source(&of.namespace, &of.name).await?.map(|(source, _)| source);
+            let source = self.sources().get(&of).await?.map(|source| source.spec);
             let Some((source, repository)) = source.as_ref().and_then(|source| Some((source, source.repository()?))) else {
                 self.ports.write(&Write::Delete(entry.key.clone(), Condition::Always)).await?;
                 continue;
@@ -66,7 +67,7 @@ impl<P: Ports> Deployments<P> {
                 }
                 asked.sources += 1;
             }
-            let entry = askable(&of.namespace, &of.name).with("at", now.0);
+            let entry = askable(&of).with("at", now.0);
             self.ports.write(&Write::Put(entry, Condition::Always)).await?;
         }
         Ok(asked)
@@ -117,6 +118,6 @@ impl<P: Ports> Deployments<P> {
 }
 
 /// Says that a source is to be asked about.
-pub(super) fn askable(namespace: &str, name: &str) -> Item {
-    Item::new(keys::askable(namespace, name)).with("ns", namespace).with("na", name)
+pub(crate) fn askable(of: &Address) -> Item {
+    fact::entry(Item::new(keys::askable(&of.namespace, &of.name)), of)
 }

@@ -2,14 +2,16 @@
 //! configs that watch its tag, and no others.
 
 use super::message::Message;
-use super::{Address, Deployments, ask, configs, keys};
+use super::{Address, Deployments, keys};
 use crate::border::let_in;
-use crate::item::{Attrs, Item, Key};
+use crate::item::{Item, Key};
 use crate::json::{json, member};
-use crate::ports::{Condition, Cursor, PortError, Ports, Query, Store, Write, Written};
-use crate::protocol::{COMMIT_TRIES, Handled, contended, invalid};
+use crate::ports::{PortError, Ports, Query, Store, Write};
+use crate::protocol::change::{Step, as_read, change, next_version};
+use crate::protocol::declare::Outcome;
+use crate::protocol::{Handled, fact, invalid};
 use crate::table;
-use keelway_domain::border::{Act, Home, NoConsent, Vouched};
+use keelway_domain::border::{Act, Home, NoConsent};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Presence, Repository};
@@ -88,106 +90,28 @@ pub(super) fn name(of: &Repository, home: &Home, digest: &str) -> String {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before. Whoever applies the same again
-    /// does not take a vouch away. `false`: it was in force already.
+    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before. What the tags of a source
+    /// that is deleted point to stays: configs go on with the images they have.
     ///
     /// # Errors
     /// Of the ports. Applying it again completes what was begun.
-    pub async fn apply_source(&self, of: (&str, &str), source: &ArtifactSource, text: &str) -> Result<bool, PortError> {
-        let (namespace, name) = of;
-        let here = (self.limits.account.as_str(), self.limits.region.as_str());
-        let fed = |source: &ArtifactSource| source.repository().map(|from| keys::fed(from, here, (namespace, name)));
-        // What leads to it comes first: whoever finds no source there does nothing.
-        let mut items: Vec<Item> =
-            fed(source).map(|key| Item::new(key).with("ns", namespace).with("na", name)).into_iter().collect();
-        items.extend(source.repository().map(|_| ask::askable(namespace, name)));
-        table::record(&self.ports, items, vec![]).await?;
-        let (old, changed) = self.keep_source(of, source, text).await?;
-        let gone = old.as_ref().and_then(fed).filter(|key| fed(source).as_ref() != Some(key));
-        table::record(&self.ports, vec![], gone.into_iter().collect()).await?;
+    pub async fn apply_source(&self, at: &Address, source: &ArtifactSource, text: &str) -> Result<Outcome, PortError> {
+        let outcome = self.sources().apply(at, source, text).await?;
+        let (namespace, name) = (at.namespace.as_str(), at.name.as_str());
         let query = Query::table(keys::source_partition(namespace, name), PAGE).prefix(keys::HEADS);
         let known = if source.tags.is_empty() { vec![] } else { table::all(&self.ports, query, TAGS).await?.0 };
         for item in &known {
-            let (Some(head), Some(tag)) = (read(item, of)?, item.text("t")) else { continue };
+            let (Some(head), Some(tag)) = (read(item, (namespace, name))?, item.text("t")) else { continue };
             for follows in source.moved_by(tag).into_iter().skip(1) {
                 self.point(&ImageTag { namespace: namespace.into(), name: name.into(), tag: follows }, &head).await?;
             }
         }
-        Ok(changed)
+        Ok(outcome)
     }
 
-    /// Writes a source's item over the one that decides whether it is vouched for; that one, and whether they differ.
-    async fn keep_source(
-        &self,
-        (namespace, name): (&str, &str),
-        source: &ArtifactSource,
-        text: &str,
-    ) -> Result<(Option<ArtifactSource>, bool), PortError> {
-        let key = keys::source(namespace, name);
-        for _ in 0..COMMIT_TRIES {
-            let found = self.ports.get(&key).await?;
-            let old = found.as_ref().map(|item| member::<Option<ArtifactSource>>(item, "j")).transpose()?.flatten();
-            let new = source.in_place_of(old.as_ref());
-            if old.as_ref() == Some(&new) && found.as_ref().and_then(|item| item.text("src")) == Some(text) {
-                return Ok((old, false));
-            }
-            let version = found.as_ref().map_or(0, Item::version);
-            let item = Item::new(key.clone()).with("j", json(&new)).with("src", text).with("v", version + 1);
-            let condition = match &found {
-                None => Condition::Absent,
-                // Written before sources had versions.
-                Some(_) if version == 0 => Condition::Match { equal: Attrs::new(), absent: vec!["v".into()] },
-                Some(_) => Condition::Version(version),
-            };
-            if self.ports.write(&Write::Put(item, condition)).await? == Written::Done {
-                return Ok((old, true));
-            }
-        }
-        Err(contended(key))
-    }
-
-    /// Deletes an artifact source. What its tags point to stays: configs go on with the images they have.
-    ///
-    /// # Errors
-    /// Of the ports.
-    pub async fn delete_source(&self, namespace: &str, name: &str) -> Result<bool, PortError> {
-        let of = (namespace, name);
-        let Some((old, _)) = self.source(namespace, name).await? else { return Ok(false) };
-        let here = (self.limits.account.as_str(), self.limits.region.as_str());
-        let mut gone = vec![keys::source(namespace, name), keys::askable(namespace, name)];
-        gone.extend(old.repository().map(|from| keys::fed(from, here, of)));
-        table::record(&self.ports, vec![], gone).await?;
-        Ok(true)
-    }
-
-    /// An artifact source, and the text that was applied.
-    ///
-    /// # Errors
-    /// Of the ports.
-    pub async fn source(&self, namespace: &str, name: &str) -> Result<Option<(ArtifactSource, String)>, PortError> {
-        let Some(item) = self.ports.get(&keys::source(namespace, name)).await? else { return Ok(None) };
-        let source = member::<Option<ArtifactSource>>(&item, "j")?;
-        Ok(source.map(|source| (source, item.text("src").unwrap_or_default().to_owned())))
-    }
-
-    /// A page of a namespace's artifact sources by name.
-    ///
-    /// # Errors
-    /// Of the ports.
-    pub async fn sources(
-        &self,
-        namespace: &str,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<(Vec<(String, ArtifactSource)>, Option<String>), PortError> {
-        let partition = keys::sources(namespace);
-        let cursor = after.map(|name| Cursor { key: Key::new(partition.clone(), name), index_sort: None });
-        let page = self.ports.query(&Query::table(partition, limit).after(cursor)).await?;
-        let mut all = vec![];
-        for item in page.items {
-            all.extend(member::<Option<ArtifactSource>>(&item, "j")?.map(|source| (item.key.sk, source)));
-        }
-        Ok((all, page.next.map(|next| next.key.sk)))
+    /// An artifact source in force.
+    async fn source(&self, namespace: &str, name: &str) -> Result<Option<ArtifactSource>, PortError> {
+        Ok(self.sources().get(&Address::new(namespace, name)).await?.map(|source| source.spec))
     }
 
     /// Keeps what was pushed if it is newer than what is known, and wakes the configs that watch the tag, or one that follows it. `false`: no
@@ -196,7 +120,7 @@ impl<P: Ports> Deployments<P> {
     /// # Errors
     /// Of the ports. Telling it again completes what was begun.
     pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
-        let Some((source, _)) = self.source(namespace, name).await? else { return Ok(false) };
+        let Some(source) = self.source(namespace, name).await? else { return Ok(false) };
         let head = Head { image: push.image.clone(), at: push.at, by: push.by.clone() };
         self.remember((namespace, name), digest(&head.image), |image| image.pushed(&push.tag, push.at)).await?;
         for tag in source.moved_by(&push.tag) {
@@ -234,33 +158,28 @@ impl<P: Ports> Deployments<P> {
     }
 
     /// Remembers what happened to an image at its source. What is told again, or late, changes nothing.
-    pub(super) async fn remember(&self, of: (&str, &str), digest: &str, change: impl Fn(&mut Presence)) -> Result<(), PortError> {
+    pub(super) async fn remember(
+        &self,
+        of: (&str, &str),
+        digest: &str,
+        happened: impl Fn(&mut Presence) + Send + Sync,
+    ) -> Result<(), PortError> {
         let key = keys::image(of.0, of.1, digest);
-        for _ in 0..COMMIT_TRIES {
-            let found = self.ports.get(&key).await?;
-            if found.as_ref().is_some_and(|item| !is_of(item, of)) {
+        change(&self.ports, &key, |found| {
+            if found.is_some_and(|item| !is_of(item, of)) {
                 tracing::error!(%key, source = named(of), "the place of this image is taken by another source: its name must change");
-                return Ok(());
+                return Ok(Step::Leave(()));
             }
-            let known = found.as_ref().map(presence).transpose()?;
+            let known = found.map(presence).transpose()?;
             let mut next = known.clone().unwrap_or_default();
-            change(&mut next);
+            happened(&mut next);
             if known.as_ref() == Some(&next) {
-                return Ok(());
+                return Ok(Step::Leave(()));
             }
-            let version = found.as_ref().map_or(0, Item::version);
-            let item = Item::new(key.clone()).with("j", json(&next)).with(SOURCE, named(of)).with("v", version + 1);
-            let condition = match &found {
-                None => Condition::Absent,
-                // Written when only deletions were kept.
-                Some(_) if version == 0 => Condition::Match { equal: Attrs::new(), absent: vec!["v".into()] },
-                Some(_) => Condition::Version(version),
-            };
-            if self.ports.write(&Write::Put(item, condition)).await? == Written::Done {
-                return Ok(());
-            }
-        }
-        Err(contended(key))
+            let item = Item::new(key.clone()).with("j", json(&next)).with(SOURCE, named(of)).with("v", next_version(found));
+            Ok(Step::Write(Write::Put(item, as_read(found)), ()))
+        })
+        .await
     }
 
     /// Has a tag point to an image, if that is newer, and wakes who watches it.
@@ -276,48 +195,37 @@ impl<P: Ports> Deployments<P> {
     /// Has a tag point to an image. `false`: something newer is known.
     pub(super) async fn keep(&self, tag: &ImageTag, head: &Head) -> Result<bool, PortError> {
         let key = keys::head(tag);
-        for _ in 0..COMMIT_TRIES {
-            let found = self.ports.get(&key).await?;
-            if found.as_ref().is_some_and(|item| !is_of(item, (&tag.namespace, &tag.name))) {
+        let source = (tag.namespace.as_str(), tag.name.as_str());
+        change(&self.ports, &key, |found| {
+            if found.is_some_and(|item| !is_of(item, source)) {
                 tracing::error!(%key, %tag, "the place of this tag is taken by another source: its name must change");
-                return Ok(false);
+                return Ok(Step::Leave(false));
             }
-            let known = found.as_ref().map(|item| read(item, (&tag.namespace, &tag.name))).transpose()?.flatten();
+            let known = found.map(|item| read(item, source)).transpose()?.flatten();
             if known.as_ref().is_some_and(|known| known.at > head.at) {
-                return Ok(false);
+                return Ok(Step::Leave(false));
             }
             let head = head.after(known.as_ref());
-            if known.as_ref() != Some(&head) {
-                // Two pushes of one moment: every function keeps the same one.
-                if known.is_some_and(|known| known.at == head.at && known.image > head.image) {
-                    return Ok(false);
-                }
-                let version = found.as_ref().map_or(0, Item::version);
-                let item = Item::new(key.clone())
-                    .with("j", json(&head))
-                    .with("t", tag.tag.as_str())
-                    .with(SOURCE, named((&tag.namespace, &tag.name)))
-                    .with("v", version + 1);
-                let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-                if self.ports.write(&Write::Put(item, condition)).await? != Written::Done {
-                    continue;
-                }
+            if known.as_ref() == Some(&head) {
+                return Ok(Step::Leave(true));
             }
-            return Ok(true);
-        }
-        Err(contended(key))
+            // Two pushes of one moment: every function keeps the same one.
+            if known.is_some_and(|known| known.at == head.at && known.image > head.image) {
+                return Ok(Step::Leave(false));
+            }
+            let item = Item::new(key.clone())
+                .with("j", json(&head))
+                .with("t", tag.tag.as_str())
+                .with(SOURCE, named(source))
+                .with("v", next_version(found));
+            Ok(Step::Write(Write::Put(item, as_read(found)), true))
+        })
+        .await
     }
 
     /// Sends a message to each config that is entered there.
-    async fn for_each(&self, query: Query, message: impl Fn(Address) -> Message) -> Result<(), PortError> {
-        let mut query = query;
-        loop {
-            let page = self.ports.query(&query).await?;
-            let letters: Vec<_> = page.items.iter().filter_map(configs::entered).map(|to| message(to).letter()).collect();
-            table::send_all(&self.ports, &letters).await?;
-            let Some(next) = page.next else { return Ok(()) };
-            query = query.after(Some(next));
-        }
+    async fn for_each(&self, query: Query, message: impl Fn(Address) -> Message + Send + Sync) -> Result<(), PortError> {
+        fact::tell(&self.ports, query, None, |item| fact::entered(item).map(|to| message(to).letter())).await
     }
 
     /// An event of ECR: an image was pushed or deleted.
@@ -335,9 +243,9 @@ impl<P: Ports> Deployments<P> {
         let from = Repository { account: Some(account.into()), region: Some(region.into()), name: repository.into() };
         let here = (self.limits.account.as_str(), self.limits.region.as_str());
         let (fed, _) = table::all(&self.ports, Query::table(keys::repository_partition(&from, here), PAGE), TAGS).await?;
-        for of in fed.iter().filter_map(configs::entered) {
+        for of in fed.iter().filter_map(fact::entered) {
             // Whoever had it follow another repository may have stopped before deleting this entry.
-            let source = self.source(&of.namespace, &of.name).await?.map(|(source, _)| source);
+            let source = self.source(&of.namespace, &of.name).await?;
             let partition = keys::repository_partition(&from, here);
             if source.and_then(|source| Some(keys::repository_partition(source.repository()?, here))) != Some(partition) {
                 continue;

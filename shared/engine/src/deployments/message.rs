@@ -7,12 +7,11 @@ use keelway_domain::promotions::Note;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The address of a message: project and name, like a pipeline's.
-pub type Address = crate::promotions::Address;
+pub use keelway_domain::address::Address;
 
 /// The address of a config.
 pub fn address(x: &Config) -> Address {
-    Address { namespace: x.namespace.clone(), name: x.name.clone() }
+    Address::new(&x.namespace, &x.name)
 }
 
 /// A message to a config.

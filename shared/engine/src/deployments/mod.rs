@@ -5,7 +5,7 @@
 //! `images` are what the API and the bus write: they have no effects of their own, and wake the configs concerned. `deployers` serves
 //! those who carry deployments out: what they say is one conditional write of the config, and an evaluation follows.
 
-mod ask;
+pub(crate) mod ask;
 mod awaited;
 pub mod codec;
 pub mod configs;
@@ -37,7 +37,7 @@ use keelway_domain::deployments::{
     Applied, Config, Decision, Facts, Input, Past, Refused, Snapshot, Transition, decide, target, task_of,
 };
 use keelway_domain::event::CloudEvent;
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use subject::Duty;
 
 /// The engine's name, and that of its queue.
@@ -253,6 +253,15 @@ impl Turn<'_> {
     fn text(&self) -> String {
         format!("{} {:?}", self.to, self.input)
     }
+
+    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it then holds
+    /// for every copy.
+    fn since(&self) -> Timestamp {
+        match self.input {
+            Input::Command(_, note) if note.at > Timestamp(0) => note.at,
+            _ => self.cause.sent,
+        }
+    }
 }
 
 impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
@@ -291,6 +300,10 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
             None => Heads::new(),
         };
         let now = engine.ports.now();
+        // Nobody remembers any more what became of it.
+        if self.since() + engine.limits.retention < now {
+            return Ok(Verdict::Late);
+        }
         let old = found.map(|loaded| &loaded.x);
         let x = match (old, &applied) {
             (Some(x), Some(_)) => x.clone(),
@@ -298,7 +311,16 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
             (None, Some(_)) => Config::new(&self.to.namespace, &self.to.name, now),
             (_, None) if self.task().is_some() => return self.for_nobody(engine).await,
             // It was deleted, and is over: whoever ended it may have stopped before it told that.
-            (_, None) => return Ok(Verdict::Late),
+            (_, None) => {
+                if let Input::Command(_, note) = self.input
+                    && !old.is_some_and(|x| x.has_obeyed(note))
+                {
+                    // Its copies do nothing, also when there is one of this name again.
+                    let reason = format!("{} was deleted", self.to);
+                    invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
+                }
+                return Ok(Verdict::Late);
+            }
         };
         let (target, damaged) = match target(&x, self.input, applied.as_ref()) {
             Some(n) => parts(engine.version(self.to, n).await?),
@@ -310,7 +332,7 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
             // A copy of a command that was refused stays refused, whatever has changed since.
             Decision::Commit(_)
                 if matches!(self.input, Input::Command(..))
-                    && invalid::recorded(&engine.ports, self.cause.sent, &self.text()).await? =>
+                    && invalid::recorded(&engine.ports, self.since(), &self.text()).await? =>
             {
                 Ok(Verdict::Done(Handled::Invalid))
             }
@@ -326,7 +348,7 @@ impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
                 if self.task().is_some() {
                     return self.for_nobody(engine).await;
                 }
-                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &self.text()).await?;
+                invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
                 Ok(Verdict::Done(Handled::Invalid))
             }
         }
@@ -371,9 +393,9 @@ impl<P: Ports> Deployments<P> {
             };
             let applied = Applied { definition, version: item.version() + 1, by, request: None, asked: 0 };
             // What it watches now may be what it did not watch before.
-            change.items.extend(configs::entered_at(turn.to, &applied.definition));
-            let item = configs::rewritten(turn.to, item, &applied, self.ports.now())?;
-            change.with.push(Write::Put(item, Condition::Version(applied.version - 1)));
+            let (write, entries) = self.rewritten(turn.to, item, &applied)?;
+            change.items.extend(entries);
+            change.with.push(write);
         }
         Ok(change)
     }

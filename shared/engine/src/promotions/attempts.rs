@@ -9,6 +9,7 @@ use super::watch::{self, Trouble, Troubles};
 use super::{ATTEMPTS, Promotions, keys};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
+use crate::protocol::fact;
 use crate::protocol::{Engine, Handled, Loaded, settle};
 use crate::table;
 use futures_util::future::{Either, select};
@@ -356,7 +357,7 @@ fn only_looked_at(task: Task) -> Task {
 
 /// What an entry of a repository's list stands for.
 fn entry(item: &Item) -> Option<(Address, Attempt)> {
-    let of = Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() };
+    let of = fact::entered(item)?;
     Some((of, serde_json::from_str(item.text("j")?).ok()?))
 }
 

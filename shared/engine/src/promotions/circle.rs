@@ -5,6 +5,7 @@ use super::message::Address;
 use super::{Promotions, definitions, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Query};
+use crate::protocol::fact;
 use crate::table;
 use keelway_domain::promotions::definition::{Definition, EnvironmentSpec};
 use std::collections::BTreeSet;
@@ -23,11 +24,7 @@ impl<P: Ports> Promotions<P> {
         for target in first.iter().flat_map(|environment| &environment.targets) {
             let query = Query::table(keys::target_partition(&definition.app, target), 100).prefix(keys::DEPENDS);
             let (entries, _) = table::all(&self.ports, query, MOST).await?;
-            others.extend(
-                entries
-                    .iter()
-                    .filter_map(|item| Some(Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() })),
-            );
+            others.extend(entries.iter().filter_map(fact::entered));
         }
         others.retain(|other| other != of && other.namespace == of.namespace);
         let wanted: Vec<Key> = others.iter().map(keys::definition).collect();
@@ -38,8 +35,8 @@ impl<P: Ports> Promotions<P> {
             let Some(applied) = items.get(&keys::definition(&other)).map(definitions::read).transpose()?.flatten() else {
                 continue;
             };
-            let (first, later) = split(&applied.definition);
-            let theirs = [places(&applied.definition, first), places(&applied.definition, later)];
+            let (first, later) = split(&applied.spec);
+            let theirs = [places(&applied.spec, first), places(&applied.spec, later)];
             if !ours[0].is_disjoint(&theirs[1]) && !ours[1].is_disjoint(&theirs[0]) {
                 circle.push(other);
             }

@@ -8,28 +8,11 @@ use keelway_domain::promotions::{Attempt, Closed, Command, Note, Outcome, Pipeli
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The address of a message.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Address {
-    /// The project.
-    #[serde(rename = "p")]
-    pub namespace: String,
-    /// The pipeline.
-    #[serde(rename = "n")]
-    pub name: String,
-}
+pub use keelway_domain::address::Address;
 
-impl Address {
-    /// Of a pipeline.
-    pub fn of(x: &Pipeline) -> Self {
-        Self { namespace: x.namespace.clone(), name: x.name.clone() }
-    }
-}
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
+/// The address of a pipeline.
+pub fn address(x: &Pipeline) -> Address {
+    Address::new(&x.namespace, &x.name)
 }
 
 /// A message to a pipeline.

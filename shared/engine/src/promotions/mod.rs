@@ -15,7 +15,6 @@ mod look;
 pub mod message;
 pub mod observations;
 pub mod observer;
-pub mod registry;
 pub mod repeated;
 mod subject;
 pub mod views;
@@ -32,7 +31,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
 use keelway_domain::promotions::observe::Observations;
 use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, Refused, decide};
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use subject::Watch;
 
 /// The engine's name, and that of its queue.
@@ -117,7 +116,7 @@ impl<P: Ports> Engine for Promotions<P> {
         Ok(handled)
     }
     async fn perform(&self, x: &Pipeline, duty: &Watch) -> Result<(), PortError> {
-        watch::begin(&self.ports, &Address::of(x), duty).await
+        watch::begin(&self.ports, &message::address(x), duty).await
     }
     async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         look::look(self, open, tick).await
@@ -145,6 +144,15 @@ impl Turn<'_> {
     fn text(&self) -> String {
         format!("{} {:?}", self.to, self.input)
     }
+
+    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it then holds
+    /// for every copy.
+    fn since(&self) -> Timestamp {
+        match self.input {
+            Input::Command(_, note) if note.at > Timestamp(0) => note.at,
+            _ => self.cause.sent,
+        }
+    }
 }
 
 impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
@@ -159,29 +167,42 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
     async fn decide(&self, engine: &Promotions<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Pipeline>, PortError> {
         let definition = items.get(&keys::definition(self.to)).map(definitions::read).transpose()?.flatten();
         let observations = match &definition {
-            Some(applied) => observations::of(&engine.ports, self.to, &applied.definition).await?,
+            Some(applied) => observations::of(&engine.ports, self.to, &applied.spec).await?,
             None => Observations::new(),
         };
         let now = engine.ports.now();
+        // Nobody remembers any more what became of it.
+        if self.since() + engine.limits.retention < now {
+            return Ok(Verdict::Late);
+        }
         let old = found.map(|loaded| &loaded.x);
         let x = match (old, &definition) {
             (Some(x), Some(_)) => x.clone(),
             (Some(x), None) if !x.over() => x.clone(),
             (None, Some(_)) => Pipeline::new(&self.to.namespace, &self.to.name, now),
             // It was deleted, and is over: whoever ended it may have stopped before it told that.
-            (_, None) => return Ok(Verdict::Late),
+            (_, None) => {
+                if let Input::Command(_, note) = self.input
+                    && !old.is_some_and(|x| x.has_obeyed(note))
+                {
+                    // Its copies do nothing, also when there is one of this name again.
+                    let reason = format!("{} was deleted", self.to);
+                    invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
+                }
+                return Ok(Verdict::Late);
+            }
         };
         let facts = Facts {
             now,
             cause: self.cause,
-            definition: definition.as_ref().map(|applied| &applied.definition),
+            definition: definition.as_ref().map(|applied| &applied.spec),
             observations: &observations,
         };
         match decide(&x, self.input, &facts) {
             // A copy of a command that was refused stays refused, whatever has changed since.
             Decision::Commit(_)
                 if matches!(self.input, Input::Command(..))
-                    && invalid::recorded(&engine.ports, self.cause.sent, &self.text()).await? =>
+                    && invalid::recorded(&engine.ports, self.since(), &self.text()).await? =>
             {
                 Ok(Verdict::Done(Handled::Invalid))
             }
@@ -204,7 +225,7 @@ impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
                 {
                     return Ok(Verdict::Settle);
                 }
-                invalid::record(&engine.ports, engine.limits.retention, self.cause.sent, &reason, &self.text()).await?;
+                invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
                 Ok(Verdict::Done(Handled::Invalid))
             }
         }

@@ -5,8 +5,10 @@ use super::message::{Address, Message};
 use super::{Promotions, keys};
 use crate::border::Border;
 use crate::item::{Attrs, Item, Key, Name};
+use crate::kinds::Clusters;
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::{COMMIT_TRIES, Handled, check_format, contended, invalid};
+use crate::protocol::{declare, fact};
 use crate::table::{self, Items};
 use keelway_domain::border::Act;
 use keelway_domain::cause::Cause;
@@ -114,12 +116,12 @@ fn known(items: &Items, definition: &Definition) -> Result<Observations, PortErr
 const TAKEN_OUT: &str = "to";
 
 /// Whether a fact expires because no pipeline asked for it. The first one that does keeps it.
-pub(super) fn unasked(item: &Item) -> bool {
+pub(crate) fn unasked(item: &Item) -> bool {
     item.number("ttl").is_some() && !item.flag(TAKEN_OUT)
 }
 
 /// The write that keeps a fact from expiring.
-pub(super) fn keep(item: &Item) -> Write {
+pub(crate) fn keep(item: &Item) -> Write {
     change(item, [].into(), vec![Name::Borrowed("ttl"), Name::Borrowed(TAKEN_OUT)])
 }
 
@@ -150,13 +152,14 @@ pub(super) fn read(item: &Item, of: (&App, &Target)) -> Result<Option<(i64, Obse
 async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let unknown: Vec<&Target> = definition.targets().filter(|target| !all.contains_key(target)).collect();
     let entry = |cluster: &str| Key::new(keys::CLUSTERS, cluster);
+    let is_deleted = |item: &Item| declare::read::<Clusters>(item).is_ok_and(|cluster| cluster.is_none());
     let wanted: BTreeSet<Key> = unknown.iter().filter_map(|target| target.cluster.as_deref()).map(entry).collect();
     if wanted.is_empty() {
         return Ok(());
     }
     let found = table::read(store, &wanted.into_iter().collect::<Vec<_>>()).await?;
     for target in unknown {
-        if let Some(cluster) = target.cluster.as_deref().filter(|cluster| !found.contains_key(&entry(cluster))) {
+        if let Some(cluster) = target.cluster.as_deref().filter(|cluster| found.get(&entry(cluster)).is_none_or(is_deleted)) {
             let why =
                 format!("cluster {cluster} is not registered: apply a Cluster, or report about it with POST /v1/observations");
             // Nobody observed this, so there is no time of it.
@@ -179,7 +182,7 @@ impl<P: Ports> Promotions<P> {
         let key = keys::observation(&fact.app, &fact.target);
         for _ in 0..COMMIT_TRIES {
             // One query reads what is known and who asks for it.
-            let mut page = self.ports.query(&Query::table(partition.clone(), PAGE)).await?;
+            let page = self.ports.query(&Query::table(partition.clone(), PAGE)).await?;
             let known = page.items.first().filter(|item| item.key == key).cloned();
             known.as_ref().map_or(Ok(()), |item| check_format(item, FORMAT))?;
             if known.as_ref().is_some_and(|item| !is_of(item, (&fact.app, &fact.target))) {
@@ -214,16 +217,13 @@ impl<P: Ports> Promotions<P> {
             {
                 continue;
             }
-            loop {
-                let concerned = page.items.iter().filter(|item| item.key.sk.starts_with(keys::DEPENDS));
-                let letters: Vec<_> = concerned
-                    .filter_map(|item| Some(Address { namespace: item.text("ns")?.to_owned(), name: item.text("na")?.to_owned() }))
-                    .map(|to| Message::Evaluate { to, because: format!("{partition} {}", fact.version) }.letter())
-                    .collect();
-                table::send_all(&self.ports, &letters).await?;
-                let Some(next) = page.next.take() else { return Ok(kept) };
-                page = self.ports.query(&Query::table(partition.clone(), PAGE).after(Some(next))).await?;
-            }
+            let because = format!("{partition} {}", fact.version);
+            let concerned = |item: &Item| fact::entered(item).filter(|_| item.key.sk.starts_with(keys::DEPENDS));
+            fact::tell(&self.ports, Query::table(partition, PAGE), Some(page), |item| {
+                concerned(item).map(|to| Message::Evaluate { to, because: because.clone() }.letter())
+            })
+            .await?;
+            return Ok(kept);
         }
         Err(contended(key))
     }

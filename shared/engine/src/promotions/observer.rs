@@ -9,11 +9,11 @@
 
 use super::message::{Address, Observe};
 use super::observations::{self, Fact};
-use super::registry::Registered;
 use super::{OBSERVER, Promotions, keys};
 use crate::border::Border;
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::declare::Declared;
 use crate::protocol::{Engine, Handled};
 use crate::table;
 use keelway_domain::border::{Act, Home, Permitted, Resource, ResourceKind};
@@ -83,7 +83,7 @@ struct Named {
 }
 
 /// The entry of a target with its cluster. `None`: it names no cluster.
-pub(super) fn entry(app: &App, target: &Target, to: &Address) -> Option<Item> {
+pub(crate) fn entry(app: &App, target: &Target, to: &Address) -> Option<Item> {
     let named = Named { app: app.clone(), target: target.clone() };
     Some(Item::new(keys::named(app, target, to)?).with("j", serde_json::to_string(&named).unwrap_or_default()))
 }
@@ -139,10 +139,10 @@ impl<P: Ports> Promotions<P> {
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn observe_cluster(&self, name: &str) -> Result<bool, PortError> {
-        let known = self.registered::<Cluster>(name).await?.is_some();
+    pub async fn observe_cluster(&self, of: &Address) -> Result<bool, PortError> {
+        let known = self.clusters().get(of).await?.is_some();
         if known {
-            table::send_all(&self.ports, &[Observe::Observe { cluster: name.to_owned(), after: None }.letter()]).await?;
+            table::send_all(&self.ports, &[Observe::Observe { cluster: of.to_string(), after: None }.letter()]).await?;
         }
         Ok(known)
     }
@@ -151,11 +151,11 @@ impl<P: Ports> Promotions<P> {
     ///
     /// # Errors
     /// Of the ports. Taking it out again completes what was begun.
-    pub async fn deregister_cluster(&self, name: &str) -> Result<bool, PortError> {
-        let known = self.deregister::<Cluster>(name).await?;
+    pub async fn deregister_cluster(&self, of: &Address) -> Result<bool, PortError> {
+        let known = self.clusters().delete(of).await?;
         let mut after = None;
         loop {
-            let (wanted, more) = named(&self.ports, name, after.as_deref(), |_| true).await?;
+            let (wanted, more) = named(&self.ports, &of.to_string(), after.as_deref(), |_| true).await?;
             let facts: Vec<_> = wanted.iter().map(|wanted| (&wanted.apps[0], &wanted.target)).collect();
             self.expire(&facts).await?;
             after = wanted.last().map(|wanted| keys::place(&wanted.apps[0], &wanted.target));
@@ -182,7 +182,8 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         let mut after: Option<String> = None;
         let mut sent = 0;
         loop {
-            let (page, next) = self.pipelines.all_registered::<Cluster>("", after.as_deref(), CLUSTERS).await?;
+            let (page, next) = self.pipelines.clusters().everywhere(None, after.as_deref(), CLUSTERS).await?;
+            let page: Vec<_> = page.into_iter().map(|(at, cluster)| (at.to_string(), cluster)).collect();
             let wanted: Vec<Key> = page.iter().map(|(name, _)| keys::observed_cluster(name)).collect();
             let items = table::read(ports, &wanted).await?;
             let mut letters = vec![];
@@ -201,10 +202,10 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
     }
 
     /// Whether a cluster is due, and nobody else has found that before.
-    async fn claim(&self, name: &str, entry: &Registered<Cluster>, item: Option<&Item>) -> Result<bool, PortError> {
+    async fn claim(&self, name: &str, entry: &Declared<Cluster>, item: Option<&Item>) -> Result<bool, PortError> {
         let ports = &self.pipelines.ports;
         let now = ports.now();
-        let interval = entry.value.interval.unwrap_or(INTERVAL);
+        let interval = entry.spec.interval.unwrap_or(INTERVAL);
         let early = Span((interval.0 / 2).min(EARLY.0));
         let next = item.and_then(|item| item.number("next")).map(Timestamp);
         // A time further ahead than the interval was planned with a longer one.
@@ -251,8 +252,8 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
 
     async fn observe(&self, name: &str, after: Option<&str>, cause: Cause) -> Result<Handled, PortError> {
         let ports = &self.pipelines.ports;
-        let Some(cluster) = self.pipelines.registered::<Cluster>(name).await? else { return Ok(Handled::Stale) };
-        let (wanted, seen, more) = self.see(name, &cluster.value, after).await?;
+        let Some(cluster) = self.pipelines.clusters().get(&Address::parse(name)).await? else { return Ok(Handled::Stale) };
+        let (wanted, seen, more) = self.see(name, &cluster.spec, after).await?;
         let keys: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
         let known = table::read(ports, &keys).await?;
         let expires = |key: &Key| known.get(key).is_some_and(|item| item.number("ttl").is_some());

@@ -1,6 +1,6 @@
 //! A pipeline as the protocol sees it.
 
-use super::message::{Address, Job, Message};
+use super::message::{Job, Message, address};
 use super::{NAME, codec, keys};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
@@ -31,7 +31,7 @@ impl Subject for Pipeline {
     const FORMAT: i64 = codec::FORMAT;
 
     fn key(&self) -> Key {
-        keys::pipeline(&Address::of(self))
+        keys::pipeline(&address(self))
     }
     fn decode(item: &Item) -> Result<Self, PortError> {
         codec::pipeline(item)
@@ -59,7 +59,7 @@ impl Subject for Pipeline {
         Context::new(context_of("pipeline", &name).to_string()).map(|context| record.events(id, &context)).unwrap_or_default()
     }
     fn letter(&self, _: &RecordId, _: usize, order: &Order) -> Letter {
-        let of = Address::of(self);
+        let of = address(self);
         match order {
             Order::Attempt(attempt) => {
                 let promotion = self.environments.get(&attempt.environment).and_then(|state| state.promotion.as_ref());
@@ -75,7 +75,7 @@ impl Subject for Pipeline {
         }
     }
     fn wake_up(&self, at: Timestamp) -> Letter {
-        Message::Wake { to: Address::of(self), at }.letter()
+        Message::Wake { to: address(self), at }.letter()
     }
     fn owed(&self, cause: Cause) -> Vec<Watch> {
         if cause.again { open_requests(self) } else { vec![] }

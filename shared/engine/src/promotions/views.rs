@@ -1,14 +1,15 @@
 //! What the API reads of pipelines, and what it hands in. Reads are strongly consistent.
 
-use super::definitions::{self, Applied};
+use super::definitions;
 use super::message::{Address, Message};
 use super::watch::{self, Look};
 use super::{Loaded, Promotions, keys, observations};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
+use crate::protocol::declare::Declared;
 use crate::table;
 use keelway_domain::cause::Cause;
-use keelway_domain::promotions::definition::Strategy;
+use keelway_domain::promotions::definition::{Definition, Strategy};
 use keelway_domain::promotions::observe::Observations;
 use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Obeyed, Past, Pipeline, Promotion, Refused, decide};
 use keelway_domain::time::{Span, Timestamp};
@@ -20,7 +21,7 @@ pub struct View {
     /// Its state.
     pub state: Pipeline,
     /// What it is to do.
-    pub applied: Applied,
+    pub applied: Declared<Definition>,
     /// What is known about its targets.
     pub observations: Observations,
     /// When each repository with an open pull request was last looked at, and what came of it: by URL and by whose credentials it takes.
@@ -69,12 +70,7 @@ pub struct History {
 impl View {
     /// The facts of a decision made now.
     pub fn facts(&self) -> Facts<'_> {
-        Facts {
-            now: self.now,
-            cause: Cause::default(),
-            definition: Some(&self.applied.definition),
-            observations: &self.observations,
-        }
+        Facts { now: self.now, cause: Cause::default(), definition: Some(&self.applied.spec), observations: &self.observations }
     }
 
     /// The state after an evaluation made now: what it is on the way to.
@@ -114,7 +110,7 @@ impl<P: Ports> Promotions<P> {
         let now = self.ports.now();
         let loaded = items.get(&state).map(Loaded::read).transpose()?;
         let state = loaded.map_or_else(|| Pipeline::new(&of.namespace, &of.name, now), |loaded| loaded.x);
-        let observations = observations::of(&self.ports, of, &applied.definition).await?;
+        let observations = observations::of(&self.ports, of, &applied.spec).await?;
         let looks = self.looks(&state).await?;
         Ok(Some(View { state, applied, observations, looks, now }))
     }

@@ -5,7 +5,9 @@ use super::keys;
 use super::message::{Address, Job};
 use super::subject::Watch;
 use crate::item::{Attr, Attrs, Item, Name};
-use crate::ports::{Condition, PortError, Ports, Write, Written};
+use crate::ports::{PortError, Ports, Write, Written};
+use crate::protocol::change::{Step, as_read, change, next_version};
+use crate::protocol::fact;
 use crate::protocol::sweep::OVERDUE;
 use crate::protocol::{COMMIT_TRIES, contended};
 use crate::table;
@@ -99,9 +101,7 @@ pub fn pause(age: Span) -> Span {
 /// that it is open: a look takes out what is not.
 pub(super) async fn begin(ports: &impl Ports, of: &Address, watch: &Watch) -> Result<(), PortError> {
     let Watch { repository, attempt, at_once } = watch;
-    let entry = Item::new(keys::open_request(repository, of, attempt))
-        .with("ns", of.namespace.as_str())
-        .with("na", of.name.as_str())
+    let entry = fact::entry(Item::new(keys::open_request(repository, of, attempt)), of)
         .with("j", serde_json::to_string(attempt).unwrap_or_default());
     table::record(ports, vec![entry], vec![]).await?;
     plan(ports, repository, if *at_once { AT_ONCE } else { YOUNG }).await
@@ -115,18 +115,15 @@ pub(super) fn next(item: Option<&Item>) -> Option<Timestamp> {
 /// Sees to it that a repository is looked at soon.
 async fn plan(ports: &impl Ports, repository: &str, pause: Span) -> Result<(), PortError> {
     let key = keys::repository(repository);
-    for _ in 0..COMMIT_TRIES {
-        let item = ports.get(&key).await?;
-        let at = (ports.now() + pause).max(earliest(item.as_ref()));
+    let at = change(ports, &key, |found| {
+        let at = (ports.now() + pause).max(earliest(found));
         // An overdue look was lost.
-        if let Some(planned) = next(item.as_ref()).filter(|planned| *planned <= at && *planned + OVERDUE >= ports.now()) {
-            return arm(ports, repository, planned).await;
-        }
-        if write(ports, repository, item.as_ref(), Some(at), Attrs::new()).await?.is_some() {
-            return arm(ports, repository, at).await;
-        }
-    }
-    Err(contended(key))
+        Ok::<_, PortError>(match next(found).filter(|planned| *planned <= at && *planned + OVERDUE >= ports.now()) {
+            Some(planned) => Step::Leave(planned),
+            None => Step::Write(Write::Put(with(repository, found, Some(at), Attrs::new()), as_read(found)), at),
+        })
+    });
+    arm(ports, repository, at.await?).await
 }
 
 /// When the next look may begin: when the host takes requests again, and not together with one that is under way.
@@ -192,22 +189,19 @@ pub(super) async fn end(ports: &impl Ports, repository: &str, held: Item, at: Ti
 /// nothing is to be looked at there.
 pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, PortError> {
     let key = keys::repository(repository);
-    for _ in 0..COMMIT_TRIES {
-        let item = ports.get(&key).await?;
-        let Some(planned) = next(item.as_ref()) else { return Ok(false) };
-        let last = item.as_ref().and_then(|item| item.number("aw")).map_or(Timestamp(0), |last| Timestamp(last) + APART);
-        let at = ports.now().max(earliest(item.as_ref())).max(last);
+    let at = change(ports, &key, |found| {
+        let Some(planned) = next(found) else { return Ok::<_, PortError>(Step::Leave(None)) };
+        let last = found.and_then(|item| item.number("aw")).map_or(Timestamp(0), |last| Timestamp(last) + APART);
+        let at = ports.now().max(earliest(found)).max(last);
         if planned <= at {
-            arm(ports, repository, planned).await?;
-            return Ok(true);
+            return Ok(Step::Leave(Some(planned)));
         }
         let asked = Attrs::from([(Name::Borrowed("aw"), at.0.into())]);
-        if write(ports, repository, item.as_ref(), Some(at), asked).await?.is_some() {
-            arm(ports, repository, at).await?;
-            return Ok(true);
-        }
-    }
-    Err(contended(key))
+        Ok(Step::Write(Write::Put(with(repository, found, Some(at), asked), as_read(found)), Some(at)))
+    });
+    let Some(at) = at.await? else { return Ok(false) };
+    arm(ports, repository, at).await?;
+    Ok(true)
 }
 
 /// Writes when a repository is looked at next, and what else is to be remembered. The item as it is now; `None`: somebody else
@@ -219,18 +213,24 @@ pub(super) async fn write(
     at: Option<Timestamp>,
     more: Attrs,
 ) -> Result<Option<Item>, PortError> {
-    let version = found.map_or(0, Item::version);
+    let item = with(repository, found, at, more);
+    let written = ports.write(&Write::Put(item.clone(), as_read(found))).await? == Written::Done;
+    Ok(written.then_some(item))
+}
+
+/// A repository's item with the time of its next look, and what else is to be remembered.
+fn with(repository: &str, found: Option<&Item>, at: Option<Timestamp>, more: Attrs) -> Item {
     // What the last looks have found ends with them.
     let kept: &[&str] = if at.is_some() { &["etag", "nb", "lt", "le", "lb", "la", "aw"] } else { &["etag", "nb"] };
-    let mut item =
-        Item::new(keys::repository(repository)).with("v", version + 1).with("url", repository).with_some("next", at.map(|at| at.0));
+    let mut item = Item::new(keys::repository(repository))
+        .with("v", next_version(found))
+        .with("url", repository)
+        .with_some("next", at.map(|at| at.0));
     item.attrs.extend(
         found.map(|found| found.attrs.clone()).unwrap_or_default().into_iter().filter(|(name, _)| kept.contains(&name.as_ref())),
     );
     item.attrs.extend(more);
-    let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-    let written = ports.write(&Write::Put(item.clone(), condition)).await? == Written::Done;
-    Ok(written.then_some(item))
+    item
 }
 
 /// Schedules the look that is planned for a time. Scheduling it again has no further effect.

@@ -4,8 +4,11 @@
 //! and a pure decision ([`Handler`]). [`run`] is the whole path of one message; read it first. Beside it: [`record`] (transition
 //! records), [`sweep`] (open work), [`dead_letter`], [`letters`] (what people do with those), [`invalid`], [`page`] (lists in pages).
 
+pub mod change;
 pub mod dead_letter;
+pub mod declare;
 pub mod delivery;
+pub mod fact;
 pub mod invalid;
 pub mod letters;
 pub mod page;

@@ -8,8 +8,9 @@ use super::definitions::Refusal;
 use super::message::{Address, Message};
 use super::preflight::stage_of;
 use super::{Loaded, Sequences, keys};
-use crate::ports::{PortError, Ports, Query, Written};
-use crate::protocol::{COMMIT_TRIES, VISIBLE, contended, record};
+use crate::ports::{PortError, Ports, Query};
+use crate::protocol::change::{Step, change};
+use crate::protocol::{VISIBLE, record};
 use crate::table;
 use keelway_domain::access::is_same;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
@@ -197,27 +198,28 @@ impl<P: Ports> Sequences<P> {
         &self,
         project: &ProjectName,
         context: &Context,
-        desired: impl Fn(&Flags) -> Result<Flags, Refusal>,
+        desired: impl Fn(&Flags) -> Result<Flags, Refusal> + Sync,
     ) -> Result<(), Refusal> {
-        for _ in 0..COMMIT_TRIES {
-            let loaded: LoadedContext = self.context(project, context).await?;
+        let key = keys::context(project, context);
+        let changed = change(&self.ports, &key, |found| {
+            let loaded: LoadedContext = codec::context(found);
             if loaded.version == 0 {
                 return Err(unknown_context(project, context));
             }
             let flags = desired(&loaded.flags)?;
-            let write = codec::update_context(keys::context(project, context), &loaded, &flags);
-            if flags == loaded.flags || self.ports.write(&write).await? == Written::Done {
-                // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
-                let message = Message::Conform { project: project.clone(), context: context.clone(), after: String::new() };
-                let letter = message.letter();
-                table::send_all(&self.ports, std::slice::from_ref(&letter)).await?;
-                // An execution whose start was committed before this may become visible after its context was checked.
-                let later = self.ports.now() + VISIBLE;
-                self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?;
-                return Ok(());
-            }
-        }
-        Err(contended(format_args!("context {context}")).into())
+            Ok(match flags == loaded.flags {
+                true => Step::Leave(()),
+                false => Step::Write(codec::update_context(key.clone(), &loaded, &flags), ()),
+            })
+        });
+        changed.await?;
+        // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
+        let message = Message::Conform { project: project.clone(), context: context.clone(), after: String::new() };
+        let letter = message.letter();
+        table::send_all(&self.ports, std::slice::from_ref(&letter)).await?;
+        // An execution whose start was committed before this may become visible after its context was checked.
+        let later = self.ports.now() + VISIBLE;
+        Ok(self.ports.send_at(letter.to, &format!("keelway-conform-{}", later.0), &letter.body, later).await?)
     }
 
     /// How many of a context's first 1,000 executions are open, in one stage or in all.

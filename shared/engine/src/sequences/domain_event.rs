@@ -10,7 +10,7 @@ use super::preflight::other_content;
 use super::{Sequences, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
-use crate::protocol::{COMMIT_TRIES, Handled, contended, run};
+use crate::protocol::{Handled, contended, run};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
@@ -53,28 +53,27 @@ impl<P: Ports> Sequences<P> {
         };
         let root = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
         let (of_project, of_event) = (keys::project(&project), keys::domain_event(&project, root));
-        for _ in 0..COMMIT_TRIES {
-            let items = self.read(&[of_project.clone(), of_event.clone()]).await?;
-            match items.get(&of_event).map(Accepted::read) {
-                Some(first) if !first.is(event) => return self.refuse(event, sent, &other_content(event)).await,
-                // A redelivery completes what it began; a copy does nothing.
-                Some(first) if first.at == sent => return self.start_all(event, &project, (root, &first.revision), sent).await,
-                Some(_) => return Ok(Handled::Settled),
-                None => {}
-            }
-            let known = self.project(&project, items.get(&of_project)).await?;
-            if domain_event_starts(&known.shipyard, &event.ty, &event.data).is_empty() {
-                return self.refuse(event, sent, &unknown).await;
-            }
-            let item = Item::new(of_event.clone())
-                .with("c", keys::hash(content(event)))
-                .with("at", sent.0)
-                .with("rev", known.revision.as_str());
-            if self.ports.write(&Write::Put(item, Condition::Absent)).await? == Written::Done {
-                return self.start_all(event, &project, (root, &known.revision), sent).await;
-            }
+        let items = self.read(&[of_project.clone(), of_event.clone()]).await?;
+        match items.get(&of_event).map(Accepted::read) {
+            Some(first) if !first.is(event) => return self.refuse(event, sent, &other_content(event)).await,
+            // A redelivery completes what it began; a copy does nothing.
+            Some(first) if first.at == sent => return self.start_all(event, &project, (root, &first.revision), sent).await,
+            Some(_) => return Ok(Handled::Settled),
+            None => {}
         }
-        Err(contended(format_args!("domain event {}", event.id)))
+        let known = self.project(&project, items.get(&of_project)).await?;
+        if domain_event_starts(&known.shipyard, &event.ty, &event.data).is_empty() {
+            return self.refuse(event, sent, &unknown).await;
+        }
+        let item = Item::new(of_event.clone())
+            .with("c", keys::hash(content(event)))
+            .with("at", sent.0)
+            .with("rev", known.revision.as_str());
+        match self.ports.write(&Write::Put(item, Condition::Absent)).await? {
+            Written::Done => self.start_all(event, &project, (root, &known.revision), sent).await,
+            // A copy was handled at the same time, or this write's answer was lost: the next delivery finds out which.
+            Written::Conflict(_) => Err(contended(format_args!("domain event {}", event.id))),
+        }
     }
 
     /// Starts every sequence of a revision that is triggered on an event.

@@ -9,6 +9,7 @@ use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::json::{json, member};
 use crate::keys;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::change::{Step, as_read, change};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
 use crate::table;
 use keelway_domain::ids::hash64;
@@ -279,25 +280,26 @@ impl<P: Ports> Sequences<P> {
     async fn change_subscriptions(
         &self,
         id: &str,
-        change: impl Fn(&mut Vec<Subscription>) -> Result<(), Refusal>,
+        wanted: impl Fn(&mut Vec<Subscription>) -> Result<(), Refusal> + Sync,
     ) -> Result<(), Refusal> {
-        for _ in 0..COMMIT_TRIES {
-            let (item, old) = self.integration_item(id).await?;
+        let changed = |old: &Integration| {
             let mut found = old.clone();
-            change(&mut found.subscriptions)?;
-            check(&found)?;
-            let named = |one: &Integration| one.subscriptions.iter().flat_map(|of| of.projects.clone()).collect::<BTreeSet<_>>();
-            if !named(&found).is_subset(&named(&old)) {
-                self.has_room(&found, Some(&old), &self.integrations().await?).await?;
-            }
-            let set = Attrs::from([(Name::Borrowed("su"), Attr::S(json(&found.subscriptions)))]);
-            let condition = Condition::Version(item.version());
-            let write = Write::Update { key: key(id), condition, set, remove: vec![], raise: true };
-            if self.ports.write(&write).await? == Written::Done {
-                return Ok(());
-            }
+            wanted(&mut found.subscriptions)?;
+            check(&found).map(|()| found)
+        };
+        let (_, old) = self.integration_item(id).await?;
+        let found = changed(&old)?;
+        let named = |one: &Integration| one.subscriptions.iter().flat_map(|of| of.projects.clone()).collect::<BTreeSet<_>>();
+        if !named(&found).is_subset(&named(&old)) {
+            self.has_room(&found, Some(&old), &self.integrations().await?).await?;
         }
-        Err(contended(format_args!("integration {id}")).into())
+        change(&self.ports, &key(id), |item| {
+            let item = item.ok_or_else(|| unknown_integration(id))?;
+            let set = Attrs::from([(Name::Borrowed("su"), Attr::S(json(&changed(&read(item)?)?.subscriptions)))]);
+            let write = Write::Update { key: key(id), condition: as_read(Some(item)), set, remove: vec![], raise: true };
+            Ok(Step::Write(write, ()))
+        })
+        .await
     }
 
     async fn integration_item(&self, id: &str) -> Result<(Item, Integration), Refusal> {
@@ -308,12 +310,14 @@ impl<P: Ports> Sequences<P> {
                 let found = read(&item)?;
                 Ok((item, found))
             }
-            None => {
-                let hint = "register it (again): one that is not heard of for two days is forgotten".to_owned();
-                Err(Refusal::Unknown { kind: "integration", name: id.chars().take(100).collect(), hint })
-            }
+            None => Err(unknown_integration(id)),
         }
     }
+}
+
+fn unknown_integration(id: &str) -> Refusal {
+    let hint = "register it (again): one that is not heard of for two days is forgotten".to_owned();
+    Refusal::Unknown { kind: "integration", name: id.chars().take(100).collect(), hint }
 }
 
 fn unknown_subscription(integration: &str, id: &str) -> Refusal {

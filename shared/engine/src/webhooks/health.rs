@@ -1,6 +1,6 @@
 //! What deliveries say about their subscription: that nothing reaches the receiver, that it works again, that it is disabled.
 
-use super::subscriptions::{BEGAN, FAILING, OFF, is_there, off};
+use super::subscriptions::{BEGAN, FAILING, OFF, is_there, off, touch};
 use super::{Address, Off, Sender, Webhooks, keys};
 use crate::item::Attrs;
 use crate::json::json;
@@ -57,7 +57,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         if present.as_ref() != Some(&wanted) {
             return Ok(());
         }
-        self.touch().await?;
+        touch(&self.ports).await?;
         tracing::warn!(webhook = %of, reason = wanted.reason, "webhook disabled");
         table::publish(&self.ports, &[disabled(of, &wanted)]).await
     }

@@ -16,8 +16,7 @@ pub fn subscription(of: &Address) -> Key {
 
 /// The subscription of a key.
 pub fn address(key: &Key) -> Address {
-    let (namespace, name) = key.sk.split_once('/').unwrap_or(("", &key.sk));
-    Address { namespace: namespace.to_owned(), name: name.to_owned() }
+    Address::parse(&key.sk)
 }
 
 /// Says when the subscriptions last changed: whoever knows them reads this one item to see whether that is still so.

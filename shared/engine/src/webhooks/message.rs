@@ -1,8 +1,8 @@
 //! The engine's own messages.
 
 use super::NAME;
-pub use crate::promotions::Address;
 use crate::protocol::{Letter, delivery};
+pub use keelway_domain::address::Address;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};

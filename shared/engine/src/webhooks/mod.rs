@@ -9,12 +9,12 @@ pub mod keys;
 mod message;
 mod places;
 mod subject;
-mod subscriptions;
+pub(crate) mod subscriptions;
 mod views;
 
 pub use message::{Address, Message};
 pub use places::PLACES;
-pub use subscriptions::{Applied, MOST, Off, Outcome, Subscriptions, fits};
+pub use subscriptions::{Applied, MOST, Off, Subscriptions};
 pub use views::{DeliveryPage, Redelivery};
 
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
@@ -276,7 +276,7 @@ impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Begin<'_> {
         if found.is_some() {
             return Ok(Verdict::Settle);
         }
-        let applied = items.get(&keys::subscription(self.to)).map(subscriptions::read).transpose()?;
+        let applied = items.get(&keys::subscription(self.to)).map(subscriptions::read).transpose()?.flatten();
         // It was deleted or disabled after the event was matched, or the message comes too late.
         let Some(applied) = applied.filter(|applied| self.is_taken(engine, applied)) else {
             return Ok(Verdict::Done(Handled::Stale));

@@ -1,20 +1,19 @@
 //! Subscriptions as they are applied. Each is one item; whether one is disabled stands beside what it says, in attributes of its own.
 
 use super::{Address, Sender, Webhooks, keys};
-use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
+use crate::item::{Attr, Attrs, Item, Name};
 use crate::json::{json, member};
-use crate::ports::{Condition, PortError, Ports, Query, Transacted, Write, Written};
+use crate::kinds::WebhookSubscriptions;
+use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
+use crate::protocol::change::{as_read, next_version};
+use crate::protocol::declare::{self, Declarations, Declared, Full, Kind as _, Outcome};
 use crate::protocol::record::SKEW;
-use crate::protocol::{COMMIT_TRIES, check_format, contended};
-use crate::table;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The newest format of a subscription that this code knows.
-const FORMAT: i64 = 1;
 /// At most so many subscriptions in an installation: every event is compared with all of them.
 pub const MOST: usize = 200;
 /// So many are read: more than [`MOST`], so that one is told even if it was applied by code that did not count.
@@ -26,7 +25,7 @@ pub(super) const FAILING: Name = Name::Borrowed("fa");
 /// That it is disabled.
 pub(super) const OFF: Name = Name::Borrowed("off");
 /// Since when it takes events. An attempt that was made before does not disable it.
-pub(super) const BEGAN: Name = Name::Borrowed("be");
+pub(crate) const BEGAN: Name = Name::Borrowed("be");
 
 /// A subscription in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,19 +68,6 @@ impl Off {
             None => "the receiver answered 410 Gone".to_owned(),
         }
     }
-}
-
-/// What became of applying a subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is in force now.
-    Changed,
-    /// It was in force.
-    Unchanged,
-    /// It does not fit into an item.
-    TooLarge,
-    /// There are [`MOST`] others.
-    TooMany,
 }
 
 /// The subscriptions, and how often they had changed when they were read.
@@ -128,27 +114,10 @@ impl Subscriptions {
 /// As a worker remembers them.
 type All = Arc<Subscriptions>;
 
-fn values(value: &Subscription, source: &str) -> Attrs {
-    Attrs::from([("j".into(), json(value).into()), ("src".into(), source.into())])
-}
-
-/// Whether a subscription fits into its item.
-pub fn fits(of: &Address, value: &Subscription, source: &str) -> bool {
-    Item { key: keys::subscription(of), attrs: values(value, source) }.size() <= MAX_ITEM_BYTES - 2048
-}
-
-pub(super) fn read(item: &Item) -> Result<Applied, PortError> {
-    check_format(item, FORMAT)?;
-    let broken = || PortError::Refused { request: "decode", reason: format!("{} is no subscription", item.key) };
-    Ok(Applied {
-        value: member::<Option<Subscription>>(item, "j")?.ok_or_else(broken)?,
-        source: item.text("src").unwrap_or_default().to_owned(),
-        at: Timestamp(item.number("at").unwrap_or_default()),
-        version: item.version(),
-        off: off(item)?,
-        failing: item.number(&FAILING).map(Timestamp),
-        began: item.number(&BEGAN).map(Timestamp),
-    })
+pub(super) fn read(item: &Item) -> Result<Option<Applied>, PortError> {
+    let Some(Declared { spec, source, at, version }) = declare::read::<WebhookSubscriptions>(item)? else { return Ok(None) };
+    let (failing, began) = (item.number(&FAILING).map(Timestamp), item.number(&BEGAN).map(Timestamp));
+    Ok(Some(Applied { value: spec, source, at, version, off: off(item)?, failing, began }))
 }
 
 pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
@@ -157,48 +126,21 @@ pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
 
 /// What every subscription has, so that nothing is noted at one that was deleted.
 pub(super) fn is_there() -> Attrs {
-    Attrs::from([("f".into(), FORMAT.into())])
+    Attrs::from([("f".into(), WebhookSubscriptions::FORMAT.into())])
 }
 
 impl<P: Ports, S: Sender> Webhooks<P, S> {
+    /// The subscriptions as they are applied.
+    pub fn declared(&self) -> Declarations<'_, P, WebhookSubscriptions> {
+        Declarations { ports: &self.ports, kind: WebhookSubscriptions, retention: self.limits.retention }
+    }
+
     /// Puts a subscription in force. One that is disabled stays so.
     ///
     /// # Errors
     /// Of the ports.
     pub async fn apply(&self, of: &Address, value: &Subscription, source: &str) -> Result<Outcome, PortError> {
-        if !fits(of, value, source) {
-            return Ok(Outcome::TooLarge);
-        }
-        let key = keys::subscription(of);
-        for _ in 0..COMMIT_TRIES {
-            let found = self.ports.get(&key).await?;
-            let old = found.as_ref().map(read).transpose()?;
-            if old.as_ref().is_some_and(|old| old.value == *value && old.source == source) {
-                // An earlier request may have stopped before it said that they have changed.
-                self.touch().await?;
-                return Ok(Outcome::Unchanged);
-            }
-            let version = old.map_or(0, |old| old.version);
-            let mut set = values(value, source);
-            set.extend(is_there());
-            let now = self.ports.now();
-            let attributes: [(Name, Attr); 2] = [("at".into(), now.0.into()), ("v".into(), (version + 1).into())];
-            set.extend(attributes);
-            set.extend(found.is_none().then(|| (BEGAN, now.0.into())));
-            let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-            let write = Write::Update { key: key.clone(), condition, set, remove: vec![], raise: false };
-            let done = if found.is_some() {
-                self.ports.write(&write).await? == Written::Done
-            } else {
-                let Some(counted) = self.counted(1).await? else { return Ok(Outcome::TooMany) };
-                self.ports.transact(&[write, counted]).await? == Transacted::Done
-            };
-            if done {
-                self.touch().await?;
-                return Ok(Outcome::Changed);
-            }
-        }
-        Err(contended(key))
+        self.declared().apply(of, value, source).await
     }
 
     /// Takes a subscription out. `false`: there is none. Its deliveries that wait end at their next attempt.
@@ -206,17 +148,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// # Errors
     /// Of the ports.
     pub async fn remove(&self, of: &Address) -> Result<bool, PortError> {
-        let key = keys::subscription(of);
-        for _ in 0..COMMIT_TRIES {
-            let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
-            let delete = Write::Delete(key.clone(), Condition::Version(found.version()));
-            let Some(counted) = self.counted(-1).await? else { return Err(contended(key)) };
-            if self.ports.transact(&[delete, counted]).await? == Transacted::Done {
-                self.touch().await?;
-                return Ok(true);
-            }
-        }
-        Err(contended(key))
+        self.declared().delete(of).await
     }
 
     /// Takes all subscriptions of a namespace out. How many there were.
@@ -229,28 +161,6 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             removed += usize::from(self.remove(of).await?);
         }
         Ok(removed)
-    }
-
-    /// The write that counts one more, or one less, in the transaction that makes or deletes it. `None`: there are [`MOST`].
-    async fn counted(&self, by: i64) -> Result<Option<Write>, PortError> {
-        let key = keys::changed();
-        let found = self.ports.get(&key).await?;
-        let counted = found.as_ref().and_then(|item| item.number(&COUNT)).and_then(|n| usize::try_from(n).ok());
-        let there = match counted {
-            Some(there) if by < 0 || there < MOST => there,
-            // Code that did not count may have made or deleted some.
-            _ => self.subscriptions().await?.count(),
-        };
-        if by > 0 && there >= MOST {
-            return Ok(None);
-        }
-        let (condition, version) = match &found {
-            None => (Condition::Absent, 0),
-            Some(item) => (Condition::Version(item.version()), item.version()),
-        };
-        let there = i64::try_from(there).unwrap_or_default().saturating_add(by).max(0);
-        let set = Attrs::from([("v".into(), (version + 1).into()), (COUNT, there.into())]);
-        Ok(Some(Write::Update { key, condition, set, remove: vec![], raise: false }))
     }
 
     /// Whether it takes an event, as it is now.
@@ -274,7 +184,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         let Some(found) = self.subscription(of).await? else { return Ok(None) };
         let Some(present) = found.off else {
             // An earlier request may have stopped before it said so.
-            self.touch().await?;
+            touch(&self.ports).await?;
             return Ok(Some(false));
         };
         let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
@@ -285,7 +195,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         let write = Write::Update { key, condition, set, remove: vec![OFF, FAILING], raise: false };
         // Somebody else resumed it in between.
         let resumed = matches!(self.ports.write(&write).await?, Written::Done);
-        self.touch().await?;
+        touch(&self.ports).await?;
         Ok(Some(resumed))
     }
 
@@ -294,7 +204,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// # Errors
     /// Of the ports.
     pub async fn subscription(&self, of: &Address) -> Result<Option<Applied>, PortError> {
-        self.ports.get(&keys::subscription(of)).await?.as_ref().map(read).transpose()
+        Ok(self.ports.get(&keys::subscription(of)).await?.as_ref().map(read).transpose()?.flatten())
     }
 
     /// All of them, by namespace and name.
@@ -302,19 +212,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// # Errors
     /// Of the ports.
     pub async fn subscriptions(&self) -> Result<Subscriptions, PortError> {
-        let (items, _) = table::all(&self.ports, Query::table(keys::SUBSCRIPTIONS, 100), READ).await?;
-        let mut all = Subscriptions::default();
-        for item in &items {
-            let of = keys::address(&item.key);
-            match read(item) {
-                Ok(applied) => all.readable.push((of, applied)),
-                Err(error) => {
-                    tracing::error!(webhook = %of, %error, "a webhook subscription cannot be read: its deliveries wait");
-                    all.unread.push(of);
-                }
-            }
-        }
-        Ok(all)
+        all(&self.ports).await
     }
 
     /// All of them, as they are now: one item is read, and the others only if that one says that they have changed.
@@ -332,15 +230,56 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         *self.known.lock() = Some((changed, all.clone()));
         Ok(all)
     }
+}
 
-    /// Says that the subscriptions have changed. This comes after the change, so whoever sees it sees the change, too.
-    pub(super) async fn touch(&self) -> Result<(), PortError> {
-        let key = keys::changed();
-        let found = self.ports.get(&key).await?;
-        let version = found.as_ref().map_or(0, Item::version);
-        let condition = if found.is_none() { Condition::Absent } else { Condition::Version(version) };
-        let set = Attrs::from([("v".into(), (version + 1).into())]);
-        // If somebody was faster, that was after this change, and counts for both.
-        self.ports.write(&Write::Update { key, condition, set, remove: vec![], raise: false }).await.map(drop)
+async fn all(store: &impl Store) -> Result<Subscriptions, PortError> {
+    let mut all = Subscriptions::default();
+    let mut query = Query::table(keys::SUBSCRIPTIONS, 100);
+    loop {
+        let page = store.query(&query).await?;
+        for item in &page.items {
+            let of = keys::address(&item.key);
+            match read(item) {
+                Ok(applied) => all.readable.extend(applied.map(|applied| (of, applied))),
+                Err(error) => {
+                    tracing::error!(webhook = %of, %error, "a webhook subscription cannot be read: its deliveries wait");
+                    all.unread.push(of);
+                }
+            }
+        }
+        match page.next.filter(|_| all.count() < READ) {
+            Some(next) => query.after = Some(next),
+            None => return Ok(all),
+        }
     }
+}
+
+/// The write that counts one more, or one less, in the transaction that makes or deletes it. [`Full`]: there are [`MOST`].
+pub(crate) async fn counted(ports: &impl Ports, by: i64) -> Result<Result<Option<Write>, Full>, PortError> {
+    let key = keys::changed();
+    let found = ports.get(&key).await?;
+    let counted = found.as_ref().and_then(|item| item.number(&COUNT)).and_then(|n| usize::try_from(n).ok());
+    let there = match counted {
+        Some(there) if by < 0 || there < MOST => there,
+        // Code that did not count may have made or deleted some.
+        _ => all(ports).await?.count(),
+    };
+    if by > 0 && there >= MOST {
+        return Ok(Err(Full));
+    }
+    let there = i64::try_from(there).unwrap_or_default().saturating_add(by).max(0);
+    Ok(Ok(Some(changed(found.as_ref(), Some((COUNT, there.into()))))))
+}
+
+/// Says that the subscriptions have changed. This comes after the change, so whoever sees it sees the change, too.
+pub(crate) async fn touch(ports: &impl Ports) -> Result<(), PortError> {
+    let found = ports.get(&keys::changed()).await?;
+    // If somebody was faster, that was after this change, and counts for both.
+    ports.write(&changed(found.as_ref(), None)).await.map(drop)
+}
+
+fn changed(found: Option<&Item>, more: Option<(Name, Attr)>) -> Write {
+    let mut set = Attrs::from([("v".into(), next_version(found).into())]);
+    set.extend(more);
+    Write::Update { key: keys::changed(), condition: as_read(found), set, remove: vec![], raise: false }
 }

@@ -107,7 +107,7 @@ impl<O: Outside> Stand<O> {
             world,
         };
         let host = GitHost { host: HOST.into(), form: form.into(), api: api.into(), secret: None, webhook_secret: None };
-        stand.engine.register("git", &host, "").await.map_err(|error| port(&error))?;
+        stand.engine.git_hosts().apply(&Address::parse("git"), &host, "").await.map_err(|error| port(&error))?;
         Ok(stand)
     }
 

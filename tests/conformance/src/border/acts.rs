@@ -10,6 +10,7 @@ use super::{EVIL, OUR_CLUSTER, OUR_SERVER, OURS, PRIVATE, THEIRS, address, proje
 use crate::engines::{done, event};
 use crate::sim::{Outcome, Sim};
 use keelway_domain::access::{of_person, of_token};
+use keelway_domain::address::Address;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::event::{CloudEvent, SOURCE};
@@ -58,12 +59,12 @@ impl Neighbours {
     pub(super) async fn furnish(&self, hand: &Hand) -> Result<(), PortError> {
         let from = Origin::Webhook { secret: "hook".into() };
         let source = ArtifactSource { from, tags: Default::default(), images: vec![], vouched: true };
-        hand.engines.configs.apply_source((OURS, "images"), &source, "").await?;
+        hand.engines.configs.apply_source(&address(OURS, "images"), &source, "").await?;
         apply(hand, (OURS, "api"), &our_config()).await?;
         apply(hand, (THEIRS, "moving"), &moving_config(0, true)).await?;
         let cluster = Cluster { server: OUR_SERVER.into(), ca_data: None, secret: "k8s".into(), interval: None, vouched: true };
-        hand.engines.pipelines.register(OUR_CLUSTER, &cluster, "").await?;
-        hand.engines.pipelines.register("team-a/rogue", &Cluster { vouched: false, ..cluster }, "").await?;
+        hand.engines.pipelines.clusters().apply(&Address::parse(OUR_CLUSTER), &cluster, "").await?;
+        hand.engines.pipelines.clusters().apply(&address(THEIRS, "rogue"), &Cluster { vouched: false, ..cluster }, "").await?;
         hand.engines.pipelines.apply(&address(OURS, "flow"), &our_pipeline(), "").await?;
         for (name, definition) in their_pipelines() {
             hand.engines.pipelines.apply(&address(THEIRS, name), &definition, "").await?;
@@ -113,7 +114,7 @@ impl Neighbours {
             }
             Action::Look(cluster) => {
                 sim.work(self, again, move |hand| {
-                    Box::pin(async move { hand.engines.pipelines.observe_cluster(cluster).await.map(|_| None) })
+                    Box::pin(async move { hand.engines.pipelines.observe_cluster(&Address::parse(cluster)).await.map(|_| None) })
                 });
             }
             Action::Register(ours, n) => self.register(sim, again, (ours, n)),
@@ -261,7 +262,7 @@ impl Neighbours {
             Box::pin(async move {
                 let own = [project(THEIRS)];
                 let among = (!trusted).then_some(&own[..]);
-                let (page, _) = hand.engines.configs.all_definitions(among, Some("team-b/a"), 10).await?;
+                let (page, _) = hand.engines.configs.configs().everywhere(among, Some("team-b/a"), 10).await?;
                 if let Some((of, _)) = page.iter().find(|(of, _)| of.namespace != THEIRS) {
                     lock(&yard).wrong.get_or_insert(format!("a page for {THEIRS} lists {of}"));
                 }

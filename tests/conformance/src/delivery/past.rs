@@ -1,4 +1,5 @@
-//! Inputs from the past: events are told again after a day and after a year, as an archive of the bus does, and nothing changes.
+//! Inputs from the past: after a day and after a year, events are told again, as an archive of the bus does, and messages of the engines'
+//! own, as somebody does who sends dead letters again; and nothing changes.
 
 use super::scenario::Delivering;
 use crate::engines;
@@ -11,7 +12,7 @@ use keelway_world::World;
 use keelway_world::queue::Parcel;
 use std::collections::BTreeMap;
 
-/// So many of the events are told again.
+/// So many of them are told again.
 const SOME: usize = 25;
 
 /// What counts: executions, configs, pipelines and facts, with their versions.
@@ -40,12 +41,13 @@ impl Delivering {
             let again: Vec<_> = told
                 .flat_map(|event| {
                     let takers: Vec<_> = engines::takers(&event).collect();
-                    takers.into_iter().map(move |queue| (queue, Parcel::Event(event.clone())))
+                    takers.into_iter().map(move |queue| (queue.to_owned(), Parcel::Event(event.clone())))
                 })
+                .chain(self.told.iter().cloned())
                 .collect();
             for _ in 0..SOME.min(again.len()) {
                 let (queue, parcel) = sim.rng.pick(&again).clone();
-                sim.world.enqueue(queue, parcel);
+                sim.world.enqueue(&queue, parcel);
             }
             sim.rest(self, 60_000)?;
             let after = states(&sim.world);

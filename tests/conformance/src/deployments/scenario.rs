@@ -233,7 +233,7 @@ impl Scenario for Deploying {
             images: vec![],
             vouched: false,
         };
-        drop(block_on(engine.configs.apply_source(("shop", "images"), &source, "")));
+        drop(block_on(engine.configs.apply_source(&Address::new("shop", "images"), &source, "")));
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
         self.watch.skew = sim.troubles.skew;

@@ -8,11 +8,12 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
 use keelway_domain::promotions::Note;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::deployments::configs::{Outcome, Wanted};
+use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, NAME, keys};
 use keelway_engine::item::Item;
 use keelway_engine::ports::PortError;
+use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_engine::registry::{Registry, Tagged};
@@ -255,7 +256,7 @@ impl Forked for DeploymentsWorld {
 
 impl DeploymentsStand for DeploymentsWorld {
     fn bind(&mut self, namespace: &str, name: &str, source: &ArtifactSource) {
-        drop(block_on(self.api.configs.apply_source((namespace, name), source, "")));
+        drop(block_on(self.api.configs.apply_source(&to(namespace, name), source, "")));
     }
     fn apply(&mut self, namespace: &str, name: &str, definition: &Definition, asks: Option<u64>) -> Answer {
         let of = to(namespace, name);
@@ -273,7 +274,7 @@ impl DeploymentsStand for DeploymentsWorld {
         match done {
             Ok(Outcome::Changed(_) | Outcome::Unchanged(_)) => Answer::status(200, ""),
             Ok(Outcome::Conflict(_)) => Answer::status(409, "another version is in force"),
-            Ok(Outcome::TooLarge) => Answer::status(413, "too large"),
+            Ok(Outcome::TooLarge | Outcome::TooMany) => Answer::status(413, "too large"),
             Err(e) => failed(&e),
         }
     }

@@ -7,9 +7,9 @@ use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Past, Ph
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
-use keelway_engine::promotions::definitions::Outcome;
 use keelway_engine::promotions::observations::{Fact, Kept};
 use keelway_engine::promotions::{Address, Message, NAME, keys};
+use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::protocol::{Engine, Handled, Loaded};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_wire::manifest::{self, Document};
@@ -162,7 +162,7 @@ impl<H: GitHost> PromotionsWorld<H> {
 
     /// What a command would be refused for, if it would.
     fn refusal(&self, to: &Address, command: &Command, note: &Note) -> Option<String> {
-        let definition = block_on(self.api.pipelines.definition(to)).ok()?.map(|applied| applied.definition);
+        let definition = block_on(self.api.pipelines.definition(to)).ok()?.map(|applied| applied.spec);
         let Some(definition) = definition else { return Some(format!("pipeline {:?} does not exist", to.name)) };
         let observations = block_on(self.api.pipelines.observations(to, &definition)).ok()?;
         let now = self.story.world.now();
@@ -288,8 +288,8 @@ impl<H: GitHost> PromotionsStand for PromotionsWorld<H> {
             let to = Address { namespace: pipeline.namespace.to_string(), name: pipeline.name.clone() };
             self.pipelines.insert(to.clone());
             match block_on(self.api.pipelines.apply(&to, &pipeline.definition, &pipeline.source)) {
-                Ok(Outcome::Changed | Outcome::Unchanged) => self.story.deliver_all(),
-                Ok(Outcome::TooLarge) => return Answer::status(413, "too large"),
+                Ok(Outcome::Changed(_) | Outcome::Unchanged(_)) => self.story.deliver_all(),
+                Ok(_) => return Answer::status(413, "too large"),
                 Err(e) => return Answer::status(503, e.to_string()),
             }
         }

@@ -7,6 +7,7 @@ mod contention;
 mod costs;
 mod counter;
 mod dead_letters;
+mod declared;
 mod delivery;
 mod delivery_plants;
 mod deployment_cases;

@@ -9,8 +9,9 @@ use keelway_domain::webhooks::{End, Subscription, id};
 use keelway_engine::item::{Item, MAX_ITEM_BYTES};
 use keelway_engine::ports::Store;
 use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::protocol::sweep::{self, Tick};
-use keelway_engine::webhooks::{Address, MOST, Message, NAME, Outcome, Webhooks, keys};
+use keelway_engine::webhooks::{Address, MOST, Message, NAME, Webhooks, keys};
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
@@ -76,7 +77,7 @@ fn of_two_that_are_applied_at_once_when_there_is_room_for_one_the_other_is_refus
     for steps in 0.. {
         let stand = Stand::new();
         for n in 1..MOST {
-            assert_eq!(stand.apply_as(&format!("hook-{n}"), &subscription("nothing")), Outcome::Changed);
+            assert_eq!(stand.apply_as(&format!("hook-{n}"), &subscription("nothing")), Outcome::Changed(1));
         }
         let (of, wanted, other) = (named("first"), subscription(TYPE), engine(stand.world.worker(3), &stand.receivers));
         let mut first = Box::pin(other.apply(&of, &wanted, ""));
@@ -90,7 +91,7 @@ fn of_two_that_are_applied_at_once_when_there_is_room_for_one_the_other_is_refus
         let second = stand.apply_as("second", &subscription(TYPE));
         let ended = over.is_some();
         let first = over.unwrap_or_else(|| block_on(first)).unwrap();
-        assert!([(Outcome::Changed, Outcome::TooMany), (Outcome::TooMany, Outcome::Changed)].contains(&(first, second)));
+        assert!([(Outcome::Changed(1), Outcome::TooMany), (Outcome::TooMany, Outcome::Changed(1))].contains(&(first, second)));
         assert_eq!(stand.there(), MOST);
         if ended {
             return;
@@ -107,7 +108,7 @@ fn a_subscription_that_was_deleted_makes_room_and_more_than_there_may_be_are_all
     stand.apply(TYPE);
     assert_eq!(stand.apply_as("one-more", &subscription(TYPE)), Outcome::TooMany);
     assert!(block_on(stand.people.remove(&named("a-1"))).unwrap());
-    assert_eq!(stand.apply_as("one-more", &subscription(TYPE)), Outcome::Changed);
+    assert_eq!(stand.apply_as("one-more", &subscription(TYPE)), Outcome::Changed(1));
     // Code that did not count: the number is not there, and there are more.
     let extra = Item { key: keys::subscription(&named("zzz")), attrs: peek(&stand.world.core().table, &address()).attrs };
     stand.put(extra);

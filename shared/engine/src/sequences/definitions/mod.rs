@@ -14,7 +14,8 @@ use super::{Sequences, codec, keys};
 use crate::border::{self, Border};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
-use crate::protocol::{COMMIT_TRIES, check_format, contended};
+use crate::protocol::change::{Step, as_read, change, next_version};
+use crate::protocol::check_format;
 use crate::table;
 use keelway_domain::border::{Consents, Policy, Update};
 use keelway_domain::names::{Context, ProjectName};
@@ -85,13 +86,12 @@ impl<P: Ports> Sequences<P> {
         let listed = Item::new(Key::new(keys::PROJECTS, settings.name.as_str())).with("at", now.0);
         drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
         let key = keys::project(&settings.name);
-        for _ in 0..COMMIT_TRIES {
-            let present = self.ports.get(&key).await?;
-            present.as_ref().map_or(Ok(()), |item| check_format(item, codec::FORMAT))?;
-            let known = Border::read(settings.name.as_str(), present.as_ref())?;
+        change(&self.ports, &key, |present| {
+            present.map_or(Ok(()), |item| check_format(item, codec::FORMAT))?;
+            let known = Border::read(settings.name.as_str(), present)?;
             let border = known.clone().with(settings.consents.clone(), settings.policy.clone());
-            if border == known && present.as_ref().is_some_and(|item| settings.are(&settings_of(&settings.name, item))) {
-                return Ok(false);
+            if border == known && present.is_some_and(|item| settings.are(&settings_of(&settings.name, item))) {
+                return Ok(Step::Leave(false));
             }
             // What is kept counts as well.
             check_size(&border)?;
@@ -111,11 +111,9 @@ impl<P: Ports> Sequences<P> {
             if present.is_none() {
                 set.insert(Name::Borrowed("at"), Attr::N(now.0));
             }
-            if self.change_project(&key, present.as_ref(), set, remove).await? {
-                return Ok(true);
-            }
-        }
-        Err(contended(format_args!("project {}", settings.name)).into())
+            Ok(Step::Write(changed(&key, present, set, remove), true))
+        })
+        .await
     }
 
     /// Whether a project could be applied; no request.
@@ -255,13 +253,15 @@ impl<P: Ports> Sequences<P> {
     }
 
     async fn change_project(&self, key: &Key, present: Option<&Item>, set: Attrs, remove: Vec<Name>) -> Result<bool, PortError> {
-        let version = present.map_or(0, Item::version);
-        let mut set = set;
-        set.insert(Name::Borrowed("v"), Attr::N(version + 1));
-        set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
-        let condition = if present.is_some() { Condition::Version(version) } else { Condition::Absent };
-        Ok(self.ports.write(&Write::Update { key: key.clone(), condition, set, remove, raise: false }).await? == Written::Done)
+        Ok(self.ports.write(&changed(key, present, set, remove)).await? == Written::Done)
     }
+}
+
+/// The write that changes a project's item.
+fn changed(key: &Key, present: Option<&Item>, mut set: Attrs, remove: Vec<Name>) -> Write {
+    set.insert(Name::Borrowed("v"), Attr::N(next_version(present)));
+    set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
+    Write::Update { key: key.clone(), condition: as_read(present), set, remove, raise: false }
 }
 
 fn settings_of(name: &ProjectName, item: &Item) -> ProjectSettings {

@@ -2,8 +2,9 @@
 
 use super::{Loaded, look_at};
 use crate::item::Key;
-use crate::ports::{Cursor, PortError, Ports, Query, Written};
-use crate::protocol::{COMMIT_TRIES, contended, create};
+use crate::ports::{Cursor, PortError, Ports, Query};
+use crate::protocol::change::{Step, change};
+use crate::protocol::create;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::preflight::sequence_of;
 use crate::sequences::{Sequences, keys};
@@ -72,24 +73,25 @@ impl<P: Ports> Sequences<P> {
     /// As [`Sequences::check_schedule`], and of the ports. Applying it again completes what was begun.
     pub async fn apply_schedule(&self, (project, name): (&ProjectName, &str), spec: &Spec, source: &str) -> Result<bool, Refusal> {
         let key = keys::schedule(project, name);
-        for _ in 0..COMMIT_TRIES {
+        let changed = change(&self.ports, &key, |found| {
             let now = self.ports.now();
-            let found = self.ports.get(&key).await?.map(|item| Loaded::<Schedule>::read(&item)).transpose()?;
+            let found = found.map(Loaded::<Schedule>::read).transpose()?;
             let in_force = found.as_ref().map(|found| &found.x).filter(|x| !x.deleted);
             self.check_schedule(in_force, spec, source)?;
-            let unchanged = in_force.is_some_and(|x| x.spec == *spec && x.source == source);
+            if in_force.is_some_and(|x| x.spec == *spec && x.source == source) {
+                return Ok::<_, Refusal>(Step::Leave(false));
+            }
             let expires = now + self.limits.retention;
             let write = match &found {
                 Some(found) => found.update(&found.x.replaced(spec.clone(), source.to_owned(), now), expires, None),
                 None => create(&Schedule::new(project.clone(), name.to_owned(), spec.clone(), source.to_owned(), now), expires),
             };
-            if unchanged || self.ports.write(&write).await? == Written::Done {
-                // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
-                table::send_all(&self.ports, &[look_at(project, name)]).await?;
-                return Ok(!unchanged);
-            }
-        }
-        Err(contended(key).into())
+            Ok(Step::Write(write, true))
+        });
+        let changed = changed.await?;
+        // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
+        table::send_all(&self.ports, &[look_at(project, name)]).await?;
+        Ok(changed)
     }
 
     /// A schedule.
@@ -127,17 +129,12 @@ impl<P: Ports> Sequences<P> {
     /// Only of the ports.
     pub async fn delete_schedule(&self, project: &ProjectName, name: &str) -> Result<bool, PortError> {
         let key = keys::schedule(project, name);
-        for _ in 0..COMMIT_TRIES {
-            let Some(item) = self.ports.get(&key).await? else { return Ok(false) };
-            let found = Loaded::<Schedule>::read(&item)?;
-            if found.x.deleted {
-                return Ok(false);
-            }
+        change(&self.ports, &key, |found| {
+            let found = found.map(Loaded::<Schedule>::read).transpose()?;
+            let Some(found) = found.filter(|found| !found.x.deleted) else { return Ok(Step::Leave(false)) };
             let write = found.update(&found.x.gone(), self.ports.now() + self.limits.retention, None);
-            if self.ports.write(&write).await? == Written::Done {
-                return Ok(true);
-            }
-        }
-        Err(contended(key))
+            Ok(Step::Write(write, true))
+        })
+        .await
     }
 }

@@ -1,0 +1,24 @@
+//! The kinds of definitions, a file each: what each is called, where it lies, what leads to it, and who is told. Everything else is the
+//! same for all of them: [`crate::protocol::declare`].
+
+mod artifact_source;
+mod cluster;
+mod deployment_config;
+mod git_host;
+mod pipeline;
+mod webhook_subscription;
+
+pub use artifact_source::ArtifactSources;
+pub use cluster::Clusters;
+pub use deployment_config::DeploymentConfigs;
+pub use git_host::GitHosts;
+pub use pipeline::Pipelines;
+pub use webhook_subscription::WebhookSubscriptions;
+
+use crate::protocol::declare::Shelf;
+
+/// A partition that all namespaces share.
+fn shared(partition: &str, namespace: &str) -> Shelf {
+    let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+    Shelf { partition: partition.to_owned(), prefix, namespaces: None }
+}

@@ -1,0 +1,436 @@
+//! What people declare: the definitions that `apply` puts in force. Each is one item, written by one conditional write that raises its
+//! version. The API writes definitions itself; whoever they concern learns of it afterwards.
+//!
+//! The order of effects is the same for every [`Kind`]. What leads to a definition comes before it: whoever finds nothing there does
+//! nothing, but what nobody finds is never done. What led to the one before goes after it, and then it is told. Whoever applies or
+//! deletes the same again completes what was begun. A deletion leaves a tombstone, so the version keeps rising: an earlier writer that
+//! was slow does not overwrite a successor, and does not bring back what was deleted.
+
+use super::change::next_version;
+use super::run::{COMMIT_TRIES, contended};
+use super::subject::check_format;
+use crate::entries;
+use crate::item::{Attrs, Item, Key, MAX_ITEM_BYTES, Name};
+use crate::json::{json, member};
+use crate::namespaces::{self, Among};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Transacted, Write, Written};
+use crate::table;
+use keelway_domain::address::Address;
+use keelway_domain::border::Vouched;
+use keelway_domain::names::ProjectName;
+use keelway_domain::time::{Span, Timestamp};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::future::Future;
+
+/// A page looks at so many items for each definition that it may have: most were deleted, if that is not enough.
+const LOOKS: usize = 20;
+
+/// A kind of definition. Everything else about it follows: [`Declarations`].
+pub trait Kind: Sync {
+    /// As manifests call it.
+    const KIND: &'static str;
+    /// The newest format of its items that this code knows.
+    const FORMAT: i64 = 1;
+    /// So many bytes of an item are kept free, for what is noted at it later.
+    const ROOM: usize = 1024;
+    /// What one says.
+    type Spec: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+
+    /// Where those of a namespace lie.
+    fn shelf(&self, namespace: &str) -> Shelf;
+    /// The items that lead to one, from what it names.
+    fn entries(&self, _at: &Address, _spec: &Self::Spec) -> Vec<Item> {
+        vec![]
+    }
+    /// What a new one has beside what it says. Applying it again does not change that.
+    fn beside(&self, _now: Timestamp) -> Attrs {
+        Attrs::new()
+    }
+    /// What has to be there before it is in force, beside its entries. `expires`: when what is made now may go, if nobody needs it.
+    fn before(
+        &self,
+        _ports: &impl Ports,
+        _at: &Address,
+        _spec: &Self::Spec,
+        _expires: Timestamp,
+    ) -> impl Future<Output = Result<(), PortError>> + Send {
+        async { Ok(()) }
+    }
+    /// The write that happens with the one that makes one more (1) or one less (-1). An error tells that there may be no more.
+    fn along(
+        &self,
+        _ports: &impl Ports,
+        _more: i64,
+    ) -> impl Future<Output = Result<Result<Option<Write>, Full>, PortError>> + Send {
+        async { Ok(Ok(None)) }
+    }
+    /// Tells those whom it concerns that it has changed.
+    fn after(&self, _ports: &impl Ports, _at: &Address, _version: i64) -> impl Future<Output = Result<(), PortError>> + Send {
+        async { Ok(()) }
+    }
+}
+
+/// There may be no more of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+/// Where definitions lie: in a partition, under sort keys that begin alike and end with their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shelf {
+    /// The partition.
+    pub partition: String,
+    /// How their sort keys begin: empty, or `<namespace>/` in a partition that all namespaces share.
+    pub prefix: String,
+    /// The partition that lists the namespaces; none for those that share one.
+    pub namespaces: Option<&'static str>,
+}
+
+impl Shelf {
+    /// The key of one of them.
+    pub fn key(&self, name: &str) -> Key {
+        Key::new(self.partition.clone(), format!("{}{name}", self.prefix))
+    }
+}
+
+/// A definition in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declared<T> {
+    /// What it says.
+    pub spec: T,
+    /// The text as it was applied.
+    pub source: String,
+    /// When it was last changed.
+    pub at: Timestamp,
+    /// How often it was changed.
+    pub version: i64,
+}
+
+/// What became of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in force, in this version.
+    Changed(i64),
+    /// It was in force already.
+    Unchanged(i64),
+    /// Another version is in force than the one it was to replace; 0: none is.
+    Conflict(i64),
+    /// It does not fit into one item: shorten it.
+    TooLarge,
+    /// There are too many others.
+    TooMany,
+}
+
+impl Outcome {
+    /// Whether it was not in force before.
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Changed(_))
+    }
+}
+
+/// What an applied definition does to the one in force.
+#[derive(Debug)]
+pub enum Wanted<'a, T> {
+    /// It takes its place, with this text.
+    Put(T, &'a str),
+    /// It is the same. What an earlier request left undone is completed.
+    Keep(T),
+    /// It may not.
+    Refuse(Outcome),
+}
+
+/// Reads a definition; `None` for one that was deleted.
+///
+/// # Errors
+/// [`PortError::Retry`] for a newer format, [`PortError::Refused`] for an item that cannot be read.
+pub fn read<K: Kind>(item: &Item) -> Result<Option<Declared<K::Spec>>, PortError> {
+    check_format(item, K::FORMAT)?;
+    let spec = member::<Option<K::Spec>>(item, "j")?;
+    Ok(spec.map(|spec| Declared {
+        spec,
+        source: item.text("src").unwrap_or_default().to_owned(),
+        at: Timestamp(item.number("at").unwrap_or_default()),
+        version: item.version(),
+    }))
+}
+
+/// The definitions of a kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Declarations<'a, P, K> {
+    /// Where they are.
+    pub ports: &'a P,
+    /// The kind.
+    pub kind: K,
+    /// How long it is remembered that one was deleted.
+    pub retention: Span,
+}
+
+impl<P: Ports, K: Kind> Declarations<'_, P, K> {
+    fn key(&self, at: &Address) -> Key {
+        self.kind.shelf(&at.namespace).key(&at.name)
+    }
+
+    /// The item that a definition becomes.
+    pub fn item(&self, at: &Address, spec: &K::Spec, source: Option<&str>, version: i64) -> Item {
+        Item::new(self.key(at))
+            .with("j", json(spec))
+            .with_some("src", source)
+            .with("at", self.ports.now().0)
+            .with("v", version)
+            .with("f", K::FORMAT)
+    }
+
+    /// Whether a definition fits into its item.
+    pub fn fits(&self, at: &Address, spec: &K::Spec, source: &str) -> bool {
+        self.item(at, spec, Some(source), i64::MAX).size() <= MAX_ITEM_BYTES - K::ROOM
+    }
+
+    /// Puts a definition in force. Whoever applies what is in force already does not take a vouch away.
+    ///
+    /// # Errors
+    /// Of the ports. Applying it again completes what was begun.
+    pub async fn apply(&self, at: &Address, spec: &K::Spec, source: &str) -> Result<Outcome, PortError>
+    where
+        K::Spec: Vouched,
+    {
+        let wanted = |old: Option<&Declared<K::Spec>>, _| {
+            let new = spec.in_place_of(old.map(|old| &old.spec));
+            match old.is_some_and(|old| old.spec == new && old.source == source) {
+                true => Wanted::Keep(new),
+                false => Wanted::Put(new, source),
+            }
+        };
+        self.put(at, wanted).await
+    }
+
+    /// Puts in force what is `wanted` in the place of the one in force, if there is one, as the next version.
+    ///
+    /// # Errors
+    /// Of the ports. Putting it again completes what was begun.
+    pub async fn put<'w>(
+        &self,
+        at: &Address,
+        wanted: impl Fn(Option<&Declared<K::Spec>>, i64) -> Wanted<'w, K::Spec> + Send,
+    ) -> Result<Outcome, PortError> {
+        let key = self.key(at);
+        for _ in 0..COMMIT_TRIES {
+            let found = self.ports.get(&key).await?;
+            let old = found.as_ref().map(read::<K>).transpose()?.flatten();
+            let version = next_version(found.as_ref());
+            let (spec, source) = match wanted(old.as_ref(), version) {
+                Wanted::Refuse(outcome) => return Ok(outcome),
+                Wanted::Keep(spec) => (spec, None),
+                Wanted::Put(spec, source) => (spec, Some(source)),
+            };
+            if source.is_some_and(|source| !self.fits(at, &spec, source)) {
+                return Ok(Outcome::TooLarge);
+            }
+            let gone = self.leaving(at, found.as_ref(), Some(&spec))?;
+            let along = match old.is_none() {
+                true => self.kind.along(self.ports, 1).await?,
+                false => Ok(None),
+            };
+            let Ok(along) = along else { return Ok(Outcome::TooMany) };
+            self.prepare(at, &spec).await?;
+            let Some(source) = source else {
+                // Nobody has put something else in force before what leads to this one was written.
+                if self.version(at).await? != version - 1 {
+                    continue;
+                }
+                self.complete(at, version - 1, gone).await?;
+                return Ok(Outcome::Unchanged(version - 1));
+            };
+            let item = entries::note(self.item(at, &spec, Some(source), version), &gone);
+            let write = match old.is_some() {
+                true => replace(item, entries::as_read(found.as_ref())),
+                false => {
+                    let mut item = item;
+                    item.attrs.extend(self.kind.beside(self.ports.now()));
+                    Write::Put(item, entries::as_read(found.as_ref()))
+                }
+            };
+            if self.write(write, along).await? {
+                self.complete(at, version, gone).await?;
+                return Ok(Outcome::Changed(version));
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// Deletes a definition. `false`: there is none.
+    ///
+    /// # Errors
+    /// Of the ports. Deleting it again completes what was begun.
+    pub async fn delete(&self, at: &Address) -> Result<bool, PortError> {
+        let key = self.key(at);
+        for _ in 0..COMMIT_TRIES {
+            let Some(found) = self.ports.get(&key).await? else { return Ok(false) };
+            let gone = self.leaving(at, Some(&found), None)?;
+            if read::<K>(&found)?.is_none() {
+                self.complete(at, found.version(), gone).await?;
+                return Ok(false);
+            }
+            let Ok(along) = self.kind.along(self.ports, -1).await? else { return Err(contended(key)) };
+            let version = next_version(Some(&found));
+            let expires = self.ports.now() + self.retention;
+            // Without a format: what notes something at a definition asks for one.
+            let tombstone = Item::new(key.clone()).with("v", version).with("ttl", expires.0 / 1000);
+            let tombstone = Write::Put(entries::note(tombstone, &gone), entries::as_read(Some(&found)));
+            if self.write(tombstone, along).await? {
+                self.complete(at, version, gone).await?;
+                return Ok(true);
+            }
+        }
+        Err(contended(key))
+    }
+
+    /// A definition in force.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn get(&self, at: &Address) -> Result<Option<Declared<K::Spec>>, PortError> {
+        Ok(self.ports.get(&self.key(at)).await?.as_ref().map(read::<K>).transpose()?.flatten())
+    }
+
+    /// At most `limit` definitions of a namespace, those after a name, by name; and the name after which the next page begins.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn page(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<namespaces::Page<(Address, Declared<K::Spec>)>, PortError> {
+        let shelf = self.kind.shelf(namespace);
+        let name = |sort: &str| sort.strip_prefix(&shelf.prefix).unwrap_or(sort).to_owned();
+        let (found, next) = self.look(&shelf, after, limit).await?;
+        let address = |sort: &str| Address { namespace: namespace.to_owned(), name: name(sort) };
+        Ok((found.into_iter().map(|(sort, one)| (address(&sort), one)).collect(), next.as_deref().map(name)))
+    }
+
+    /// As [`Self::page`], of all namespaces, or of those `among` them, by namespace and name: `<namespace>/<name>` tells where a page
+    /// ended. It looks into a limited number of namespaces, so a page that is not the last one may have fewer than `limit`.
+    ///
+    /// # Errors
+    /// Of the ports.
+    pub async fn everywhere(
+        &self,
+        among: Option<&[ProjectName]>,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<namespaces::Page<(Address, Declared<K::Spec>)>, PortError> {
+        let shared = Shelf { prefix: String::new(), ..self.kind.shelf("") };
+        let among = among.map(Among::These).or(shared.namespaces.map(Among::Listed));
+        if let Some(among) = among {
+            return namespaces::page(self.ports, self, namespaces::Wanted { among, after, limit }).await;
+        }
+        let (found, next) = self.look(&shared, after, limit).await?;
+        Ok((found.into_iter().map(|(sort, one)| (Address::parse(&sort), one)).collect(), next))
+    }
+
+    /// Definitions by their sort keys, and the last one if there may be more. Deleted ones leave no gap.
+    async fn look(
+        &self,
+        shelf: &Shelf,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<namespaces::Page<(String, Declared<K::Spec>)>, PortError> {
+        let mut after = after.map(|name| Cursor { key: shelf.key(name), index_sort: None });
+        let mut all: Vec<(String, Declared<K::Spec>)> = vec![];
+        for _ in 0..LOOKS {
+            let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
+            let query = Query::table(shelf.partition.clone(), left).prefix(&shelf.prefix).after(after);
+            let page = self.ports.query(&query).await?;
+            for item in &page.items {
+                all.extend(read::<K>(item)?.map(|one| (item.key.sk.clone(), one)));
+            }
+            after = page.next;
+            if after.is_none() || all.len() >= limit as usize {
+                break;
+            }
+        }
+        Ok((all, after.map(|cursor| cursor.key.sk)))
+    }
+
+    /// The entries that are to be deleted when `new` takes the place of what an item says.
+    pub fn leaving(&self, at: &Address, found: Option<&Item>, new: Option<&K::Spec>) -> Result<Vec<Key>, PortError> {
+        let Some(found) = found else { return Ok(vec![]) };
+        let keys = |spec: &K::Spec| self.kind.entries(at, spec).into_iter().map(|entry| entry.key).collect::<BTreeSet<Key>>();
+        let named = read::<K>(found)?.map(|old| keys(&old.spec)).unwrap_or_default();
+        entries::leaving(found, named, &new.map(keys).unwrap_or_default())
+    }
+
+    async fn prepare(&self, at: &Address, spec: &K::Spec) -> Result<(), PortError> {
+        if let Some(namespaces) = self.kind.shelf(&at.namespace).namespaces {
+            // One without definitions is skipped, but a definition in an unlisted one would not be found.
+            let listed = Item::new(Key::new(namespaces, at.namespace.as_str()));
+            drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
+        }
+        table::record(self.ports, self.kind.entries(at, spec), vec![]).await?;
+        self.kind.before(self.ports, at, spec, self.ports.now() + self.retention).await
+    }
+
+    async fn version(&self, at: &Address) -> Result<i64, PortError> {
+        Ok(self.ports.get(&self.key(at)).await?.map_or(0, |item| item.version()))
+    }
+
+    async fn complete(&self, at: &Address, version: i64, gone: Vec<Key>) -> Result<(), PortError> {
+        if !entries::delete(self.ports, self.key(at), version, &gone).await? {
+            self.mend(at, &gone).await?;
+        }
+        self.kind.after(self.ports, at, version).await
+    }
+
+    /// Somebody has changed a definition meanwhile, and may name again what was deleted a moment ago: that is written again.
+    async fn mend(&self, at: &Address, gone: &[Key]) -> Result<(), PortError> {
+        let key = self.key(at);
+        let mut again: BTreeSet<Key> = BTreeSet::new();
+        for _ in 0..COMMIT_TRIES {
+            let Some(found) = self.ports.get(&key).await? else { return Ok(()) };
+            let now = read::<K>(&found)?;
+            let named = now.map(|now| self.kind.entries(at, &now.spec)).unwrap_or_default();
+            let keeps: BTreeSet<Key> = named.iter().map(|entry| entry.key.clone()).collect();
+            // It was changed once more after that, by somebody who could not know of what was written again.
+            if !again.is_subset(&keeps) {
+                let gone = entries::leaving(&found, again.clone(), &keeps)?;
+                let noted = self.ports.write(&entries::noted(&found, &gone)).await? == Written::Done;
+                if noted && entries::delete(self.ports, key.clone(), found.version(), &gone).await? {
+                    return Ok(());
+                }
+                continue;
+            }
+            let back: Vec<Item> =
+                named.into_iter().filter(|entry| gone.contains(&entry.key) && !again.contains(&entry.key)).collect();
+            if back.is_empty() {
+                return Ok(());
+            }
+            again.extend(back.iter().map(|entry| entry.key.clone()));
+            table::record(self.ports, back, vec![]).await?;
+        }
+        Err(contended(key))
+    }
+
+    async fn write(&self, write: Write, along: Option<Write>) -> Result<bool, PortError> {
+        Ok(match along {
+            None => self.ports.write(&write).await? == Written::Done,
+            Some(along) => self.ports.transact(&[write, along]).await? == Transacted::Done,
+        })
+    }
+}
+
+impl<P: Ports, K: Kind> namespaces::Listed for Declarations<'_, P, K> {
+    type Entry = (Address, Declared<K::Spec>);
+
+    async fn page(&self, namespace: &str, after: Option<&str>, limit: u32) -> Result<namespaces::Page<Self::Entry>, PortError> {
+        self.page(namespace, after, limit).await
+    }
+}
+
+/// The write that changes what a definition says, and leaves what stands beside it.
+fn replace(item: Item, condition: Condition) -> Write {
+    let noted = item.attrs.contains_key(entries::LEAVING);
+    let remove: Vec<Name> = (!noted).then_some(Name::Borrowed(entries::LEAVING)).into_iter().collect();
+    Write::Update { key: item.key, condition, set: item.attrs, remove, raise: false }
+}
