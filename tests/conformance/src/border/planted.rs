@@ -6,7 +6,7 @@ use super::{OURS, THEIRS, project};
 use keelway_domain::border::Act;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::keys as configs;
-use keelway_engine::item::{Item, Key};
+use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
 use keelway_engine::sequences::{history, keys};
 use keelway_world::queue::Received;
@@ -176,15 +176,15 @@ impl Planted {
         item.with("po", policy.to_string())
     }
 
-    /// An item as a mistaken engine writes it.
-    fn bend(&self, item: &mut Item) {
-        match self.plant {
-            Some(Plant::VouchKept) if item.key.pk == configs::definitions(THEIRS) => {
-                let old = self.inner.core().table.peek(&item.key).map(|old| parsed(old.text("j")));
-                let mut new = parsed(item.text("j"));
+    /// What a mistaken engine writes to an item.
+    fn bend(&self, key: &Key, attrs: &mut Attrs) {
+        match (self.plant, attrs.get("j")) {
+            (Some(Plant::VouchKept), Some(Attr::S(text))) if key.pk == configs::definitions(THEIRS) => {
+                let old = self.inner.core().table.peek(key).map(|old| parsed(old.text("j")));
+                let mut new = parsed(Some(text));
                 if old.is_some_and(|old| old["d"]["vouched"] == true) {
                     new["d"]["vouched"] = true.into();
-                    *item = item.clone().with("j", new.to_string());
+                    attrs.insert("j".into(), new.to_string().into());
                 }
             }
             _ => {}
@@ -193,8 +193,10 @@ impl Planted {
 
     fn bent(&self, write: &Write) -> Write {
         let mut write = write.clone();
-        if let Write::Put(item, _) = &mut write {
-            self.bend(item);
+        match &mut write {
+            Write::Put(item, _) => self.bend(&item.key, &mut item.attrs),
+            Write::Update { key, set, .. } => self.bend(key, set),
+            _ => {}
         }
         write
     }
@@ -231,7 +233,7 @@ impl Store for Planted {
     }
     async fn put_batch(&self, puts: &[Item], deletes: &[Key]) -> Result<Leftover, PortError> {
         let mut puts = puts.to_vec();
-        puts.iter_mut().for_each(|item| self.bend(item));
+        puts.iter_mut().for_each(|item| self.bend(&item.key, &mut item.attrs));
         let result = self.inner.put_batch(&puts, deletes).await;
         self.acted(result)
     }

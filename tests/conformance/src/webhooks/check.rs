@@ -110,7 +110,11 @@ impl Watch {
 
     fn subscription(&mut self, change: &Change, time: u64) -> Result<(), String> {
         let name = keys::address(&change.key);
-        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        let is_there = |item: &&Arc<Item>| item.text("j").is_some();
+        if change.new.as_ref().is_some_and(|new| !is_there(&new) && (new.text("off").is_some() || new.number("fa").is_some())) {
+            return Err(format!("{name} is deleted, and something is noted there: {:?}", change.new));
+        }
+        let (old, new) = (change.old.as_ref().filter(is_there), change.new.as_ref().filter(is_there));
         let (before, after) = (off(old), off(new));
         let resumed = before.is_some() && after.is_none() && new.is_some();
         if resumed {

@@ -98,9 +98,14 @@ fn a_copy_of_a_command_that_was_refused_stays_refused() {
     });
     world.apply("shop", "app", &serde_json::from_value(definition).unwrap(), None);
     let to = Address { namespace: "shop".into(), name: "app".into() };
-    let command = Message::Command { to, command: Command::Retry, note: Note { by: "ann".into(), id: 7, ..Note::default() } };
+    let command = Message::Command {
+        to,
+        command: Command::Retry,
+        note: Note { by: "ann".into(), id: 7, at: world.now(), ..Note::default() },
+    };
+    let body = command.letter().body;
     world.wait(Span::seconds(10));
-    assert_eq!(world.story.put_in(Parcel::Own(command.letter().body)).said, Some(Said::Handled(Handled::Invalid)));
+    assert_eq!(world.story.put_in(Parcel::Own(body.clone())).said, Some(Said::Handled(Handled::Invalid)));
     let claim = Call::Claim { by: "ci".into(), id: 1, token: "token".into(), lease: LEASE };
     world.say("shop", "app", 1, &claim);
     let end = Call::End { token: "token".into(), exit: Some(1), message: String::new(), progress: Progress::default() };
@@ -109,6 +114,29 @@ fn a_copy_of_a_command_that_was_refused_stays_refused() {
     assert_eq!(failed["status"], "Failed");
     world.replay();
     assert_eq!(world.config("shop", "app").flatten().unwrap(), failed);
+    for days in [2, 200] {
+        world.wait(Span::minutes(days * 24 * 60));
+        world.story.put_in(Parcel::Own(body.clone()));
+        assert_eq!(world.config("shop", "app").flatten().unwrap(), failed, "{days} days later");
+    }
+}
+
+#[test]
+fn a_command_to_a_config_that_was_deleted_does_nothing_to_the_next_one_of_its_name() {
+    let mut world = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
+    let to = Address { namespace: "shop".into(), name: "app".into() };
+    let note = Note { by: "ann".into(), id: 7, at: world.now(), ..Note::default() };
+    let body = Message::Command { to, command: Command::Pause, note }.letter().body;
+    world.story.put_in(Parcel::Own(body.clone()));
+    let definition = serde_json::json!({
+        "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}},
+        "strategy": {"type": "Rolling", "timeout": 600_000, "deadline": 21_600_000}, "triggers": [],
+    });
+    world.apply("shop", "app", &serde_json::from_value(definition).unwrap(), None);
+    let applied = world.config("shop", "app").flatten().unwrap();
+    world.wait(Span::minutes(60));
+    world.story.put_in(Parcel::Own(body));
+    assert_eq!(world.config("shop", "app").flatten().unwrap(), applied);
 }
 
 /// Whoever had the source follow another repository may have stopped before deleting the entry of the old one.
