@@ -247,8 +247,14 @@ impl Delivering {
         };
         let current: Vec<String> =
             x.environments.values().filter_map(|state| state.promotion.as_ref()).filter_map(current).collect();
-        for x in open.iter().filter(|x| x.parent.is_none() && self.watch.promotion_of(x.context.as_str()).is_some()) {
-            if !current.contains(&x.context.to_string()) {
+        // Whoever carried out an attempt is gone, and the next one waits until the environment before is ready again: it finds the sequence.
+        let lost = |(environment, run): &(String, u64)| {
+            let promotion = x.environments.get(environment).and_then(|state| state.promotion.as_ref());
+            promotion.is_some_and(|of| of.run == *run && of.phase == Phase::Failed && of.due.is_some())
+        };
+        for x in open.iter().filter(|x| x.parent.is_none()) {
+            let Some(of) = self.watch.promotion_of(x.context.as_str()) else { continue };
+            if !current.contains(&x.context.to_string()) && !lost(of) {
                 return Err(format!("a promotion was given up, and its sequence goes on: {x:?}"));
             }
         }
