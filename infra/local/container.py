@@ -74,25 +74,30 @@ def podman_of_this_machine():
 @contextlib.contextmanager
 def api():
     """(the API, the directory that tests and container share). Both are left clean at the end, also if this process is killed."""
+    named = os.environ.get("DOCKER_HOST")
+    if named and not engine.is_local(named):
+        raise NotRun(f"DOCKER_HOST is {named}: tests share a directory and the loopback address with their container, so name a Docker API of this "
+                     f"machine (unix://… or tcp://127.0.0.1:…)")
     found, looked = engine.find()
     if not found and not podman_of_this_machine():
         raise NotRun(_missing(looked))
-    if found and not engine.is_local(found.url):
-        raise NotRun(f"DOCKER_HOST is {found.url}: tests share a directory and the loopback address with their container, so name an API of this machine")
     if found and platform.system() != "Linux" and found.kind() == "podman":
         raise NotRun("podman's machine has a loopback address of its own: use Docker Desktop here, with host networking on (tests/container.md)")
-    shared = tempfile.mkdtemp(prefix="keelway-container-")
-    words, settings = ([found.url], {}) if found else ([f"unix://{shared}/podman.sock", "--serve"], podman_settings())
-    guard = subprocess.Popen([sys.executable, __file__, "--guard", shared, *words], env={**os.environ, **settings}, stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True, start_new_session=True)
+    settings = {} if found else podman_settings()
+    folder = tempfile.mkdtemp(prefix="keelway-container-")
+    # Beside podman's socket.
+    shared = os.path.join(folder, "tmp")
+    words = [shared, found.url] if found else [shared, f"unix://{folder}/podman.sock", "--serve"]
+    keeper = subprocess.Popen([sys.executable, __file__, "--guard", folder, *words], env={**os.environ, **settings}, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        if guard.stdout.readline().strip() != "ready":
-            raise NotRun(f"there is no Docker API, and `podman system service` does not start; the end of {FOLDER / 'podman.log'}:\n"
+        if keeper.stdout.readline().strip() != "ready":
+            raise NotRun(f"no Docker API answers, and `podman system service` does not start; the end of {FOLDER / 'podman.log'}:\n"
                          f"{tail(FOLDER / 'podman.log')}")
-        yield engine.Engine(words[0]), shared
+        yield engine.Engine(words[1]), shared
     finally:
-        guard.stdin.close()
-        guard.wait()
+        keeper.stdin.close()
+        keeper.wait()
 
 
 def _missing(looked):
@@ -104,9 +109,10 @@ def _missing(looked):
     return f"there is no Docker API, and no podman: {what}. Looked at {places}"
 
 
-def guard(shared, url, serve):
+def guard(folder, shared, url, serve):
     """A process of its own session: serves podman's API if asked to, waits for the end of whoever started it, and removes what that left."""
     found, service = engine.Engine(url), None
+    os.mkdir(shared)
     if serve:
         with open(FOLDER / "podman.log", "wb") as log:
             service = subprocess.Popen(["podman", "system", "service", "--time", "0", url], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -119,16 +125,17 @@ def guard(shared, url, serve):
         if not found.why_not():
             print("ready", flush=True)
             sys.stdin.read()
-            _remove_containers(found, shared)
+            _clean(found, shared)
     finally:
         if service:
             service.terminate()
             service.wait()
-        shutil.rmtree(shared, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_containers(found, shared):
-    """The tests remove their container themselves, also after an interruption. Whatever is still there, or is just being made, is removed here."""
+def _clean(found, shared):
+    """The tests remove their container and their files themselves, also after an interruption. What is still there, or is just being made by a
+    process that outlives them, is removed here: until nothing is there twice, a second apart."""
     looks, deadline = 0, time.monotonic() + READY_SECONDS
     while looks < 2 and time.monotonic() < deadline:
         try:
@@ -136,9 +143,12 @@ def _remove_containers(found, shared):
             for container in left:
                 found.remove(container)
         except (OSError, Problem) as error:
-            return say(f"containers of {shared}: {error}")
-        looks = 0 if left else looks + 1
-        time.sleep(1 if looks == 1 else 0)
+            left = []
+            say(f"containers of {shared}: {error}")
+        files = os.path.exists(shared)
+        shutil.rmtree(shared, ignore_errors=True)
+        looks = 0 if left or files else looks + 1
+        time.sleep(1 if looks < 2 else 0)
 
 
 # --- the image ---
@@ -188,8 +198,8 @@ def _build(command, base, wanted):
                "pip": os.environ.get("PIP_CONFIG_FILE")}
     words = [word for name, path in secrets.items() if path and os.path.isfile(path) for word in ("--secret", f"id={name},src={path}")]
     with Step(f"building the image {wanted} (once for each change of infra/local)"), open(log, "wb") as out:
-        if not command("build", "--network", "host", "--build-arg", f"BASE={base}", *words, "--tag", wanted, "--file", str(CONTAINERFILE), str(HERE),
-                       log=out):
+        words += ["--tag", wanted, "--file", str(CONTAINERFILE), str(HERE)]
+        if not command("build", "--network", "host", "--build-arg", f"BASE={base}", *words, log=out):
             raise Problem(f"the image was not built; the end of {log}:\n{tail(log)}")
 
 
@@ -210,8 +220,9 @@ def _base(command):
         raise NotRun(f"{why}: name an image of Debian or Ubuntu with KEELWAY_CONTAINER_BASE")
     program = shutil.which("debootstrap", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if not program or os.getuid() != 0:
-        lacks = "run this once as root" if program else "install debootstrap (Debian and Ubuntu: apt install debootstrap), and run this once as root"
-        raise NotRun(f"{why}, and it is not made of Debian's packages here: {lacks}, or name an image of Debian or Ubuntu with KEELWAY_CONTAINER_BASE")
+        lacks = "" if program else "install debootstrap (Debian and Ubuntu: apt install debootstrap), and "
+        raise NotRun(f"{why}, and it is not made of Debian's packages here: {lacks}run this once as root, or name an image of Debian or Ubuntu with "
+                     f"KEELWAY_CONTAINER_BASE")
     _debootstrap(command, program)
     return OWN_BASE
 
@@ -269,7 +280,7 @@ def main(arguments):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--guard"]:
-        guard(sys.argv[2], sys.argv[3], "--serve" in sys.argv[4:])
+        guard(*sys.argv[2:5], "--serve" in sys.argv[5:])
         sys.exit()
     try:
         sys.exit(0 if main(sys.argv[1:]) else 1)
