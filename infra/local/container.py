@@ -73,7 +73,8 @@ def podman_of_this_machine():
 
 @contextlib.contextmanager
 def api():
-    """(the API, the directory that tests and container share). Both are left clean at the end, also if this process is killed."""
+    """(the API, the directory that tests and container share, where to tell which group of processes runs the tests: a line with its id, and one with
+    0 when it has ended). Nothing is left at the end, also if this process is killed."""
     named = os.environ.get("DOCKER_HOST")
     if named and not engine.is_local(named):
         raise NotRun(f"DOCKER_HOST is {named}: tests share a directory and the loopback address with their container, so name a Docker API of this "
@@ -94,7 +95,7 @@ def api():
         if keeper.stdout.readline().strip() != "ready":
             raise NotRun(f"no Docker API answers, and `podman system service` does not start; the end of {FOLDER / 'podman.log'}:\n"
                          f"{tail(FOLDER / 'podman.log')}")
-        yield engine.Engine(words[1]), shared
+        yield engine.Engine(words[1]), shared, keeper.stdin
     finally:
         keeper.stdin.close()
         keeper.wait()
@@ -124,13 +125,20 @@ def guard(folder, shared, url, serve):
             time.sleep(0.05)
         if not found.why_not():
             print("ready", flush=True)
-            sys.stdin.read()
+            told = sys.stdin.read().split()
+            if told and told[-1] != "0":
+                _end_group(int(told[-1]))
             _clean(found, shared)
     finally:
         if service:
             service.terminate()
             service.wait()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_group(group):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGTERM)
 
 
 def _clean(found, shared):
@@ -252,28 +260,31 @@ def functions():
     return {"KEELWAY_TEST_FUNCTIONS": str(packages)}
 
 
-def suite(executable, found, shared, name, arguments):
+def suite(executable, found, shared, name, tell, arguments):
     """The suite with its cloud in a container; whether it passed."""
     variables = {"KEELWAY_CLOUD_PY": str(HERE / "cloud.py"), "KEELWAY_VENV_PYTHON": str(environment.ensure("cloud")), "TMPDIR": shared,
                  "DOCKER_HOST": found.url, "KEELWAY_TEST_CONTAINER": "1", "KEELWAY_TEST_IMAGE": name, **functions()}
     env = {key: value for key, value in os.environ.items() if key not in ("AWS_ENDPOINT_URL", "TESTCONTAINERS_COMMAND")}
-    process = subprocess.Popen([executable, *arguments], cwd=ROOT / "tests" / "cloud", env={**env, **variables})
+    # With a group of its own, which ends as a whole: what the tests have started must not outlive them.
+    process = subprocess.Popen([executable, *arguments], cwd=ROOT / "tests" / "cloud", env={**env, **variables}, stdin=subprocess.DEVNULL,
+                               start_new_session=True)
     try:
+        print(process.pid, file=tell, flush=True)
         return process.wait() == 0
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
+        _end_group(process.pid)
+        process.wait()
+        print(0, file=tell, flush=True)
 
 
 def main(arguments):
     FOLDER.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     functions()
-    with api() as (found, shared):
+    with api() as (found, shared, tell):
         name = image(Command(found))
         executable = run.build_tests()["cloud"]
-        passed = suite(executable, found, shared, name, arguments)
+        passed = suite(executable, found, shared, name, tell, arguments)
     say(f"the suite with its cloud in a container of {name} {'passed' if passed else 'FAILED'}")
     return passed
 
