@@ -146,11 +146,18 @@ fn beside_the_tests(host: &mut HostConfig) {
 async fn user(state: &Path) -> Result<Option<String>, Problem> {
     let engine = docker_client_instance().await.map_err(|error| Problem::of("the Docker API", with_causes(&error)))?;
     let info = engine.info().await.map_err(|error| Problem::of("the Docker API does not answer", with_causes(&error)))?;
-    if info.security_options.is_some_and(|options| options.iter().any(|option| option.contains("rootless"))) {
+    let url = std::env::var("DOCKER_HOST").unwrap_or_default();
+    let socket = url.strip_prefix("unix://").and_then(|path| std::fs::metadata(path).ok());
+    if is_rootless(&info.security_options.unwrap_or_default(), socket.map(|socket| socket.uid())) {
         return Ok(None);
     }
     let owner = std::fs::metadata(state).map_err(|error| Problem::of("the state directory", error))?;
     Ok(Some(format!("{}:{}", owner.uid(), owner.gid())))
+}
+
+/// Docker says so among its options. Podman does not, but its socket then belongs to the user.
+fn is_rootless(options: &[String], owner_of_socket: Option<u32>) -> bool {
+    options.iter().any(|option| option.contains("rootless")) || owner_of_socket.is_some_and(|owner| owner != 0)
 }
 
 /// Where the cloud answers, once it does. Its first record has process ids, which mean something inside only.
@@ -182,6 +189,15 @@ mod tests {
         beside_the_tests(&mut host);
         assert_eq!((host.network_mode.as_deref(), host.publish_all_ports), (Some("host"), Some(false)));
         assert!(host.port_bindings.is_none());
+    }
+
+    #[test]
+    fn an_engine_without_root_is_known_by_its_word_or_its_socket() {
+        let docker = |option: &str| ["name=seccomp,profile=default".to_owned(), option.to_owned()];
+        assert!(is_rootless(&docker("name=rootless"), None));
+        assert!(is_rootless(&[], Some(1000)));
+        assert!(!is_rootless(&docker("name=cgroupns"), Some(0)));
+        assert!(!is_rootless(&[], None));
     }
 
     #[test]
