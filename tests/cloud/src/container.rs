@@ -1,7 +1,8 @@
 //! The local cloud in a container: the image of `infra/local/Containerfile`, started and removed through the Docker API.
 //!
-//! The container has the loopback address and the temporary directory of this machine, under the same names: functions call receivers, git
-//! hosts and clusters that tests start at 127.0.0.1, tests call functions there, and both write to folders that the other one reads.
+//! The container has the loopback address and the temporary directory of this machine, under the same names: functions call
+//! receivers, git hosts and clusters that tests start at 127.0.0.1, tests call functions there, and both write to folders that the
+//! other one reads.
 
 use crate::patience::until;
 use crate::problem::Problem;

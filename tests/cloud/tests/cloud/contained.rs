@@ -1,4 +1,5 @@
-//! What is said when the local cloud does not come up in its container, and what is left of it then: told to a Docker API that is none.
+//! What is said when the local cloud does not come up in its container, and what is left of it then: told to a Docker API that is
+//! none.
 //!
 //! That it does come up is shown by `make test-container`.
 
