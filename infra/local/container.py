@@ -229,7 +229,7 @@ def _base(command):
     program = shutil.which("debootstrap", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if not program or os.getuid() != 0:
         lacks = "" if program else "install debootstrap (Debian and Ubuntu: apt install debootstrap), and "
-        raise NotRun(f"{why}, and it is not made of Debian's packages here: {lacks}run this once as root, or name an image of Debian or Ubuntu with "
+        raise NotRun(f"{why}, and it is not made of Debian's packages here: {lacks}run this as root, or name an image of Debian or Ubuntu with "
                      f"KEELWAY_CONTAINER_BASE")
     _debootstrap(command, program)
     return OWN_BASE
