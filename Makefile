@@ -15,7 +15,7 @@ FUNCTIONS := $(patsubst functions/%/Cargo.toml,keelway-%,$(sort $(wildcard funct
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 
-.PHONY: help run test test-fast survey test-keptn test-oracles up down env logs bench lint lock package dist release-check deploy undeploy clean
+.PHONY: help run test test-fast survey test-keptn test-oracles test-container up down env logs bench lint lock package dist release-check deploy undeploy clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and
 
 test-oracles: ## Run the suite of the local cloud on AWS's DynamoDB Local, and every event pattern on AWS's event-ruler; needs a JDK and Maven (tests/README.md)
 	@$(PYTHON) infra/local/oracles.py
+
+test-container: ## Run the suite of the local cloud with the cloud in a container; needs podman or Docker (tests/container.md)
+	@$(PYTHON) infra/local/container.py
 
 up: ## Start the local cloud with the stack deployed
 	@$(PYTHON) infra/local/run.py up

@@ -47,6 +47,7 @@ def parser():
         "kind", nargs="?", default="cloud", choices=sorted(environment.KINDS))
     verb("start", "start the local cloud, unless it runs, and print its endpoint").add_argument(
         "--port", type=int, help="port (KEELWAY_PORT, or a free one)")
+    verb("serve", "be the local cloud until it ends: what its container runs").add_argument("--port", type=int, help="port (a free one)")
     verb("stop", "stop the local cloud that `start` started")
     deploy = verb("deploy", "deploy the template and print its outputs", stack=True)
     deploy.add_argument("--functions", type=Path, default=ROOT / "target" / "debug", metavar="DIR",
@@ -127,6 +128,8 @@ def main():
     state = State(options.state)
     if options.verb == "start":
         print(server.start(state, options.port)["endpoint"])
+    elif options.verb == "serve":
+        sys.exit(server.serve(state, options.port))
     elif options.verb == "stop":
         server.stop(state)
     elif options.verb == "models":

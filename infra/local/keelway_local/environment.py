@@ -60,11 +60,21 @@ def ensure(kind="cloud"):
     target, requirements = directory(kind), LOCAL / KINDS[kind][1]
     wanted = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
     stamp = target / "keelway-stamp"
+
+    def made():
+        try:
+            return stamp.read_text() == wanted and python(kind).exists()
+        except FileNotFoundError:
+            return False
+
+    if made():
+        # In an image, the folder belongs to somebody else.
+        return python(kind)
     target.parent.mkdir(parents=True, exist_ok=True)
     # Tests and a person may come here at the same time: one makes it, the other waits and finds it made.
     with open(target.parent / f".{target.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (stamp.exists() and stamp.read_text() == wanted and python(kind).exists()):
+        if not made():
             with Step(f"making the Python environment {target.name} (once)"):
                 _make(target, requirements, target.parent / f"{target.name}.log")
                 stamp.write_text(wanted)

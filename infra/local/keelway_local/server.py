@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.request
 
-from . import environment
+from . import engine, environment
 from .common import CREDENTIALS, REGION, Problem, Step, is_running, say, started_at, tail, write_private
 
 # On a busy machine starting takes a while; this only says that it never will.
@@ -127,12 +127,27 @@ def start(state, port=None):
     return record
 
 
+def serve(state, port=None):
+    """Starts the cloud and stays until it ends; its exit code. This is what the first process of a container does."""
+    record = start(state, port)
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(record["pid"], signal.SIGTERM))
+    # The record is read outside of the container, too, where other processes have these ids.
+    state.write("cloud.json", {key: record[key] for key in ("endpoint", "port")})
+    while True:
+        # The first process also inherits what functions leave behind.
+        pid, status = os.wait()
+        if pid == record["pid"]:
+            state.remove("cloud.json")
+            return os.waitstatus_to_exitcode(status)
+
+
 def stop(state):
-    """Ends what `start` started, with the function processes under it; whether there was something to end."""
+    """Ends what `start` started, with the function processes under it, and the container if it is in one; whether there was something to end."""
+    container = _stop_container(state)
     record = state.read("cloud.json")
     state.remove("cloud.json")
     if not record or not record.get("pid"):
-        return False
+        return container
     if not is_running(record):
         say(f"the local cloud of {state.dir} was not running")
         return False
@@ -148,6 +163,19 @@ def stop(state):
         pass
     _reap(record["pid"])
     return True
+
+
+def _stop_container(state):
+    record = state.read("container.json")
+    if not record:
+        return False
+    try:
+        ended = engine.end_container(record)
+        state.remove("container.json")
+        return ended
+    except Problem as problem:
+        say(problem)
+        return False
 
 
 def _reap(pid):

@@ -1,6 +1,6 @@
 //! One cloud for the process, and its end, whatever happens.
 
-use crate::endpoint::{self, Place};
+use crate::endpoint::{self, Place, Wish};
 use crate::patience::{LAST_LIMIT, until};
 use crate::problem::Problem;
 use crate::raw::Raw;
@@ -44,9 +44,10 @@ impl Ability {
 pub struct Cloud {
     /// Its URL.
     pub endpoint: String,
+    // Before the runtime, which ends with this value, too: the end of a container needs one.
+    place: Place,
     runtime: Runtime,
     raw: Raw,
-    place: Place,
     state: PathBuf,
     stacks: Mutex<Vec<String>>,
     keeper: Mutex<Option<Child>>,
@@ -70,6 +71,11 @@ pub fn binaries() -> Result<PathBuf, Problem> {
     let beside = |dir: &Path| dir.join("keelway-sequences").exists();
     let found = exe.ancestors().skip(1).take(3).find(|dir| beside(dir)).map(Path::to_owned);
     found.ok_or_else(|| "the functions are not built: run `cargo build --workspace --all-targets` first".into())
+}
+
+/// Where the functions to deploy are: those of the build, or packages that `KEELWAY_TEST_FUNCTIONS` names.
+fn functions() -> Result<PathBuf, Problem> {
+    std::env::var_os("KEELWAY_TEST_FUNCTIONS").filter(|named| !named.is_empty()).map_or_else(binaries, |named| Ok(named.into()))
 }
 
 fn script() -> Command {
@@ -101,13 +107,14 @@ impl Cloud {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| Problem::of("the runtime", error))?;
         let wish = endpoint::wish(&|name: &str| std::env::var(name).ok())?;
-        let place = runtime.block_on(endpoint::place(wish))?;
         let state =
             tempfile::Builder::new().prefix("keelway-test-").tempdir().map_err(|error| Problem::of("a state directory", error))?;
         let state = state.keep();
-        let keeper = keeper(&state, &place)?;
+        let keeper = keeper(&state, &wish)?;
+        let place = endpoint::place(wish, &state, runtime.handle())?;
         let endpoint = match &place {
-            Place::Given { url, .. } | Place::Container { url, .. } => url.trim_end_matches('/').to_owned(),
+            Place::Given { url, .. } => url.trim_end_matches('/').to_owned(),
+            Place::Container(container) => container.url.clone(),
             Place::Own => {
                 let mut command = script();
                 command.arg("start").arg("--state").arg(&state);
@@ -117,9 +124,9 @@ impl Cloud {
         let raw = Raw::new(&endpoint, "us-east-1");
         let mut cloud = Self {
             endpoint,
+            place,
             runtime,
             raw,
-            place,
             state,
             stacks: Mutex::default(),
             keeper: Mutex::new(Some(keeper)),
@@ -182,9 +189,14 @@ impl Cloud {
         if handle.block_on(self.raw.json_as("AKIANOBODYHASTHISKEY", "dynamodb", tables, &json!({}))).is_err() {
             found.push(Ability::Permissions);
         }
-        if matches!(self.place, Place::Own) {
-            // Known of infra/local: it fires schedules, our own launcher records, and its processes are children of this machine.
-            found.extend([Ability::Schedules, Ability::Records, Ability::Processes]);
+        // Known of infra/local: it fires schedules, our own launcher records, and its processes are children of this machine.
+        match &self.place {
+            Place::Own => found.extend([Ability::Schedules, Ability::Records, Ability::Processes]),
+            Place::Container(container) => {
+                found.extend([Ability::Schedules, Ability::Records]);
+                found.extend(container.shows_processes().then_some(Ability::Processes));
+            }
+            Place::Given { .. } => {}
         }
         found
     }
@@ -194,7 +206,7 @@ impl Cloud {
     /// # Errors
     /// In the words of the script.
     pub fn deploy(&self, name: &str, parameters: &[(&str, &str)]) -> Result<(Stack, String), Problem> {
-        self.deploy_build(&binaries()?, name, parameters)
+        self.deploy_build(&functions()?, name, parameters)
     }
 
     /// The same with the functions of another build: a directory of binaries.
@@ -204,16 +216,11 @@ impl Cloud {
     pub fn deploy_build(&self, build: &Path, name: &str, parameters: &[(&str, &str)]) -> Result<(Stack, String), Problem> {
         let mut command = script();
         command.args(["deploy", "--stack", name]).arg("--state").arg(&self.state).arg("--functions").arg(build);
-        match &self.place {
-            Place::Own => {}
-            Place::Given { url, remote } => {
-                command.args(["--endpoint", url]);
-                if *remote {
-                    command.arg("--allow-remote");
-                }
-            }
-            Place::Container { url, .. } => {
-                command.args(["--endpoint", url]);
+        // The state directory says where the others are.
+        if let Place::Given { url, remote } = &self.place {
+            command.args(["--endpoint", url]);
+            if *remote {
+                command.arg("--allow-remote");
             }
         }
         for (key, value) in parameters {
@@ -310,6 +317,9 @@ impl Cloud {
                 }
             }
         }
+        if let Place::Container(container) = &self.place {
+            container.end();
+        }
         if let Some(mut keeper) = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
             drop(keeper.stdin.take());
             if let Err(error) = keeper.wait() {
@@ -326,12 +336,12 @@ impl Drop for Cloud {
 }
 
 /// A process that waits for the end of this one, however it comes, and then ends the cloud and removes its state.
-fn keeper(state: &Path, place: &Place) -> Result<Child, Problem> {
+fn keeper(state: &Path, wish: &Wish) -> Result<Child, Problem> {
     use std::os::unix::process::CommandExt;
     let stop = script();
     let program = stop.get_program().to_owned();
     let arguments: Vec<_> = stop.get_args().map(ToOwned::to_owned).collect();
-    let end = if matches!(place, Place::Own) { r#""$@" stop --state "$0" >/dev/null 2>&1; "# } else { "" };
+    let end = if matches!(wish, Wish::Given(..)) { "" } else { r#""$@" stop --state "$0" >/dev/null 2>&1; "# };
     let mut keeper = Command::new("sh");
     keeper.arg("-c").arg(format!(r#"cat >/dev/null; {end}rm -rf "$0""#)).arg(state).arg(program).args(arguments);
     // A group of its own: what interrupts this process from a terminal must not end its keeper.

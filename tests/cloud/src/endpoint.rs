@@ -1,16 +1,10 @@
 //! Where the cloud is: an endpoint somebody names, a container, or the emulator of the checkout's own environment. In this order.
 
+use crate::container::Container;
 use crate::problem::Problem;
-use std::collections::HashMap;
 use std::net::IpAddr;
-use testcontainers::bollard::models::{HostConfig, PortBinding};
-use testcontainers::core::wait::WaitFor;
-use testcontainers::core::{ContainerPort, IntoContainerPort};
-use testcontainers::runners::AsyncRunner;
-use testcontainers::{ContainerAsync, GenericImage, ImageExt};
-
-/// Port of LocalStack and what is like it.
-const PORT: ContainerPort = ContainerPort::Tcp(4566);
+use std::path::Path;
+use tokio::runtime::Handle;
 
 /// Where the cloud is.
 pub enum Place {
@@ -21,13 +15,8 @@ pub enum Place {
         /// It is not on this machine, and that is meant.
         remote: bool,
     },
-    /// An image in a container of its own, which ends with this value.
-    Container {
-        /// Its URL.
-        url: String,
-        /// The container.
-        container: Box<ContainerAsync<GenericImage>>,
-    },
+    /// The same emulator in a container of its own, which ends with this value.
+    Container(Container),
     /// The emulator that `infra/local/cloud.py` starts.
     Own,
 }
@@ -59,7 +48,9 @@ pub fn wish(variables: &impl Variables) -> Result<Wish, Problem> {
     let insist = set("KEELWAY_TEST_CONTAINER").is_some_and(|value| value == "1");
     match set("KEELWAY_TEST_IMAGE") {
         Some(image) => Ok(Wish::Container(image, insist)),
-        None if insist => Err("KEELWAY_TEST_CONTAINER=1 needs an image: set KEELWAY_TEST_IMAGE=<name>:<tag>".into()),
+        None if insist => {
+            Err("KEELWAY_TEST_CONTAINER=1 needs an image: set KEELWAY_TEST_IMAGE=<name>:<tag>, or run `make test-container`".into())
+        }
         None => Ok(Wish::Own),
     }
 }
@@ -90,16 +81,16 @@ fn host(url: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// Fulfils the wish as far as that needs doing here.
+/// Fulfils the wish as far as that needs doing here; a container shares the state directory.
 ///
 /// # Errors
 /// When a container is insisted on and does not start.
-pub async fn place(wish: Wish) -> Result<Place, Problem> {
+pub fn place(wish: Wish, state: &Path, handle: &Handle) -> Result<Place, Problem> {
     match wish {
         Wish::Given(url, remote) => Ok(Place::Given { url, remote }),
         Wish::Own => Ok(Place::Own),
-        Wish::Container(image, insist) => match container(&image).await {
-            Ok(place) => Ok(place),
+        Wish::Container(image, insist) => match Container::start(&image, state, handle) {
+            Ok(container) => Ok(Place::Container(container)),
             Err(problem) if insist => Err(problem),
             Err(problem) => {
                 eprintln!("{problem}; using the checkout's own emulator instead");
@@ -107,30 +98,6 @@ pub async fn place(wish: Wish) -> Result<Place, Problem> {
             }
         },
     }
-}
-
-async fn container(image: &str) -> Result<Place, Problem> {
-    let wrong =
-        |error: testcontainers::TestcontainersError| Problem::of(&format!("image {image} does not start in a container"), error);
-    let (name, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
-    let container = GenericImage::new(name, tag)
-        .with_exposed_port(PORT)
-        .with_wait_for(WaitFor::Nothing)
-        .with_env_var("AUTH", "true")
-        .with_env_var("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
-        .with_host_config_modifier(loopback_only)
-        .start()
-        .await
-        .map_err(wrong)?;
-    let port = container.get_host_port_ipv4(4566.tcp()).await.map_err(wrong)?;
-    Ok(Place::Container { url: format!("http://127.0.0.1:{port}"), container: Box::new(container) })
-}
-
-/// Publishes the port at a free one of this machine's loopback address; the library's own default is every address.
-fn loopback_only(host: &mut HostConfig) {
-    let binding = PortBinding { host_ip: Some("127.0.0.1".into()), host_port: None };
-    host.publish_all_ports = Some(false);
-    host.port_bindings = Some(HashMap::from([(PORT.to_string(), Some(vec![binding]))]));
 }
 
 #[cfg(test)]
@@ -172,16 +139,5 @@ mod tests {
             assert!(wish_of(&[("AWS_ENDPOINT_URL", url)]).is_ok(), "{url}");
             assert!(wish_of(&[("AWS_ENDPOINT_URL", url), ("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")]).is_err(), "{url}");
         }
-    }
-
-    #[test]
-    fn a_container_is_reached_from_this_machine_only() {
-        let mut host = HostConfig { publish_all_ports: Some(true), ..HostConfig::default() };
-        loopback_only(&mut host);
-        assert_eq!(host.publish_all_ports, Some(false));
-        let bindings = host.port_bindings.unwrap_or_default();
-        let addresses = bindings.values().flatten().flatten().map(|binding| binding.host_ip.as_deref());
-        assert_eq!(addresses.collect::<Vec<_>>(), [Some("127.0.0.1")]);
-        assert!(bindings.contains_key("4566/tcp"));
     }
 }

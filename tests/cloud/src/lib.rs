@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod cloud;
+pub mod container;
 pub mod endpoint;
 pub mod events;
 pub mod executor;

@@ -1,6 +1,6 @@
 //! The template and the binaries on an emulator of AWS: all cases, and what only a deployed stack can show.
 //!
-//! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` an image for a container; otherwise the checkout's own is started and
+//! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` its image for a container; otherwise the checkout's own is started and
 //! ended again. Arguments are those of the usual runner: `cargo test -p keelway-cloud-tests --test cloud -- KC-14`.
 
 mod access;
@@ -8,6 +8,7 @@ mod approvals;
 mod bed;
 mod cases;
 mod cli;
+mod contained;
 mod deployers;
 mod deployers_fail;
 mod deployments;
@@ -60,6 +61,7 @@ fn tests() -> Vec<Test<Bed>> {
         cli::tests,
         surface::tests,
         keptn_clients::tests,
+        contained::tests,
         store::tests,
         cases::tests,
         promotion_cases::tests,
