@@ -6,11 +6,13 @@
 //! deletes the same again completes what was begun. A deletion leaves a tombstone, so the version keeps rising: an earlier writer that
 //! was slow does not overwrite a successor, and does not bring back what was deleted.
 
+pub use super::kind::{Full, Kind, Shelf};
+
 use super::change::next_version;
 use super::run::{COMMIT_TRIES, contended};
 use super::subject::check_format;
 use crate::entries;
-use crate::item::{Attrs, Item, Key, MAX_ITEM_BYTES, Name};
+use crate::item::{Item, Key, MAX_ITEM_BYTES, Name};
 use crate::json::{json, member};
 use crate::namespaces::{self, Among};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Transacted, Write, Written};
@@ -19,80 +21,10 @@ use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
-use std::future::Future;
 
-/// A page looks at so many items for each definition that it may have: most were deleted, if that is not enough.
+/// So many queries are made to fill a page. One that is still short then has an end all the same: most of what lies there was deleted.
 const LOOKS: usize = 20;
-
-/// A kind of definition. Everything else about it follows: [`Declarations`].
-pub trait Kind: Sync {
-    /// As manifests call it.
-    const KIND: &'static str;
-    /// The newest format of its items that this code knows.
-    const FORMAT: i64 = 1;
-    /// So many bytes of an item are kept free, for what is noted at it later.
-    const ROOM: usize = 1024;
-    /// What one says.
-    type Spec: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
-
-    /// Where those of a namespace lie.
-    fn shelf(&self, namespace: &str) -> Shelf;
-    /// The items that lead to one, from what it names.
-    fn entries(&self, _at: &Address, _spec: &Self::Spec) -> Vec<Item> {
-        vec![]
-    }
-    /// What a new one has beside what it says. Applying it again does not change that.
-    fn beside(&self, _now: Timestamp) -> Attrs {
-        Attrs::new()
-    }
-    /// What has to be there before it is in force, beside its entries. `expires`: when what is made now may go, if nobody needs it.
-    fn before(
-        &self,
-        _ports: &impl Ports,
-        _at: &Address,
-        _spec: &Self::Spec,
-        _expires: Timestamp,
-    ) -> impl Future<Output = Result<(), PortError>> + Send {
-        async { Ok(()) }
-    }
-    /// The write that happens with the one that makes one more (1) or one less (-1). An error tells that there may be no more.
-    fn along(
-        &self,
-        _ports: &impl Ports,
-        _more: i64,
-    ) -> impl Future<Output = Result<Result<Option<Write>, Full>, PortError>> + Send {
-        async { Ok(Ok(None)) }
-    }
-    /// Tells those whom it concerns that it has changed.
-    fn after(&self, _ports: &impl Ports, _at: &Address, _version: i64) -> impl Future<Output = Result<(), PortError>> + Send {
-        async { Ok(()) }
-    }
-}
-
-/// There may be no more of a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
-
-/// Where definitions lie: in a partition, under sort keys that begin alike and end with their names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelf {
-    /// The partition.
-    pub partition: String,
-    /// How their sort keys begin: empty, or `<namespace>/` in a partition that all namespaces share.
-    pub prefix: String,
-    /// The partition that lists the namespaces; none for those that share one.
-    pub namespaces: Option<&'static str>,
-}
-
-impl Shelf {
-    /// The key of one of them.
-    pub fn key(&self, name: &str) -> Key {
-        Key::new(self.partition.clone(), format!("{}{name}", self.prefix))
-    }
-}
 
 /// A definition in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,7 +167,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
             self.prepare(at, &spec).await?;
             let Some(source) = source else {
                 // Nobody has put something else in force before what leads to this one was written.
-                if self.version(at).await? != version - 1 {
+                if !self.kind.entries(at, &spec).is_empty() && self.version(at).await? != version - 1 {
                     continue;
                 }
                 self.complete(at, version - 1, gone).await?;

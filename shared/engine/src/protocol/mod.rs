@@ -3,6 +3,9 @@
 //! An engine supplies its state and codec ([`Subject`]), its messages and duties ([`Engine`]) and, for each kind of input, what to read
 //! and a pure decision ([`Handler`]). [`run`] is the whole path of one message; read it first. Beside it: [`record`] (transition
 //! records), [`sweep`] (open work), [`dead_letter`], [`letters`] (what people do with those), [`invalid`], [`page`] (lists in pages).
+//!
+//! What is no subject has verbs of its own: [`declare`] (what people apply), [`fact`] (what somebody has seen), and below both [`change`]
+//! (one item, one conditional write).
 
 pub mod change;
 pub mod dead_letter;
@@ -10,6 +13,7 @@ pub mod declare;
 pub mod delivery;
 pub mod fact;
 pub mod invalid;
+mod kind;
 pub mod letters;
 pub mod page;
 pub mod record;
