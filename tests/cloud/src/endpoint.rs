@@ -16,7 +16,7 @@ pub enum Place {
         remote: bool,
     },
     /// The same emulator in a container of its own, which ends with this value.
-    Container(Container),
+    Container(Box<Container>),
     /// The emulator that `infra/local/cloud.py` starts.
     Own,
 }
@@ -90,7 +90,7 @@ pub fn place(wish: Wish, state: &Path, handle: &Handle) -> Result<Place, Problem
         Wish::Given(url, remote) => Ok(Place::Given { url, remote }),
         Wish::Own => Ok(Place::Own),
         Wish::Container(image, insist) => match Container::start(&image, state, handle) {
-            Ok(container) => Ok(Place::Container(container)),
+            Ok(container) => Ok(Place::Container(Box::new(container))),
             Err(problem) if insist => Err(problem),
             Err(problem) => {
                 eprintln!("{problem}; using the checkout's own emulator instead");
