@@ -57,6 +57,9 @@ class Plant:
     rule: str
     number: int = 0
 
+    def __str__(self):
+        return f"plant {self.engine} {self.name}: {self.wrong}"
+
 
 class Span:
     """Text that belongs to mutants: where it fails to compile, they do."""

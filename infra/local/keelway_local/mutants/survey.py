@@ -29,7 +29,7 @@ def _tests_of(file, tests, plants):
 
 def _sort(works, tests, jobs, title, plants=False):
     """{number: the test that finds it, SURVIVED or UNREACHED}; `works` are mutants or plants, and what found each the last time."""
-    done, counted, lock = {}, Counter(), threading.Lock()
+    done, fresh, counted, lock = {}, {}, Counter(), threading.Lock()
 
     def one(work):
         thing, known = work
@@ -40,6 +40,9 @@ def _sort(works, tests, jobs, title, plants=False):
         with lock:
             done[thing.number] = found or (SURVIVED if mine else UNREACHED)
             counted[found.kind if found else done[thing.number]] += 1
+            fresh[str(thing)] = _noted(done[thing.number])
+            if len(done) % 50 == 0 or len(done) == len(works):
+                _remember(fresh)
             if not found:
                 say(f"  {done[thing.number]}: {thing}")
             step.detail = f"{len(done)} of {len(works)}: {', '.join(f'{count} {kind}' for kind, count in counted.items())}"
@@ -60,45 +63,44 @@ def _remember(found):
 def mutants(copy, executables, chosen, jobs, only_survivors):
     """Whether every mutant of the chosen files is found, or listed as equivalent."""
     listed, before = lists.equivalent(), _remembered()
-    works = [mutant for mutant in copy.viable() if not chosen or any(word in mutant.file for word in chosen)]
-    if only_survivors:
-        works = [mutant for mutant in works if before.get(str(mutant), {}).get("found") is None]
+    wanted = [mutant for mutant in copy.viable() if not chosen or any(word in mutant.file for word in chosen)]
+    # What was found the last time counts as found without being run again.
+    works = [mutant for mutant in wanted if not only_survivors or before.get(str(mutant), {}).get("found") is None]
     tests = trial.learn(trial.all_tests(executables, plants=False), executables, jobs)
     done = _sort([(mutant, before.get(str(mutant), {}).get("by")) for mutant in works], tests, jobs, f"{len(works)} mutants")
-    survivors, stale, kinds, unreached, results = [], [], Counter(), 0, {}
-    for mutant in works:
-        found = done[mutant.number]
-        by = found if isinstance(found, str) else None
-        results[str(mutant)] = {"found": None, "by": by} if by else {"found": found.kind, "by": found.name}
-        if by is None:
-            kinds[found.kind] += 1
-            if mutant.key in listed:
-                stale.append(f"{mutant}\n      is found by {found.name}")
-        elif mutant.key not in listed:
-            survivors.append((mutant, by))
-        unreached += by == UNREACHED
-    _remember(results)
+    found = {mutant.key: before.get(str(mutant)) for mutant in wanted}
+    found |= {mutant.key: _noted(done[mutant.number]) for mutant in works}
+    survivors = [mutant for mutant in wanted if not found[mutant.key]["found"] and mutant.key not in listed]
+    stale = [f"{mutant} is found by {found[mutant.key]['by']}" for mutant in wanted if found[mutant.key]["found"] and mutant.key in listed]
     everything = {mutant.key for mutant in copy.viable()}
     stale += [f"{' '.join(map(str, key))}\n      names no mutant that compiles" for key in listed if key not in everything]
-    _tell(copy, works, listed, kinds, unreached)
-    for mutant, by in survivors:
-        print(f"  {by}: {mutant}")
+    _tell(copy, wanted, found, listed)
+    for mutant in survivors:
+        print(f"  {found[mutant.key]['by']}: {mutant}")
     for line in stale:
         print(f"  equivalent.yaml: {line}")
-    count = sum(kinds.values())
-    wanted = count + len(survivors)
-    score = count / wanted if wanted else 1
-    print(f"score: {count} of {wanted} are found, {score:.1%}")
+    count = sum(bool(found[mutant.key]["found"]) for mutant in wanted)
+    score = count / max(1, count + len(survivors))
+    print(f"score: {count} of {count + len(survivors)} are found, {score:.1%}")
     return not survivors and not stale and score >= GOAL
 
 
-def _tell(copy, works, listed, kinds, unreached):
-    """A line for each folder, and one for all."""
-    folders = Counter(mutant.file.removeprefix(f"{build.DOMAIN}/").split("/")[0].removesuffix(".rs") for mutant in works)
-    print(f"{len(copy.mutants)} mutants, {len(copy.mutants) - len(copy.viable())} of them do not compile; {len(works)} were run: "
-          + ", ".join(f"{count} {folder}" for folder, count in sorted(folders.items())))
-    print(f"found by a unit test {kinds[trial.UNIT]}, a case {kinds[trial.CASE]}, seeds {kinds[trial.SEEDS]}; not reached {unreached}; "
-          f"listed as equivalent {sum(mutant.key in listed for mutant in works)}")
+def _noted(found):
+    """What is remembered of a mutant or plant."""
+    return {"found": None, "by": found} if isinstance(found, str) else {"found": found.kind, "by": found.name}
+
+
+def _tell(copy, wanted, found, listed):
+    """A line for each folder, and two for all."""
+    folder = lambda mutant: mutant.file.removeprefix(f"{build.DOMAIN}/").split("/")[0].removesuffix(".rs")
+    for name in sorted({folder(mutant) for mutant in wanted}):
+        mine = [mutant for mutant in wanted if folder(mutant) == name]
+        left = sum(not found[mutant.key]["found"] and mutant.key not in listed for mutant in mine)
+        print(f"  {name}: {len(mine)} mutants, {left} left")
+    kinds = Counter(found[mutant.key]["found"] or found[mutant.key]["by"] for mutant in wanted)
+    print(f"{len(copy.mutants)} mutants, of which {len(copy.mutants) - len(copy.viable())} do not compile and "
+          f"{sum(mutant.key in listed for mutant in wanted)} are listed as equivalent")
+    print(f"{len(wanted)} were run: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
 
 
 def plants(copy, executables, chosen, jobs):
@@ -108,16 +110,13 @@ def plants(copy, executables, chosen, jobs):
         return True
     before = _remembered()
     tests = trial.learn(trial.all_tests(executables, plants=True), executables, jobs)
-    name = lambda plant: f"plant {plant.engine} {plant.name}"
-    done = _sort([(plant, before.get(name(plant), {}).get("by")) for plant in works], tests, jobs, f"{len(works)} plants", plants=True)
-    missed, results = 0, {}
+    done = _sort([(plant, before.get(str(plant), {}).get("by")) for plant in works], tests, jobs, f"{len(works)} plants", plants=True)
+    missed = 0
     for plant in works:
         found = done[plant.number]
         by = found if isinstance(found, str) else found.name
         missed += isinstance(found, str)
-        results[name(plant)] = {"found": None if isinstance(found, str) else found.kind, "by": by}
         print(f"  {plant.engine} {plant.name}: {by}")
-    _remember(results)
     print(f"plants: {len(works) - missed} of {len(works)} are found by a case or a simulation")
     return not missed
 

@@ -23,12 +23,12 @@ CASES = {
 }
 # The simulations: the engine, the test, and the number of seeds for a mutant and for a plant.
 SIMULATIONS = [
-    ("sequences", "simulation::every_seed_keeps_the_invariants", 300, 3000),
-    ("promotions", "promotions::every_seed_of_the_promotions_keeps_the_invariants", 300, 3000),
+    ("sequences", "simulation::every_seed_keeps_the_invariants", 200, 3000),
+    ("promotions", "promotions::every_seed_of_the_promotions_keeps_the_invariants", 200, 3000),
     ("promotions", "promotions::every_seed_of_the_promotions_comes_to_rest_without_sweeps", 100, 1000),
-    ("deployments", "deployments::every_seed_of_the_deployments_keeps_the_invariants", 300, 3000),
+    ("deployments", "deployments::every_seed_of_the_deployments_keeps_the_invariants", 200, 3000),
     ("deployments", "deployments::without_sweeps_every_seed_of_the_deployments_comes_to_rest", 100, 1000),
-    ("webhooks", "webhook_seeds::every_seed_of_the_webhooks_keeps_the_invariants", 300, 3000),
+    ("webhooks", "webhook_seeds::every_seed_of_the_webhooks_keeps_the_invariants", 200, 3000),
     ("delivery", "delivery::every_seed_of_the_delivery_keeps_the_invariants", 20, 600),
     ("border", "border::every_seed_of_the_border_keeps_the_invariants", 40, 500),
 ]
@@ -49,6 +49,8 @@ class Test:
     engine: str
     command: list
     variables: dict
+    # It is learned from so many times fewer seeds what it reaches.
+    times: int = 1
     cpu: float = 0.0
     reached: set = field(default_factory=set)
 
@@ -64,9 +66,10 @@ class Ran:
 def run(command, variables, seconds):
     """Runs a test for so many seconds of CPU time at most, or until one fails."""
     limits = 'ulimit -t "$1"; ulimit -v 6000000 2>/dev/null; shift; exec nice -n 19 "$@"'
-    env = {**os.environ, "INSTA_UPDATE": "no", "INSTA_WORKSPACE_ROOT": str(build.COPY), "RUST_BACKTRACE": "0", **variables}
+    env = {**os.environ, "INSTA_UPDATE": "no", "INSTA_WORKSPACE_ROOT": str(build.COPY), "RUST_BACKTRACE": "0", "PROPTEST_CASES": "64",
+           **variables}
     package = "shared/domain" if "keelway_domain" in Path(command[0]).name else "tests/conformance"
-    process = subprocess.Popen(["sh", "-c", limits, "sh", str(max(5, round(seconds))), *command], cwd=build.COPY / package, env=env,
+    process = subprocess.Popen(["sh", "-c", limits, "sh", str(max(2, round(seconds))), *command], cwd=build.COPY / package, env=env,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     told, failed = [], False
     for line in process.stdout:
@@ -105,7 +108,7 @@ def all_tests(executables, plants):
     for engine, name, few, many in SIMULATIONS:
         seeds = many if plants else few
         label = f"{seeds} seeds of {name.split('::')[0]}{'' if 'sweep' not in name else ' without sweeps'}"
-        tests.append(Test(SEEDS, label, engine, [conformance, *single(name)], {"KEELWAY_SEEDS": str(seeds)}))
+        tests.append(Test(SEEDS, label, engine, [conformance, *single(name)], {"KEELWAY_SEEDS": str(seeds)}, round(seeds / few)))
     return tests
 
 
@@ -119,7 +122,8 @@ def learn(tests, executables, jobs):
     def one(test):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "reached"
-            ran = run(test.command, {**test.variables, "KEELWAY_MUTANT_REACHED": str(path)}, 3600)
+            fewer = {"KEELWAY_SEEDS": str(int(test.variables["KEELWAY_SEEDS"]) // test.times)} if test.kind == SEEDS else {}
+            ran = run(test.command, {**test.variables, **fewer, "KEELWAY_MUTANT_REACHED": str(path)}, 3600)
             if not ran.well:
                 raise Problem(f"{test.name} fails without any mutant:\n{ran.output[-2000:]}")
             data = path.read_bytes() if path.exists() else b""
@@ -131,7 +135,7 @@ def learn(tests, executables, jobs):
             list(pool.map(one, new))
         REACHED.write_text(json.dumps({"of": of, "tests": known}))
     for test in tests:
-        test.cpu, test.reached = known[name(test)][0], set(known[name(test)][1])
+        test.cpu, test.reached = known[name(test)][0] * test.times, set(known[name(test)][1])
     return [test for test in tests if test.reached]
 
 
@@ -148,7 +152,7 @@ def find(number, tests):
     for together in (group for groups in tried for group in groups if group):
         first = together[0]
         names = [test.command[2] for test in together]
-        ran = run([first.command[0], "--exact", *names, "--test-threads", "1"], {**first.variables, **on}, 3 + 10 * sum(test.cpu for test in together))
+        ran = run([first.command[0], "--exact", *names, "--test-threads", "1"], {**first.variables, **on}, 2 + 8 * sum(test.cpu for test in together))
         if not ran.well:
             failed = re.findall(r"^test (\S+) \.\.\. FAILED", ran.output, re.MULTILINE)
             # Without a name, the process came to its limit, or died.

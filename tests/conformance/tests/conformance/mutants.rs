@@ -92,6 +92,7 @@ fn each_equivalent_mutant_has_its_place_and_a_reason() {
         let found = functions(&text(&root().join(&entry.file)), name).iter().any(has);
         !found || entry.why.is_empty() || entry.replacement.is_empty()
     };
-    let lost: Vec<_> = all.iter().filter(is_lost).map(|entry| format!("{}: {}: {}", entry.file, entry.function, entry.text)).collect();
+    let lost: Vec<_> =
+        all.iter().filter(is_lost).map(|entry| format!("{}: {}: {}", entry.file, entry.function, entry.text)).collect();
     assert!(lost.is_empty(), "these name nothing any more, or have no reason: {lost:#?}");
 }

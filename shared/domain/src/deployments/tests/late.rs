@@ -21,7 +21,7 @@ fn work_that_nobody_claims_is_offered_several_times_before_its_deadline() {
         let mut stand = Stand::new(definition);
         stand.pass(Span::seconds(seconds + 1));
         assert_eq!(stand.x.last.as_ref().map(|last| last.status), Some(Status::New));
-        assert!(stand.orders.len() >= 4, "{seconds} s: {:?}", stand.orders);
+        assert!((4..=25).contains(&stand.orders.len()), "{seconds} s: {:?}", stand.orders);
         stand.settle();
         assert_eq!(stand.x.last.as_ref().map(|last| last.reason.as_str()), Some("StartTimeout"));
     }

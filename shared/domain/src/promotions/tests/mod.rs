@@ -1,8 +1,10 @@
 //! One pipeline, driven by hand.
 
 mod bounded;
+mod edges;
 mod examples;
 mod properties;
+mod report;
 
 use super::definition::*;
 use super::observe::{Observations, Observed};
