@@ -2,9 +2,9 @@
 """Mutation testing of the pure cores (shared/domain), and mistakes planted in the cores and the engines: part of `make survey`.
 
 A mutant is a small change: `<` becomes `<=`, a function returns a default value, an arm of a `match` is gone. The list is that of
-cargo-mutants. That program builds once for each mutant, though, which takes minutes here, and there are thousands of mutants. This one builds
-a single copy with all of them in it, each behind a switch that a test's process reads when it starts. Each mutant is run with the tests
-that reach it: unit tests, then cases, then seeds of its engine's simulation. docs/decisions/0069 says more.
+cargo-mutants. That program builds once for each mutant, though, which takes minutes here, and there are thousands of mutants. This
+one builds a single copy with all of them in it, each behind a switch that a test's process reads when it starts. Each mutant is run
+with the tests that reach it: unit tests, then cases, then seeds of its engine's simulation. docs/decisions/0069 says more.
 
     infra/local/mutants.py                  everything
     infra/local/mutants.py sequences        mutants and plants of files and engines with these words in their names
@@ -40,7 +40,8 @@ def main():
         os.execv(python, [str(python), __file__, *sys.argv[1:]])
     # It needs the environment.
     from keelway_local.mutants import survey
-    kinds = [kind for kind in ("plants", "mutants") if getattr(given, kind)] or (["mutants"] if given.survivors else ["plants", "mutants"])
+    named = [kind for kind in ("plants", "mutants") if getattr(given, kind)]
+    kinds = named or (["mutants"] if given.survivors else ["plants", "mutants"])
     sys.exit(survey.main(given.words, given.jobs, kinds, given.survivors))
 
 

@@ -1,1 +1,1 @@
-"""Mutation testing by one build: every mutant of the pure cores behind a switch that is read when a test starts (docs/decisions/0069)."""
+"""Mutation testing by one build: every mutant of the pure cores is behind a switch (docs/decisions/0069)."""

@@ -1,4 +1,4 @@
-"""Copies the repository, writes the mutants and the plants into the copy, and builds the tests there without those that do not compile."""
+"""Copies the repository, writes mutants and plants into the copy, and builds the tests there without those that do not compile."""
 
 import json
 import os
@@ -24,7 +24,8 @@ def target():
 
 
 def tracked():
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
@@ -54,12 +55,13 @@ class Copy:
             source = (ROOT / name).read_bytes()
             here = [plant for plant in self.plants if plant.file == name]
             if mutated(name) or here:
-                core = Path(name).is_relative_to(DOMAIN)
-                file = schemata.File(name, source, self.without, here, first, mutated(name), "crate::mutant::on" if core else "keelway_domain::mutant::on")
+                crate = "crate" if Path(name).is_relative_to(DOMAIN) else "keelway_domain"
+                file = schemata.File(name, source, self.without, here, first, mutated(name), f"{crate}::mutant::on")
                 source, first = self._rewrite(file, first)
             self._put(name, self._adapted(name, source))
         count = max([first, *(plant.number for plant in self.plants)]) + 1
-        module = (Path(__file__).parent / "mutant.rs").read_text().replace("const COUNT: usize = 1;", f"const COUNT: usize = {count};")
+        module = (Path(__file__).parent / "mutant.rs").read_text()
+        module = module.replace("const COUNT: usize = 1;", f"const COUNT: usize = {count};")
         self._put(str(DOMAIN / "mutant.rs"), module.encode())
         written = {*names, str(DOMAIN / "mutant.rs"), "Cargo.lock"}
         for path in COPY.rglob("*"):
@@ -121,7 +123,8 @@ class Copy:
         errors = [error for error in errors if error["spans"]]
         if done.returncode and not errors:
             raise Problem(f"cargo {verb} failed in {COPY}:\n{done.stderr[-3000:]}")
-        executables = {line["target"]["name"]: line["executable"] for line in told if line["reason"] == "compiler-artifact" and line["executable"]}
+        built = [line for line in told if line["reason"] == "compiler-artifact" and line["executable"]]
+        executables = {line["target"]["name"]: line["executable"] for line in built}
         return errors, executables
 
     def _take_out(self, errors):
@@ -144,7 +147,8 @@ class Copy:
         places = sorted(error["spans"], key=lambda span: not span["is_primary"])
         for place in places:
             spans = self.spans.get(place["file_name"], [])
-            around = [(end - begin, numbers) for begin, end, numbers in spans if begin <= place["byte_start"] and place["byte_end"] <= end]
+            around = [(end - begin, numbers) for begin, end, numbers in spans
+                      if begin <= place["byte_start"] and place["byte_end"] <= end]
             if around:
                 return min(around)[1]
         for place in places:

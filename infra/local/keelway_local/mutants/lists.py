@@ -23,7 +23,8 @@ def equivalent():
     found = {}
     for entry in _read(EQUIVALENT):
         try:
-            key = (entry["file"], entry["function"], " ".join(str(entry["text"]).split()), str(entry["replacement"]), entry.get("index", 0))
+            text = " ".join(str(entry["text"]).split())
+            key = (entry["file"], entry["function"], text, str(entry["replacement"]), entry.get("index", 0))
             if not entry["why"] or key in found:
                 raise Problem(f"{EQUIVALENT.name}: {key} needs one entry with a reason (`why`)")
             found[key] = entry["why"]
@@ -37,10 +38,8 @@ def plants():
     found = []
     for path in sorted((FOLDER / "plants").glob("*.yaml")):
         for entry in _read(path):
-            changes = entry.get("changes") or [entry]
-            plant = Plant(path.stem, entry["name"], entry["file"], [(change["find"].rstrip("\n"), change["replace"].rstrip("\n")) for change in changes],
-                          entry["wrong"], entry["rule"])
-            found.append(plant)
+            change = (entry["find"].rstrip("\n"), entry["replace"].rstrip("\n"))
+            found.append(Plant(path.stem, entry["name"], entry["file"], change, entry["wrong"], entry["rule"]))
     names = [(plant.engine, plant.name) for plant in found]
     if len(set(names)) != len(names):
         raise Problem("tests/mutants/plants: two plants of an engine have one name")

@@ -1,7 +1,8 @@
 """Rewrites a Rust file so that it holds all its mutants, each behind `crate::mutant::on(N)`.
 
-The mutants are those of cargo-mutants (https://mutants.rs/mutants.html), except those that delete a field of a struct expression. No text
-appears twice in the result, but the operands of compound assignments, and functions with a plant: the file stays about as large as it was.
+The mutants are those of cargo-mutants (https://mutants.rs/mutants.html), except those that delete a field of a struct expression. No
+text appears twice in the result, but the operands of compound assignments, and functions with a plant: the file stays about as large
+as it was.
 """
 
 import re
@@ -13,16 +14,18 @@ from tree_sitter import Language, Parser
 from .values import replacements
 
 OPERATORS = {
-    "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"], "<": ["==", ">", "<="], ">": ["==", "<", ">="], "<=": [">"], ">=": ["<"],
+    "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"],
+    "<": ["==", ">", "<="], ">": ["==", "<", ">="], "<=": [">"], ">=": ["<"],
     "+": ["-", "*"], "-": ["+", "/"], "*": ["+", "/"], "/": ["%", "*"], "%": ["/", "+"], "<<": [">>"], ">>": ["<<"],
     "&": ["|", "^"], "|": ["&", "^"], "^": ["|", "&"],
-    "+=": ["-=", "*="], "-=": ["+=", "/="], "*=": ["+=", "/="], "/=": ["%=", "*="], "%=": ["/=", "+="], "<<=": [">>="], ">>=": ["<<="],
-    "&=": ["|="], "|=": ["&="], "^=": ["|=", "&="],
+    "+=": ["-=", "*="], "-=": ["+=", "/="], "*=": ["+=", "/="], "/=": ["%=", "*="], "%=": ["/=", "+="],
+    "<<=": [">>="], ">>=": ["<<="], "&=": ["|="], "|=": ["&="], "^=": ["|=", "&="],
 }
 COMPARISONS = {"<": "less", ">": "greater", "<=": "at_most", ">=": "at_least"}
 # What is evaluated when the program is compiled, or is no expression.
-LEFT_ALONE = {"const_item", "static_item", "attribute_item", "inner_attribute_item", "macro_invocation", "macro_definition", "const_block",
-              "array_type", "type_arguments", "enum_variant_list", "struct_item", "type_item", "use_declaration", "line_comment", "block_comment"}
+LEFT_ALONE = {"const_item", "static_item", "attribute_item", "inner_attribute_item", "macro_invocation", "macro_definition",
+              "const_block", "array_type", "type_arguments", "enum_variant_list", "struct_item", "type_item", "use_declaration",
+              "line_comment", "block_comment"}
 ON = "crate::mutant::on"
 PARSER = Parser(Language(tree_sitter_rust.language()))
 
@@ -52,7 +55,7 @@ class Plant:
     engine: str
     name: str
     file: str
-    changes: list
+    change: tuple
     wrong: str
     rule: str
     number: int = 0
@@ -161,7 +164,9 @@ class File:
 
     def _array_expression(self, node):
         length = node.child_by_field_name("length")
-        return self._children(node, end=length.start_byte) + [self.source[length.start_byte:node.end_byte]] if length else self._children(node)
+        if not length:
+            return self._children(node)
+        return [*self._children(node, end=length.start_byte), self.source[length.start_byte:node.end_byte]]
 
     def _function_item(self, node):
         body, returns = node.child_by_field_name("body"), node.child_by_field_name("return_type")
@@ -173,7 +178,8 @@ class File:
         parts = [self.source[node.start_byte:body.start_byte + 1]]
         for plant in self.plants:
             if node.start_byte <= plant.place < node.end_byte and not self._has_nested(body, plant.place):
-                parts.append(Span([plant.number], [f" if {self.on}({plant.number}) {{ return {{", self._planted(plant, body), "}; } "]))
+                planted = [f" if {self.on}({plant.number}) {{ return {{", self._planted(plant, body), "}; } "]
+                parts.append(Span([plant.number], planted))
         text = " ".join(inner.decode().split())
         default = self._names[-1] == "default" and len(self._names) > 1 and "as Default" in self._names[-2]
         for value in replacements(ty) if text and not default else []:
@@ -204,11 +210,10 @@ class File:
 
     def _planted(self, plant, body):
         text = self._text(body)[1:-1].decode()
-        for find, replace in plant.changes:
-            if find not in text:
-                raise ValueError(f"{plant.engine} {plant.name}: all changes must be in the body of one function of {plant.file}")
-            text = text.replace(find, replace)
-        return text
+        find, replace = plant.change
+        if find not in text:
+            raise ValueError(f"{plant.engine} {plant.name}: `find` must be in the body of a function of {plant.file}")
+        return text.replace(find, replace)
 
     def _binary_expression(self, node):
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -251,7 +256,8 @@ class File:
         for number, other in zip(numbers, OPERATORS.get(operator, [])):
             if number:
                 # The operands as they are: no mutant is in two places.
-                parts.append(Span([number], [f"if {ON}({number}) {{ ", self._text(left), f" {other} ", self._text(right), "; } else "]))
+                changed = [self._text(left), f" {other} ", self._text(right)]
+                parts.append(Span([number], [f"if {ON}({number}) {{ ", *changed, "; } else "]))
         return [*parts, "{ ", *a, f" {operator} ", *b, "; } }"]
 
     def _unary_expression(self, node):
@@ -305,10 +311,7 @@ class File:
 def place(plants, source):
     """Finds where each plant of a file is; every `find` must be there once."""
     for plant in plants:
-        places = []
-        for find, _ in plant.changes:
-            count = source.count(find.encode())
-            if count != 1:
-                raise ValueError(f"{plant.engine} {plant.name}: `{find}` is {count} times in {plant.file}")
-            places.append(source.index(find.encode()))
-        plant.place = places[0]
+        find = plant.change[0].encode()
+        if source.count(find) != 1:
+            raise ValueError(f"{plant.engine} {plant.name}: `{plant.change[0]}` is {source.count(find)} times in {plant.file}")
+        plant.place = source.index(find)

@@ -1,4 +1,4 @@
-"""Runs every mutant with the tests that reach it, and every plant with the cases and simulations that do; and what is said of it."""
+"""Runs every mutant with the tests that reach it, every plant with the cases and simulations that do, and tells what found them."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ def _tests_of(file, tests, plants):
     engines = {engine for engine, *_ in trial.SIMULATIONS}
     engine = next((part for part in file.split("/") if part in engines), None)
     fits = lambda test: plants or test.kind != trial.SEEDS or engine in (None, test.engine)
-    first = lambda test: (test.kind == trial.SEEDS and test.engine != engine, *_order(test))
+    first = lambda test: (test.times, test.kind == trial.SEEDS and test.engine != engine, *_order(test))
     return sorted(filter(fits, tests), key=first)
 
 
@@ -71,7 +71,8 @@ def mutants(copy, executables, chosen, jobs, only_survivors):
     found = {mutant.key: before.get(str(mutant)) for mutant in wanted}
     found |= {mutant.key: _noted(done[mutant.number]) for mutant in works}
     survivors = [mutant for mutant in wanted if not found[mutant.key]["found"] and mutant.key not in listed]
-    stale = [f"{mutant} is found by {found[mutant.key]['by']}" for mutant in wanted if found[mutant.key]["found"] and mutant.key in listed]
+    stale = [f"{mutant} is found by {found[mutant.key]['by']}" for mutant in wanted
+             if found[mutant.key]["found"] and mutant.key in listed]
     everything = {mutant.key for mutant in copy.viable()}
     stale += [f"{' '.join(map(str, key))}\n      names no mutant that compiles" for key in listed if key not in everything]
     _tell(copy, wanted, found, listed)
@@ -110,7 +111,8 @@ def plants(copy, executables, chosen, jobs):
         return True
     before = _remembered()
     tests = trial.learn(trial.all_tests(executables, plants=True), executables, jobs)
-    done = _sort([(plant, before.get(str(plant), {}).get("by")) for plant in works], tests, jobs, f"{len(works)} plants", plants=True)
+    known = [(plant, before.get(str(plant), {}).get("by")) for plant in works]
+    done = _sort(known, tests, jobs, f"{len(works)} plants", plants=True)
     missed = 0
     for plant in works:
         found = done[plant.number]

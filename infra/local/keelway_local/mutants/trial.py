@@ -32,9 +32,10 @@ SIMULATIONS = [
     ("delivery", "delivery::every_seed_of_the_delivery_keeps_the_invariants", 20, 600),
     ("border", "border::every_seed_of_the_border_keeps_the_invariants", 40, 500),
 ]
-# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the others find sooner.
-LEFT_OUT = re.compile(r"seed|survey|plant|mistake|fault_after|a_crash_after|twice_is|everything_twice|fork_of|every_case|index_names|"
-                      r"any_order|every_order|later_version|fifty_thousand")
+# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the others
+# find sooner.
+LEFT_OUT = re.compile(r"seed|survey|plant|mistake|fault_after|a_crash_after|twice_is|everything_twice|fork_of|every_case|"
+                      r"index_names|any_order|every_order|later_version|fifty_thousand")
 REACHED = build.WORK / "reached.json"
 UNIT, CASE, SEEDS = "unit test", "case", "seeds"
 # So many cases are tried each by itself; then all of the engine in one process.
@@ -66,8 +67,8 @@ class Ran:
 def run(command, variables, seconds):
     """Runs a test for so many seconds of CPU time at most, or until one fails."""
     limits = 'ulimit -t "$1"; ulimit -v 6000000 2>/dev/null; shift; exec nice -n 19 "$@"'
-    env = {**os.environ, "INSTA_UPDATE": "no", "INSTA_WORKSPACE_ROOT": str(build.COPY), "RUST_BACKTRACE": "0", "PROPTEST_CASES": "64",
-           **variables}
+    env = {**os.environ, "INSTA_UPDATE": "no", "INSTA_WORKSPACE_ROOT": str(build.COPY), "RUST_BACKTRACE": "0",
+           "PROPTEST_CASES": "64", **variables}
     package = "shared/domain" if "keelway_domain" in Path(command[0]).name else "tests/conformance"
     process = subprocess.Popen(["sh", "-c", limits, "sh", str(max(2, round(seconds))), *command], cwd=build.COPY / package, env=env,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -106,17 +107,18 @@ def all_tests(executables, plants):
                 if found and not re.search(r"^only: cloud", case, re.MULTILINE):
                     tests.append(Test(CASE, found[1], engine, [conformance, *single(name)], {"KEELWAY_CASE": found[1]}))
     for engine, name, few, many in SIMULATIONS:
-        seeds = many if plants else few
-        label = f"{seeds} seeds of {name.split('::')[0]}{'' if 'sweep' not in name else ' without sweeps'}"
-        tests.append(Test(SEEDS, label, engine, [conformance, *single(name)], {"KEELWAY_SEEDS": str(seeds)}, round(seeds / few)))
+        # Few seeds of every simulation come before many of one.
+        for seeds in (few, many) if plants else (few,):
+            label = f"{seeds} seeds of {name.split('::')[0]}{'' if 'sweep' not in name else ' without sweeps'}"
+            tests.append(Test(SEEDS, label, engine, [conformance, *single(name)], {"KEELWAY_SEEDS": str(seeds)}, seeds // few))
     return tests
 
 
 def learn(tests, executables, jobs):
     """Runs every test without a mutant: what it reaches, and what it costs. The same executables are not asked twice."""
-    of = [[path, os.stat(path).st_mtime_ns] for path in executables.values()]
+    made = {path: os.stat(path).st_mtime_ns for path in executables.values()}
     stored = json.loads(REACHED.read_text()) if REACHED.exists() else {}
-    known = stored["tests"] if stored.get("of") == of else {}
+    known = {name: entry for name, entry in stored.items() if made.get(entry[0]) == entry[1]}
     name = lambda test: f"{test.kind} {test.engine} {test.name}"
 
     def one(test):
@@ -127,15 +129,17 @@ def learn(tests, executables, jobs):
             if not ran.well:
                 raise Problem(f"{test.name} fails without any mutant:\n{ran.output[-2000:]}")
             data = path.read_bytes() if path.exists() else b""
-        known[name(test)] = [ran.cpu, sorted({number for number, in struct.iter_unpack("<I", data)})]
+        program = test.command[0]
+        known[name(test)] = [program, made[program], ran.cpu, sorted({number for number, in struct.iter_unpack("<I", data)})]
 
     new = [test for test in tests if name(test) not in known]
     if new:
         with Step(f"what each of {len(new)} tests reaches"), ThreadPoolExecutor(jobs) as pool:
             list(pool.map(one, new))
-        REACHED.write_text(json.dumps({"of": of, "tests": known}))
+        REACHED.write_text(json.dumps(known))
     for test in tests:
-        test.cpu, test.reached = known[name(test)][0] * test.times, set(known[name(test)][1])
+        _, _, cpu, reached = known[name(test)]
+        test.cpu, test.reached = cpu * test.times, set(reached)
     return [test for test in tests if test.reached]
 
 
@@ -152,7 +156,8 @@ def find(number, tests):
     for together in (group for groups in tried for group in groups if group):
         first = together[0]
         names = [test.command[2] for test in together]
-        ran = run([first.command[0], "--exact", *names, "--test-threads", "1"], {**first.variables, **on}, 2 + 8 * sum(test.cpu for test in together))
+        seconds = 2 + 8 * sum(test.cpu for test in together)
+        ran = run([first.command[0], "--exact", *names, "--test-threads", "1"], {**first.variables, **on}, seconds)
         if not ran.well:
             failed = re.findall(r"^test (\S+) \.\.\. FAILED", ran.output, re.MULTILINE)
             # Without a name, the process came to its limit, or died.

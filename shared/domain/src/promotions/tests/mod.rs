@@ -1,5 +1,6 @@
 //! One pipeline, driven by hand.
 
+mod asked;
 mod bounded;
 mod edges;
 mod examples;
