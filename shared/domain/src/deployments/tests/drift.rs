@@ -2,7 +2,7 @@
 
 use super::stand::{Stand, definition};
 use crate::deployments::definition::{OnDrift, Target, Trigger};
-use crate::deployments::{Command, Input, LOOK_EVERY, Latest, Order, SOURCE, Served, Sight, Status, Why};
+use crate::deployments::{Command, Input, LOOK_EVERY, Order, SOURCE, Served, Sight, Status, Why};
 use crate::time::{Span, Timestamp};
 
 /// Version 1 is deployed to the aliases `eu` and `us`, and serves version 7 there.
@@ -210,22 +210,11 @@ fn a_config_at_which_something_is_about_to_happen_is_not_looked_at() {
     let mut stand = deployed(OnDrift::Tell);
     assert_eq!(stand.x.watch.looked, stand.x.active.as_ref().unwrap().at, "its deployment has looked");
     assert_eq!(looks(&mut stand), 1);
+    // A version waits for a paused one.
     stand.set_env("b");
     stand.settle();
     stand.claim_as(SOURCE);
     assert_eq!(looks(&mut stand), 0, "a version is on its way");
-    stand.command(Command::Latest(Latest { again: true, supersede: true, ..Latest::default() })).unwrap();
-    stand.command(Command::Pause).unwrap();
-    stand.end(0);
-    assert!(stand.x.in_flight().is_none() && stand.x.pending.is_some());
-    assert_eq!(looks(&mut stand), 0, "a version waits until the config is resumed");
-    let mut stand = deployed(OnDrift::Tell);
-    stand.set_env("b");
-    stand.settle();
-    stand.claim_as(SOURCE);
-    stand.orders.clear();
-    stand.end(0);
-    assert_eq!(stand.orders, [], "the deployment has looked");
     let mut stand = deployed(OnDrift::Tell);
     stand.pass(LOOK_EVERY);
     stand.orders.clear();

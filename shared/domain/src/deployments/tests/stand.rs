@@ -73,8 +73,6 @@ pub struct Stand {
     pub told: Vec<String>,
     /// The versions of the facts that pipelines were told.
     pub facts: Vec<u64>,
-    /// What tasks of sequences were answered, in words.
-    pub answers: Vec<String>,
     /// The commands that were obeyed.
     pub obeyed: Vec<Obeyed>,
     /// What was ordered.
@@ -99,7 +97,6 @@ impl Stand {
             snapshots: vec![],
             told: vec![],
             facts: vec![],
-            answers: vec![],
             obeyed: vec![],
             orders: vec![],
             drifted: vec![],
@@ -140,8 +137,6 @@ impl Stand {
         self.orders.extend(transition.record.iter().flat_map(|record| record.sends.clone()));
         let events: Vec<_> = transition.record.into_iter().flat_map(|record| record.events).collect();
         let fact = |data: &crate::event::Object| data.get("facts")?.get(0)?.get("version")?.as_u64();
-        let answers = events.iter().filter(|event| event.ty.starts_with("sh.keptn."));
-        self.answers.extend(answers.filter_map(|event| event.data.get("message")?.as_str().map(str::to_owned)));
         self.facts.extend(events.iter().filter_map(|event| fact(&event.data)));
         self.told.extend(events.into_iter().map(|event| event.ty.trim_start_matches("dev.keelway.").to_owned()));
     }

@@ -59,21 +59,3 @@ fn what_has_succeeded_is_not_aborted() {
     stand.give(Input::Seen(&attempt, &Seen::Succeeded("merged".into())));
     assert!(stand.command(Command::Abort("staging".into()), "ann").is_some());
 }
-
-#[test]
-fn only_what_failed_is_accepted_and_the_refusal_says_what_became_of_it() {
-    let accept = |stand: &mut Stand| stand.command(Command::Accept(at("staging", "v2")), "ann");
-    let mut stand = Stand::new(Definition { promotion: Some(settings(true)), ..definition(&["dev", "staging"]) });
-    stand.observe("dev", "v2/R");
-    stand.command(Command::Reject(at("staging", "v2")), "bob");
-    let told = why(accept(&mut stand));
-    assert!(told.contains("v2 was rejected: rejected by bob"), "{told}");
-    let mut stand = Stand::new(definition(&["dev", "staging"]));
-    stand.observe("dev", "v2/R");
-    stand.create("staging", 1);
-    assert!(why(accept(&mut stand)).contains("has not failed"));
-    let attempt = stand.attempt("staging");
-    stand.give(Input::Seen(&attempt, &Seen::Succeeded("merged".into())));
-    assert_eq!(accept(&mut stand), None, "it has succeeded already");
-    assert_eq!(stand.promotion("staging").why.reason, "Merged");
-}

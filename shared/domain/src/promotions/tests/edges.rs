@@ -420,39 +420,3 @@ fn what_has_ended_badly_and_what_nobody_can_look_at() {
     assert!(!open.is_unobserved());
     assert_eq!(serde_json::to_string(&Note::default()).unwrap(), r#"{"t":0}"#);
 }
-
-#[test]
-fn what_nobody_watches_is_not_looked_at() {
-    let mut stand = Stand::new(definition(&["dev", "staging"]));
-    stand.observe("dev", "v2/R");
-    stand.end("staging", &Outcome::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
-    let attempt = stand.attempt("staging");
-    let facts =
-        Facts { now: stand.now, cause: Cause::default(), definition: stand.definition.as_ref(), observations: &stand.observations };
-    let refused = Seen::Unobserved(Condition::new("Forbidden", "no"));
-    assert_eq!(decide(&stand.x, Input::Seen(&attempt, &refused), &facts), Decision::Late);
-    let text = serde_json::to_string(&Promotion { fruitless: 0, ..stand.promotion("staging").clone() }).unwrap();
-    assert!(!text.contains("\"fl\""), "{text}");
-}
-
-#[test]
-fn of_too_many_closings_the_oldest_that_was_tried_is_left_open() {
-    let mut stand = Stand::new(definition(&["dev", "staging"]));
-    for n in 2..MAX_CLOSING + 3 {
-        stand.observe("dev", &format!("v{n}/R"));
-        for closing in &mut stand.x.environments.get_mut("staging").unwrap().closing {
-            // Nobody has tried to close the oldest yet.
-            closing.tries = u32::from(closing.promotion.revision != "v2");
-        }
-        stand.evaluate();
-        stand.x.environments.get_mut("staging").unwrap().promotion = Some(Promotion {
-            phase: Phase::Created,
-            strategy: Some(stand.definition.as_ref().unwrap().promotion.as_ref().unwrap().strategy.clone()),
-            ..stand.promotion("staging").clone()
-        });
-    }
-    stand.observe("dev", "last/R");
-    let closing = &stand.x.environments["staging"].closing;
-    let revisions: Vec<&str> = closing.iter().map(|closing| closing.promotion.revision.as_str()).take(2).collect();
-    assert_eq!((closing.len(), revisions), (MAX_CLOSING, vec!["v2", "v4"]));
-}
