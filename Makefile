@@ -32,7 +32,7 @@ test: ## Run every test, on a stack of its own
 test-fast: ## Run the tests in memory with fewer seeds and without faults after each request: the inner loop
 	@$(PYTHON) infra/local/suite.py fast
 
-survey: ## Look for every planted fault from the first seed on, and say what finds it
+survey: ## Look for every planted fault from the first seed on, and for every mutant of the pure cores (an hour); say what finds it
 	@$(PYTHON) infra/local/suite.py survey
 
 test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and KEPTN_CHECKOUT or KEPTN_CLI for its command line (tests/README.md)

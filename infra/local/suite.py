@@ -21,6 +21,7 @@ from keelway_local import environment  # noqa: E402
 from keelway_local.common import ROOT, Problem, say  # noqa: E402
 
 CLOUD = ROOT / "infra" / "local" / "cloud.py"
+MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 # The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose other
 # features, and build everything a second time.
 IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model")
@@ -114,8 +115,9 @@ def fast():
 
 
 def survey():
-    """Looks for each planted fault from the first seed on; whether every one was found."""
-    return nextest("run", "--workspace", "--test=conformance", "-E", "test(/planted|plants/)", KEELWAY_SURVEY_PLANTS="1") == 0
+    """Looks for each planted fault from the first seed on, and for each mutant of the pure cores; whether every one was found."""
+    planted = nextest("run", "--workspace", "--test=conformance", "-E", "test(/planted|plants/)", KEELWAY_SURVEY_PLANTS="1") == 0
+    return subprocess.run([sys.executable, str(MUTANTS)], cwd=ROOT).returncode == 0 and planted
 
 
 VERBS = {"all": everything, "fast": fast, "survey": survey}

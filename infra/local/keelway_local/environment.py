@@ -21,6 +21,7 @@ KINDS = {
     "package": ("venv-package", "requirements-package.txt"),
     "deploy": ("venv-deploy", "requirements-deploy.txt"),
     "test": ("venv-test", "requirements-test.txt"),
+    "mutants": ("venv-mutants", "requirements-mutants.txt"),
     "lock": ("venv-lock", "requirements-lock.txt"),
 }
 

@@ -33,3 +33,20 @@ impl Cause {
         Self { id: hash64(&[b"any copy", content]), sent, any_copy: true, ..Self::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_told_from_its_copies_unless_they_count_as_one() {
+        let (now, later) = (Timestamp(1), Timestamp(2));
+        assert_eq!(Cause::of(b"a", now), Cause::of(b"a", now));
+        assert_ne!(Cause::of(b"a", now).id, Cause::of(b"a", later).id);
+        assert_ne!(Cause::of(b"a", now).id, Cause::of(b"b", now).id);
+        assert_eq!(Cause::of_any_copy(b"a", now).id, Cause::of_any_copy(b"a", later).id);
+        assert_ne!(Cause::of_any_copy(b"a", now).id, Cause::of_any_copy(b"b", now).id);
+        assert!(Cause::of_any_copy(b"a", now).any_copy && !Cause::of(b"a", now).any_copy);
+        assert_eq!((Cause::of(b"a", later).sent, Cause::of_any_copy(b"a", later).sent), (later, later));
+    }
+}

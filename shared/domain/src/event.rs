@@ -263,4 +263,28 @@ mod tests {
             assert_eq!(EventType::parse(ty), EventType::Other(rest.into()), "{ty}");
         }
     }
+
+    #[test]
+    fn an_event_names_its_authors_as_far_as_they_are_known() {
+        let event = |authors: &[&str]| CloudEvent {
+            id: "e-1".into(),
+            source: "shop".into(),
+            ty: "dev.shop.ordered".into(),
+            time: Timestamp(0),
+            context: Context::of("c"),
+            authors: authors.iter().map(|author| (*author).to_owned()).collect(),
+            triggered_id: None,
+            git_commit_id: None,
+            data: Object::new(),
+        };
+        for authors in [&[][..], &["token:ann"], &["token:ann", "a.test/bob"]] {
+            let event = event(authors);
+            let json: Value = serde_json::from_str(&event.to_bytes()).unwrap();
+            assert_eq!(json.get(AUTHORS).is_some(), !authors.is_empty());
+            assert_eq!(CloudEvent::authors_of(&json), event.authors);
+        }
+        assert_eq!(CloudEvent::authors_of(&serde_json::json!({AUTHORS: "\nann\n\n"})), ["ann"]);
+        let event = event(&[]);
+        assert_eq!(event.size(), "shop".len() + "dev.shop.ordered".len() + event.to_bytes().len());
+    }
 }

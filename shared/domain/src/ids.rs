@@ -190,4 +190,11 @@ mod tests {
         assert_eq!(RecordId::from_uuid("0b9e7a44-1f7e-4abc-8123-5d2a5ef11ecf"), None);
         assert_eq!(RecordId::from_uuid("unknown-triggered-id"), None);
     }
+
+    #[test]
+    fn a_hash_has_46_bits() {
+        let hash = RecordHash((1 << 46) - 1);
+        assert_eq!(RecordHash::parse(&hash.to_string()), Some(hash));
+        assert_eq!(RecordHash::parse(&RecordHash(1 << 46).to_string()), None);
+    }
 }

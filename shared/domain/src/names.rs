@@ -198,4 +198,26 @@ mod tests {
         assert_eq!(refused.to_string(), "task name \"result\" is a common field of every event's data: choose another name");
         assert!(TaskName::new("get-action").is_ok());
     }
+
+    #[test]
+    fn each_kind_of_name_has_its_characters_and_length() {
+        for good in ["a", "get-action", "Get_Action", "1", &"s".repeat(50)] {
+            assert!(SequenceName::new(good).is_ok() && TaskName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "a.b", "a b", "a/b", &"s".repeat(51)] {
+            assert!(SequenceName::new(bad).is_err() && TaskName::new(bad).is_err(), "{bad}");
+        }
+        for good in ["a", "carts-db", "carts_db", "carts.db", "Carts2", &"s".repeat(43)] {
+            assert!(ServiceName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a.", "a b", "a/b", &"s".repeat(44)] {
+            assert!(ServiceName::new(bad).is_err(), "{bad}");
+        }
+        for good in ["shop", "shop-2", "a", &"s".repeat(50)] {
+            assert!(ProjectName::new(good).is_ok() && TokenName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Shop", "2shop", "-shop", "shop-", "sh_op", &"s".repeat(51)] {
+            assert!(ProjectName::new(bad).is_err() && TokenName::new(bad).is_err(), "{bad}");
+        }
+    }
 }

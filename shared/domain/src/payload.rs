@@ -89,4 +89,14 @@ mod tests {
         let list = earlier["a"]["l"].as_array().unwrap();
         assert_eq!((list.len(), &list[0], &list[999]), (1000, &json!(1), &json!(0)));
     }
+
+    #[test]
+    fn a_list_is_cut_only_if_it_grows_beyond_the_most() {
+        let list = |n: usize| json!({"l": vec![1; n]}).as_object().unwrap().clone();
+        for (later, cut) in [(1, vec![]), (2, vec!["l".to_owned()])] {
+            let mut base = json!({"l": vec![0; MAX_LIST - 1]}).as_object().unwrap().clone();
+            assert_eq!(merge(&mut base, &list(later)), cut);
+            assert_eq!(base["l"].as_array().unwrap().len(), MAX_LIST);
+        }
+    }
 }

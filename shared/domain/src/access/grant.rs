@@ -316,4 +316,24 @@ mod tests {
              token that has it"
         );
     }
+
+    #[test]
+    fn a_grant_is_stored_as_the_texts_of_its_scopes() {
+        let limited = grant(&["read", "approve:prod"], &["shop"]);
+        let stored = serde_json::to_string(&limited).unwrap();
+        assert_eq!(stored, r#"{"scopes":["read","approve:prod"],"projects":["shop"]}"#);
+        assert_eq!(serde_json::from_str::<Grant>(&stored).unwrap(), limited);
+    }
+
+    #[test]
+    fn the_token_of_the_deployment_may_do_everything_everywhere() {
+        let all = Grant::everything();
+        assert!(all.allows(Need::Administer, None) && all.allows(Need::Approve("prod"), Some("shop")));
+    }
+
+    #[test]
+    fn who_may_do_nothing_is_told_so() {
+        let told = missing(Need::Read, Place::Everywhere, &[]);
+        assert!(told.starts_with("this needs read in all projects, and what you sent grants nothing: "), "{told}");
+    }
 }

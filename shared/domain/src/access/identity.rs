@@ -294,4 +294,43 @@ mod tests {
             assert!(why(GITHUB, "keelway", rule).contains("write it like"), "{rule}");
         }
     }
+
+    #[test]
+    fn claims_that_are_true_or_false_are_compared_as_these_words() {
+        let known = Identities::parse(GITHUB, "keelway", "verified=true=>read;verified=false=>trigger").unwrap().unwrap();
+        let told =
+            |verified: Value| known.grants(&json!({"verified": verified})).iter().map(ToString::to_string).collect::<String>();
+        assert_eq!((told(json!(true)), told(json!(false)), told(json!(1))), ("read".into(), "trigger".into(), String::new()));
+    }
+
+    #[test]
+    fn the_id_of_a_person_stays_what_it_was() {
+        let known = |rules: &str| Identities::parse(GITHUB, "keelway", rules).unwrap().unwrap();
+        let id = |rules: &str, claims: Value| known(rules).person(GITHUB, &claims).unwrap().id;
+        let hash = |text: String| sha256_hex(text.as_bytes());
+        assert_eq!(id("a=b=>read", json!({"sub": "ann"})), hash(format!("{}#{GITHUB}ann", GITHUB.len())));
+        assert_eq!(id("a=b,by:actor_id=>read", json!({"actor_id": "7"})), hash(format!("{}#{GITHUB}8#actor_id7", GITHUB.len())));
+    }
+
+    #[test]
+    fn a_number_names_a_person_only_if_it_is_written_in_one_way() {
+        let known = Identities::parse(GITHUB, "keelway", "a=b,by:actor_id=>read").unwrap().unwrap();
+        for number in [json!(-1), json!(1.5), json!(1e3)] {
+            let why = known.person(GITHUB, &json!({"actor_id": number})).unwrap_err();
+            assert!(why.contains("has no claim actor_id"), "{why}");
+        }
+    }
+
+    #[test]
+    fn by_names_a_claim_only_without_a_value() {
+        let rule = Rule::parse("by:x=y=>read").unwrap();
+        assert_eq!((rule.claims, rule.by), (vec![("by:x".to_owned(), "y".to_owned())], None));
+        assert!(Rule::parse("sub=x,repository=>read").unwrap_err().contains("claim=value"));
+    }
+
+    #[test]
+    fn a_provider_on_this_machine_needs_no_https() {
+        assert!(Identities::parse("http://127.0.0.1:8080", "keelway", "").is_ok());
+        assert!(Identities::parse("http://127.0.0.1.example.org", "keelway", "").is_err());
+    }
 }

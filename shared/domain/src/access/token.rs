@@ -132,7 +132,16 @@ mod tests {
         let name = TokenName::new("ci-shop").unwrap();
         let text = text_of(&name, &"0f".repeat(32));
         assert_eq!(secret_of(&text), Some((name, sha256_hex(text.as_bytes()))));
-        for other in ["", "s3cret", "keelway_ci", "keelway_ci_short", &format!("keelway_CI_{}", "0f".repeat(32)), &text[1..]] {
+        for other in [
+            "",
+            "s3cret",
+            "keelway_ci",
+            "keelway_ci_short",
+            &text[..text.len() - 1],
+            &text.replace('f', "g"),
+            &format!("keelway_CI_{}", "0f".repeat(32)),
+            &text[1..],
+        ] {
             assert_eq!(secret_of(other), None, "{other}");
         }
     }
@@ -146,7 +155,8 @@ mod tests {
         assert_eq!(valid(&token, NOW + Span::minutes(10)), [false, true, false, false]);
         let again = token.clone().rotate("c".into(), Span::minutes(1), NOW);
         assert_eq!(valid(&again, NOW), [false, true, true, false]);
-        assert_eq!(valid(&token.rotate("c".into(), Span(0), NOW), NOW), [false, false, true, false]);
+        let at_once = token.rotate("c".into(), Span(0), NOW);
+        assert_eq!((valid(&at_once, NOW), at_once.previous), ([false, false, true, false], None));
     }
 
     #[test]
@@ -163,5 +173,11 @@ mod tests {
         assert_eq!(field(asked(ADMINISTRATOR, None)), Err("name"));
         assert_eq!(field(asked("ci", Some(NOW))), Err("expires"));
         assert_eq!(field(NewToken { grant: Grant::default(), ..asked("ci", None) }), Err("scopes"));
+    }
+
+    #[test]
+    fn a_hash_with_its_characters_in_another_order_is_another_one() {
+        let token = Token::new(asked("ci", None), "ab".into(), "ann".into(), NOW).unwrap();
+        assert_eq!(["ab", "ba", "aa"].map(|hash| token.accepts(hash, NOW)), [true, false, false]);
     }
 }

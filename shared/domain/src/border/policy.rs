@@ -50,11 +50,11 @@ impl Pattern {
     }
 }
 
-/// What stands before the first `/` that is not a part of `://`, and what follows it.
+/// What stands before the first `/` that is not a part of `://`, and the rest, which begins with it.
 fn halves(name: &str) -> (&str, Option<&str>) {
     let begin = name.find("://").map_or(0, |at| at + 3);
     match name[begin..].find('/') {
-        Some(at) => (&name[..begin + at], Some(&name[begin + at + 1..])),
+        Some(at) => (&name[..begin + at], Some(&name[begin + at..])),
         None => (name, None),
     }
 }
@@ -190,9 +190,9 @@ mod tests {
     fn a_star_in_a_host_stays_in_the_host() {
         let of = policy(
             r#"{"allows": {"images": [{"name": "*.ecr.test/shop/*"}], "repositories": [{"name": "https://git.test/shop/*"}],
-                "servers": [{"name": "https://*.k8s.test"}], "packages": [{"name": "*"}]}}"#,
+                "servers": [{"name": "https://*.k8s.test"}], "packages": [{"name": "*"}], "tasks": [{"name": "?"}], "builds": [{"name": "https://*/x"}]}}"#,
         );
-        use ResourceKind::{Images, Packages, Repositories, Servers};
+        use ResourceKind::{Builds, Images, Packages, Repositories, Servers, Tasks};
         for (kind, name, fine) in [
             (Images, "1.ecr.test/shop/web", true),
             (Images, "evil.test/x.ecr.test/shop/web", false),
@@ -206,6 +206,11 @@ mod tests {
             (Servers, "https://evil.test/.k8s.test", false),
             (Servers, "http://eu.k8s.test", false),
             (Packages, "bucket/any/key", true),
+            // A host of one letter, and what stands before the slash in the pattern is all of the host.
+            (Tasks, "t", true),
+            (Tasks, "c/t", false),
+            (Builds, "https://g/x", true),
+            (Builds, "https://g/a/x", false),
         ] {
             assert_eq!(of.allows(&Resource::named(kind, name), &Home::NOWHERE), fine, "{name}");
         }
@@ -225,5 +230,13 @@ mod tests {
             denied.starts_with("project shop may not use function other: an administrator of the installation applies"),
             "{denied}"
         );
+    }
+
+    #[test]
+    fn a_policy_is_stored_with_its_quotas_if_it_has_any() {
+        assert_eq!(serde_json::to_string(&Policy::default()).unwrap(), "{}");
+        let limited = policy(r#"{"quotas": {"webhooks": 3}}"#);
+        assert_ne!(limited, Policy::default());
+        assert_eq!(policy(&serde_json::to_string(&limited).unwrap()), limited);
     }
 }

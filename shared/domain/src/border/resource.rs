@@ -190,6 +190,10 @@ mod tests {
             (HookFunctions, "payments:live", "payments", None, None),
             (Functions, "123456789012:payments", "payments", None, Some("123456789012")),
             (Functions, "1:function:payments:live", "payments", None, Some("1")),
+            // Not the number of an account: a function and its alias.
+            (Functions, "payments-eu1:live", "payments-eu1", None, None),
+            (Functions, "paymentsinEU:live", "paymentsinEU", None, None),
+            (Functions, "1:live", "1", None, None),
             (Functions, "arn:aws:lambda:eu-west-1:1:function:payments:$LATEST", "payments", Some("eu-west-1"), Some("1")),
             (Builds, "payments", "payments", None, None),
             (Builds, "arn:aws:codebuild:eu-west-1:1:project/payments", "payments", Some("eu-west-1"), Some("1")),
@@ -218,12 +222,29 @@ mod tests {
             "arn:aws:s3:::payments",
             "arn:aws:codebuild:eu-west-1:1:project/payments",
             "arn:aws:lambda:eu-west-1:1:function:payments:live:x",
+            "1:function:payments:live:x",
+            "x:function:payments",
+            "arn:aws:lambda:eu-west-1:x:function:payments",
             "*",
         ] {
             let refused = Resource::of_aws(ResourceKind::Functions, text).unwrap_err().to_string();
             assert!(refused.ends_with("is not the name of a function: write its name or its ARN"), "{refused}");
         }
+        for region in ["eu-WEST-1", "EU-west-1", "e-west-1", "eur-west-1", "eu-west-12", "eu-west-x", "eu--1", "eu-1", "eu-a-b-c-1"]
+        {
+            let text = format!("arn:aws:lambda:{region}:1:function:payments");
+            assert!(Resource::of_aws(ResourceKind::Functions, &text).is_err(), "{text}");
+        }
+        for text in [
+            "arn:aws:ecs:eu-west-1:1:project/payments",
+            "arn:aws:codebuild:eu-west-1:1:project/payments:1:2",
+            "payments:1:2",
+            "arn:x",
+        ] {
+            assert!(Resource::of_aws(ResourceKind::Builds, text).is_err(), "{text}");
+        }
         assert!(Resource::of_aws(ResourceKind::Images, "payments").is_err());
+        assert!(Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "arn:aws:ecs:eu-west-1:1:task-definition/t").is_ok());
         assert!(Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "arn:aws:ecs:eu-west-1:2:task-definition/t").is_err());
     }
 
@@ -235,5 +256,12 @@ mod tests {
         let task = Resource::task(Some("arn:aws:ecs:eu-west-1:1:cluster/c"), "t:3").unwrap();
         assert_eq!(task.to_string(), "task c/t (eu-west-1, 1)");
         assert_eq!(Resource::image("registry.test:5000/shop/web:1@sha256:ab").to_string(), "image registry.test:5000/shop/web");
+    }
+
+    #[test]
+    fn a_place_tells_apart_what_has_an_arn() {
+        use ResourceKind::{Builds, Functions, HookFunctions, Tasks};
+        let placed: Vec<ResourceKind> = ResourceKind::ALL.into_iter().filter(|kind| kind.has_place()).collect();
+        assert_eq!(placed, [Functions, HookFunctions, Tasks, Builds]);
     }
 }

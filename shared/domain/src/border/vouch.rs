@@ -81,6 +81,13 @@ mod tests {
     }
 
     #[test]
+    fn a_git_host_is_always_vouched_for() {
+        let text = r#"{"host": "git.test", "type": "gitea", "api": "https://git.test"}"#;
+        let host: GitHost = serde_json::from_str(text).unwrap();
+        assert!(host.vouched() && host.in_place_of(None).vouched());
+    }
+
+    #[test]
     fn what_nobody_vouches_for_is_stored_as_before() {
         assert_eq!(serde_json::to_string(&cluster("https://a", false)).unwrap(), r#"{"server":"https://a","secret":"s"}"#);
         assert!(serde_json::from_str::<Cluster>(r#"{"server":"https://a","secret":"s","vouched":true}"#).unwrap().vouched);

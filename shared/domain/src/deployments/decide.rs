@@ -38,7 +38,7 @@ pub fn target(x: &Config, input: Input<'_>, applied: Option<&Applied>) -> Option
         Input::Command(Command::Rollback(back), _) => {
             // What was deployed last may be the same again as what is active.
             let present = x.last.as_ref().map(|last| last.content.template);
-            let differs = |version: &&super::state::Version| version.n < x.latest && Some(version.content) != present;
+            let differs = |version: &&super::state::Version| Some(version.content) != present;
             back.release.or_else(|| [&x.active, &x.previous].into_iter().flatten().find(differs).map(|version| version.n))
         }
         _ => {

@@ -325,4 +325,23 @@ mod tests {
             prop_assert!(matches(&text, &text));
         }
     }
+
+    #[test]
+    fn who_pushed_an_image_stays_when_somebody_tells_of_it_again() {
+        let head = |image: &str, by: &str| Head { image: image.into(), at: Timestamp(1), by: by.into() };
+        assert_eq!(head("a", "bob").after(Some(&head("a", "ann"))).by, "ann");
+        assert_eq!(head("b", "bob").after(Some(&head("a", "ann"))).by, "bob");
+        assert_eq!(head("b", "bob").after(None).by, "bob");
+    }
+
+    #[test]
+    fn of_too_many_tags_the_oldest_are_forgotten() {
+        let mut presence = Presence::default();
+        for n in 0..MAX_TAGS {
+            presence.keep(&format!("tag {n}"), (Timestamp(n as i64), true));
+        }
+        assert_eq!(presence.tags.len(), MAX_TAGS);
+        presence.keep("newest", (Timestamp(1000), true));
+        assert!(presence.tags.len() == MAX_TAGS && presence.tags.contains_key("newest") && !presence.tags.contains_key("tag 0"));
+    }
 }

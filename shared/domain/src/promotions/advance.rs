@@ -308,7 +308,7 @@ impl<'a> Step<'a> {
         }
         let now = self.facts.now;
         let Some(promotion) = self.promotion(name) else { return Condition::default() };
-        if promotion.phase == Phase::Waiting && promotion.attempt == 0 && promotion.again == 0 {
+        if promotion.phase == Phase::Waiting && promotion.again == 0 {
             // What was never attempted goes by the present definition; an approval that was given stays.
             promotion.approved = settings.approves(promotion.approvals.len());
         }

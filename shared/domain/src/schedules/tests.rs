@@ -140,3 +140,12 @@ fn numbers_of_records_go_round() {
     let (next, record) = commit(&x, Input::Due(x.next.unwrap()), "2026-11-21T01:30:02Z", &[]);
     assert_eq!((next.record.unwrap().number, record.unwrap().previous.unwrap().0), (0, NUMBERS - 1));
 }
+
+#[test]
+fn a_time_that_has_come_is_not_the_next_one() {
+    let (before, begin, end) = (at("2026-11-20T12:00:00Z"), at("2026-11-20T13:00:00Z"), at("2026-11-20T14:00:00Z"));
+    let once = Spec { when: When::At(begin), ..nightly() };
+    assert_eq!((once.next(before), once.next(begin)), (Some(begin), None));
+    let ends = |end| Spec { end: Some(end), ..once.clone() }.next(before);
+    assert_eq!((ends(end), ends(begin), ends(before)), (Some(begin), None, None));
+}

@@ -121,11 +121,7 @@ impl<'a> Step<'a> {
     fn delay(&mut self, task: &Task) -> bool {
         let after = task.triggered_after.unwrap_or_default();
         let due = *self.next.due.get_or_insert(self.facts.now + after);
-        if self.facts.now < due {
-            self.recorded |= self.next.task != self.old.task;
-            return true;
-        }
-        false
+        self.facts.now < due
     }
 
     /// The own trigger of a retry, or of what a schedule starts, is part of its first record; that of any other execution was published by

@@ -9,7 +9,9 @@ use crate::shipyard::{Match, Sequence, Shipyard, Stage, Task, Trigger};
 use crate::time::{Span, Timestamp};
 use serde_json::json;
 
+mod edges;
 mod freeze;
+mod shown;
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 

@@ -245,8 +245,36 @@ mod tests {
             now = due;
         }
         assert_eq!((x.attempts.len(), x.end), (0, None));
+        assert_eq!(decide(&x, Input::Now(0), &facts(x.due.unwrap(), None)), Decision::Settle, "it is due");
         assert!(pauses.is_sorted() && pauses[0] >= 30 && pauses[11] <= 3960, "{pauses:?}");
         assert_eq!(decide(&x, Input::PutBack(0), &facts(START, None)), Decision::Settle, "a copy that comes before it is due");
+    }
+
+    #[test]
+    fn a_copy_of_what_was_done_does_nothing() {
+        let x = delivery(Executor::default());
+        let x = committed(decide(&x, Input::Attempted(0, &status(500)), &facts(START, None))).0;
+        for n in [0, 2] {
+            for input in [Input::Attempted(n, &status(500)), Input::Now(n), Input::PutBack(n)] {
+                assert_eq!(decide(&x, input, &facts(START, None)), Decision::Settle, "{input:?}");
+            }
+        }
+        let now = committed(decide(&x, Input::Now(1), &facts(START, None))).0;
+        assert_eq!(now.due, Some(START), "a person wants the next attempt at once");
+    }
+
+    #[test]
+    fn the_last_pause_of_the_schedule_is_the_longest() {
+        let x = delivery(Executor::default());
+        assert!((LONGEST_PAUSE.0..2 * LONGEST_PAUSE.0).contains(&delay(&x, 1000).0));
+    }
+
+    #[test]
+    fn a_delivery_that_was_given_up_tells_why_its_last_attempt_failed() {
+        let attempt = Attempt { error: "it redirects elsewhere".into(), ..status(302) };
+        let one = Facts { limit: 1, ..facts(START, None) };
+        let x = committed(decide(&delivery(Executor::default()), Input::Attempted(0, &attempt), &one)).0;
+        assert_eq!(x.outcome(), "webhook hook was given up after 1 attempt: it redirects elsewhere");
     }
 
     #[test]

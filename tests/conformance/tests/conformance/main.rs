@@ -18,6 +18,7 @@ mod deployment_tasks;
 mod deployments;
 mod endless;
 mod facts;
+mod mutants;
 mod planted;
 mod promises;
 mod promotion_cases;

@@ -2,7 +2,7 @@
 
 use super::stand::{Stand, definition};
 use crate::deployments::definition::{OnDrift, Target, Trigger};
-use crate::deployments::{Command, Input, LOOK_EVERY, Order, SOURCE, Served, Sight, Status, Why};
+use crate::deployments::{Command, Input, LOOK_EVERY, Latest, Order, SOURCE, Served, Sight, Status, Why};
 use crate::time::{Span, Timestamp};
 
 /// Version 1 is deployed to the aliases `eu` and `us`, and serves version 7 there.
@@ -197,4 +197,45 @@ fn a_deployment_that_finds_drift_when_it_begins_tells_it_and_goes_on() {
         stand.end(0);
         assert_eq!((&stand.x.watch.drifted, &stand.x.watch.adopted), (&Default::default(), &Default::default()), "{policy:?}");
     }
+}
+
+#[test]
+fn a_config_at_which_something_is_about_to_happen_is_not_looked_at() {
+    let looks = |stand: &mut Stand| {
+        stand.pass(LOOK_EVERY);
+        stand.orders.clear();
+        stand.evaluate();
+        stand.orders.iter().filter(|order| matches!(order, Order::Look { .. })).count()
+    };
+    let mut stand = deployed(OnDrift::Tell);
+    assert_eq!(stand.x.watch.looked, stand.x.active.as_ref().unwrap().at, "its deployment has looked");
+    assert_eq!(looks(&mut stand), 1);
+    stand.set_env("b");
+    stand.settle();
+    stand.claim_as(SOURCE);
+    assert_eq!(looks(&mut stand), 0, "a version is on its way");
+    stand.command(Command::Latest(Latest { again: true, supersede: true, ..Latest::default() })).unwrap();
+    stand.command(Command::Pause).unwrap();
+    stand.end(0);
+    assert!(stand.x.in_flight().is_none() && stand.x.pending.is_some());
+    assert_eq!(looks(&mut stand), 0, "a version waits until the config is resumed");
+    let mut stand = deployed(OnDrift::Tell);
+    stand.set_env("b");
+    stand.settle();
+    stand.claim_as(SOURCE);
+    stand.orders.clear();
+    stand.end(0);
+    assert_eq!(stand.orders, [], "the deployment has looked");
+    let mut stand = deployed(OnDrift::Tell);
+    stand.pass(LOOK_EVERY);
+    stand.orders.clear();
+    stand.set_env("b");
+    assert!(stand.x.settling.is_some() && stand.orders.is_empty(), "a change settles");
+}
+
+#[test]
+fn a_target_that_is_not_the_configs_does_not_drift() {
+    let mut stand = deployed(OnDrift::Tell);
+    look(&mut stand, &[("eu", "9"), ("gone", "9")]);
+    assert_eq!(stand.x.watch.drifted.keys().collect::<Vec<_>>(), ["eu"]);
 }

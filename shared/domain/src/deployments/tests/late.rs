@@ -21,7 +21,7 @@ fn work_that_nobody_claims_is_offered_several_times_before_its_deadline() {
         let mut stand = Stand::new(definition);
         stand.pass(Span::seconds(seconds + 1));
         assert_eq!(stand.x.last.as_ref().map(|last| last.status), Some(Status::New));
-        assert!(stand.orders.len() >= 4, "{seconds} s: {:?}", stand.orders);
+        assert!((4..=25).contains(&stand.orders.len()), "{seconds} s: {:?}", stand.orders);
         stand.settle();
         assert_eq!(stand.x.last.as_ref().map(|last| last.reason.as_str()), Some("StartTimeout"));
     }
@@ -41,7 +41,11 @@ fn a_claim_that_is_renewed_for_a_shorter_time_is_looked_at_when_it_ends() {
     stand.pass(Span::seconds(44));
     assert!(stand.orders.is_empty(), "{:?}", stand.orders);
     // Nothing is heard of it: another one is told to go on, and again, until somebody does.
-    stand.pass(Span::seconds(2));
+    let wake = stand.x.wake.unwrap();
+    stand.now = wake;
+    stand.give(Input::Wake(wake));
+    assert!(stand.x.wake > Some(stand.now), "{:?}", stand.x.wake);
+    stand.pass(Span::seconds(1));
     assert!(matches!(stand.orders[..], [Order::Start { n: 1, attempt: 1, .. }]), "{:?}", stand.orders);
     stand.pass(Span::seconds(60));
     assert_eq!(stand.orders.len(), 3);

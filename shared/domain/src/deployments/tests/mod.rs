@@ -1,6 +1,8 @@
 //! The transition table, examples, and properties of long random lives.
 
+mod asked;
 mod drift;
+mod edges;
 mod examples;
 mod late;
 mod part;

@@ -139,6 +139,20 @@ fn keelway_is_told_again_while_nothing_is_heard_of_it() {
 }
 
 #[test]
+fn a_step_that_is_heard_of_is_not_told_again() {
+    let mut stand = claimed();
+    stand.carry(100);
+    stand.part_claim();
+    stand.orders.clear();
+    for _ in 0..10 {
+        stand.pass(Span::seconds(30));
+        stand.beat();
+        stand.part_beat();
+    }
+    assert!(stand.orders.is_empty(), "{:?}", stand.orders);
+}
+
+#[test]
 fn an_earlier_step_counts_no_more_and_nobody_else_is_taken_for_keelway() {
     let mut stand = claimed();
     stand.carry(100);

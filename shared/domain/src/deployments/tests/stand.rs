@@ -4,8 +4,8 @@ use crate::cause::Cause;
 use crate::deployments::definition::{Custom, Definition, ImageChange, ImageTag, Strategy, StrategyKind, Target, Trigger};
 use crate::deployments::registry::{Head, Heads};
 use crate::deployments::{
-    Answer, Applied, Back, Call, Command, Config, Decision, Facts, Input, LEASE, Latest, Order, Part, Past, Progress, Refused,
-    Reply, SOURCE, Snapshot, Transition, answer, decide, target,
+    Answer, Applied, Back, Call, Command, Config, Decision, Facts, Input, LEASE, Latest, Obeyed, Order, Part, Past, Progress,
+    Refused, Reply, SOURCE, Snapshot, Transition, answer, decide, target,
 };
 use crate::promotions::Note;
 use crate::time::{Span, Timestamp};
@@ -71,6 +71,12 @@ pub struct Stand {
     pub snapshots: Vec<Snapshot>,
     /// The types of what was published, without their common prefix.
     pub told: Vec<String>,
+    /// The versions of the facts that pipelines were told.
+    pub facts: Vec<u64>,
+    /// What tasks of sequences were answered, in words.
+    pub answers: Vec<String>,
+    /// The commands that were obeyed.
+    pub obeyed: Vec<Obeyed>,
     /// What was ordered.
     pub orders: Vec<Order>,
     /// What was kept in the audit about drift.
@@ -92,6 +98,9 @@ impl Stand {
             past: vec![],
             snapshots: vec![],
             told: vec![],
+            facts: vec![],
+            answers: vec![],
+            obeyed: vec![],
             orders: vec![],
             drifted: vec![],
             damaged: None,
@@ -123,13 +132,18 @@ impl Stand {
         self.past.extend(transition.past);
         self.snapshots.extend(transition.snapshots);
         self.drifted.extend(transition.drifted);
+        self.obeyed.extend(transition.obeyed);
         if let (Some(applied), Some(definition)) = (&mut self.applied, transition.rewritten) {
             applied.definition = definition;
             applied.version += 1;
         }
         self.orders.extend(transition.record.iter().flat_map(|record| record.sends.clone()));
-        let events = transition.record.into_iter().flat_map(|record| record.events);
-        self.told.extend(events.map(|event| event.ty.trim_start_matches("dev.keelway.").to_owned()));
+        let events: Vec<_> = transition.record.into_iter().flat_map(|record| record.events).collect();
+        let fact = |data: &crate::event::Object| data.get("facts")?.get(0)?.get("version")?.as_u64();
+        let answers = events.iter().filter(|event| event.ty.starts_with("sh.keptn."));
+        self.answers.extend(answers.filter_map(|event| event.data.get("message")?.as_str().map(str::to_owned)));
+        self.facts.extend(events.iter().filter_map(|event| fact(&event.data)));
+        self.told.extend(events.into_iter().map(|event| event.ty.trim_start_matches("dev.keelway.").to_owned()));
     }
 
     pub fn evaluate(&mut self) {

@@ -1,8 +1,11 @@
 //! One pipeline, driven by hand.
 
+mod asked;
 mod bounded;
+mod edges;
 mod examples;
 mod properties;
+mod report;
 
 use super::definition::*;
 use super::observe::{Observations, Observed};
