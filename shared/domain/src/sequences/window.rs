@@ -115,4 +115,14 @@ mod tests {
             assert_eq!(requested(start, end, timeframe).unwrap_err().0, field, "{start} {end} {timeframe}");
         }
     }
+
+    #[test]
+    fn an_end_before_the_start_is_told_apart_from_a_window_that_is_too_short() {
+        let start = "2026-11-20T11:00:00Z";
+        let refused = |end| Window::requested((Some(start), Some(end), None), Timestamp(0)).unwrap_err().1;
+        assert_eq!(refused("2026-11-20T10:00:00Z"), "is before start: exchange them");
+        for end in [start, "2026-11-20T11:00:30Z"] {
+            assert!(refused(end).starts_with("leaves a window of"), "{end}: {}", refused(end));
+        }
+    }
 }

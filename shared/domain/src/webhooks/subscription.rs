@@ -207,6 +207,15 @@ mod tests {
     const FINISHED: &str = "sh.keptn.event.dev.delivery.finished";
 
     #[test]
+    fn a_body_is_stored_unless_it_is_the_event_itself() {
+        let stored = |body| serde_json::to_value(Subscription { body, ..subscription(&["*"], &["*"]) }).unwrap();
+        assert_eq!(stored(Body::Event).get("body"), None);
+        let own = Body::Template { text: "{}".into(), content_type: "application/json".into() };
+        let again: Subscription = serde_json::from_value(stored(own.clone())).unwrap();
+        assert_eq!(again.body, own);
+    }
+
+    #[test]
     fn types_are_patterns() {
         let shop = json!({"project": "shop", "stage": "dev", "service": "cart"});
         for (pattern, taken) in [

@@ -201,6 +201,22 @@ fn once(kind: Kind, from: &str, until: &str) -> Window {
 }
 
 #[test]
+fn a_window_that_is_open_once_is_the_next_one_until_it_opens() {
+    let later = [once(Kind::Allow, "2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z")];
+    assert_eq!(gate(&later, at("2026-12-24T00:00:00Z")), Gate::Closed(Some(at("2027-01-02T00:00:00Z"))));
+    assert_eq!(gate(&later, at("2027-01-03T00:00:00Z")), Gate::Closed(None));
+}
+
+#[test]
+fn only_a_window_that_denies_now_is_the_reason() {
+    let later = [
+        once(Kind::Deny, "2026-12-24T00:00:00Z", "2026-12-27T00:00:00Z"),
+        once(Kind::Allow, "2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"),
+    ];
+    assert_eq!(why(&later, at("2026-11-20T00:00:00Z")), "no window that allows is open");
+}
+
+#[test]
 fn a_window_may_be_open_once() {
     let freeze = [once(Kind::Deny, "2026-12-23T17:00:00Z", "2027-01-02T07:00:00Z")];
     assert_eq!(gate(&freeze, at("2026-12-23T16:59:59Z")), Gate::Open);

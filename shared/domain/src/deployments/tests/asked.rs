@@ -1,7 +1,7 @@
 //! What people and sequences ask for, and what deployers tell.
 
 use super::stand::{Stand, definition, on_image, refused, tag};
-use crate::deployments::definition::{AutoRollback, Concurrency, ImageChange, Trigger};
+use crate::deployments::definition::{Concurrency, ImageChange, Trigger};
 use crate::deployments::{
     Back, Call, Command, Input, LEASE, Latest, MAX_TARGETS, Progress, Status, TargetProgress, Task, Why, message,
 };
@@ -234,35 +234,4 @@ fn a_deleted_config_is_over_when_what_ran_has_ended() {
     assert!(stand.x.deleted && !stand.x.over());
     stand.end(1);
     assert!(stand.x.over());
-}
-
-#[test]
-fn the_answer_to_a_task_that_failed_says_what_is_rolled_back() {
-    let changes: [(fn(&mut Stand), bool); 4] = [
-        (|_| {}, true),
-        (|stand| stand.command(Command::Pause).unwrap(), false),
-        (|stand| stand.set_env("c"), false),
-        (
-            |stand| {
-                let next = Latest { again: true, task: task(), ..Latest::default() };
-                stand.give(Input::Command(&Command::Latest(next), &Note { id: 98, ..Note::default() }));
-                assert!(stand.x.pending.is_some());
-            },
-            false,
-        ),
-    ];
-    for (n, (change, said)) in changes.into_iter().enumerate() {
-        let mut stand = deployed();
-        stand.apply(|definition| {
-            definition.auto_rollback = Some(AutoRollback { on_failure: true, alarms: vec![], bake: Span(0) });
-            definition.concurrency = Concurrency::Queue;
-        });
-        let latest = Latest { task: task(), image: "shop:by-hand".into(), ..Latest::default() };
-        stand.give(Input::Command(&Command::Latest(latest), &Note { id: 99, ..Note::default() }));
-        stand.claim();
-        change(&mut stand);
-        stand.end(1);
-        let told = stand.answers.last().unwrap();
-        assert_eq!(told.ends_with("the application is rolled back to cart-1"), said, "{n}: {told}");
-    }
 }

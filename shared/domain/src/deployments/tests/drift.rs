@@ -76,6 +76,23 @@ fn the_targets_of_a_config_at_rest_are_looked_at_once_an_hour() {
 }
 
 #[test]
+fn a_version_that_was_just_completed_is_not_looked_at_for_an_hour_nor_while_the_next_one_is_on_its_way() {
+    let mut stand = deployed(OnDrift::Tell);
+    stand.pass(Span::minutes(55));
+    stand.evaluate();
+    assert_eq!(stand.orders, []);
+    stand.set_env("b");
+    stand.settle();
+    stand.claim_as(SOURCE);
+    for _ in 0..2 * 70 {
+        stand.pass(Span::seconds(30));
+        stand.beat();
+        stand.evaluate();
+    }
+    assert!(!stand.orders.iter().any(|order| matches!(order, Order::Look { .. })), "{:?}", stand.orders);
+}
+
+#[test]
 fn what_follows_from_what_is_seen() {
     let (same, moved, gone) = (&[("eu", "7"), ("us", "7")][..], &[("eu", "3"), ("us", "7")][..], &[("eu", "3"), ("us", "")][..]);
     let restored = |found: &str| Some(Why::Drift { of: 1, found: found.into() });

@@ -57,6 +57,22 @@ fn a_claim_that_is_renewed_for_a_shorter_time_is_looked_at_when_it_ends() {
 }
 
 #[test]
+fn what_runs_too_long_is_asked_to_stop_and_looked_at_when_it_should_have() {
+    let mut definition = definition(vec![Trigger::ConfigChange]);
+    definition.strategy.timeout = Span::seconds(60);
+    definition.strategy.deadline = Span::seconds(60);
+    let mut stand = Stand::new(definition);
+    stand.settle();
+    stand.claim_as("ci");
+    stand.pass(Span::seconds(30));
+    stand.beat();
+    stand.pass(Span::seconds(31));
+    let cancel = stand.x.last.as_ref().and_then(|last| last.cancel.clone());
+    assert_eq!(cancel.map(|cancel| cancel.reason).as_deref(), Some("DeadlineExceeded"));
+    assert!(stand.x.wake.is_some_and(|wake| wake > stand.now), "{:?}", stand.x.wake);
+}
+
+#[test]
 fn a_version_that_cannot_be_read_is_refused_by_name_and_nothing_is_written() {
     let mut stand = deployed();
     stand.set_env("b");
