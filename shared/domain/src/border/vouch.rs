@@ -81,6 +81,13 @@ mod tests {
     }
 
     #[test]
+    fn a_subscription_needs_nobody_to_vouch_for_it() {
+        let text = r#"{"events": ["*"], "projects": ["shop"], "url": "https://hooks.test", "attempts": 3}"#;
+        let hook: Subscription = serde_json::from_str(text).unwrap();
+        assert!(!hook.vouched() && hook.in_place_of(None) == hook);
+    }
+
+    #[test]
     fn a_git_host_is_always_vouched_for() {
         let text = r#"{"host": "git.test", "type": "gitea", "api": "https://git.test"}"#;
         let host: GitHost = serde_json::from_str(text).unwrap();

@@ -125,4 +125,13 @@ mod tests {
             assert!(refused(end).starts_with("leaves a window of"), "{end}: {}", refused(end));
         }
     }
+
+    #[test]
+    fn an_end_alone_takes_the_timeframe_before_it() {
+        let mut own = Object::new();
+        own.insert("end".into(), json!("2026-11-20T11:00:00Z"));
+        own.insert("timeframe".into(), json!("10m"));
+        complete(&Object::new(), &mut own, Timestamp(0));
+        assert_eq!(own["start"], "2026-11-20T10:50:00.000Z");
+    }
 }

@@ -1,7 +1,7 @@
 //! What people and sequences ask for, and what deployers tell.
 
 use super::stand::{Stand, definition, on_image, refused, tag};
-use crate::deployments::definition::{Concurrency, ImageChange, Trigger};
+use crate::deployments::definition::{AutoRollback, Concurrency, ImageChange, Trigger};
 use crate::deployments::{
     Back, Call, Command, Input, LEASE, Latest, MAX_TARGETS, Progress, Status, TargetProgress, Task, Why, message,
 };
@@ -234,4 +234,26 @@ fn a_deleted_config_is_over_when_what_ran_has_ended() {
     assert!(stand.x.deleted && !stand.x.over());
     stand.end(1);
     assert!(stand.x.over());
+}
+
+#[test]
+fn the_answer_to_a_task_that_failed_says_what_is_rolled_back() {
+    for paused in [false, true] {
+        let mut definition = definition(vec![]);
+        definition.auto_rollback = Some(AutoRollback { on_failure: true, alarms: vec![], bake: Span(0) });
+        let mut stand = Stand::new(definition);
+        stand.command(Command::Latest(Latest::default())).unwrap();
+        stand.deploy(0);
+        let latest = Latest { task: task(), image: "shop:by-hand".into(), ..Latest::default() };
+        stand.give(Input::Command(&Command::Latest(latest), &Note { id: 99, ..Note::default() }));
+        stand.settle();
+        stand.claim();
+        stand.beat();
+        if paused {
+            stand.command(Command::Pause).unwrap();
+        }
+        stand.end(1);
+        let said = stand.answers.iter().any(|told| told.ends_with("the application is rolled back to cart-1"));
+        assert_eq!(said, !paused, "{:?}", stand.answers);
+    }
 }

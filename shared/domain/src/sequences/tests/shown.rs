@@ -133,3 +133,11 @@ fn an_event_that_answers_nothing_is_stored_without_that() {
     assert!(!draft(crate::record::Answers::Nothing).contains("\"r\":"));
     assert!(draft(crate::record::Answers::Own).contains("\"r\":"));
 }
+
+#[test]
+fn an_answer_that_is_too_large_to_be_kept_ends_the_sequence_and_says_so() {
+    let (stand, x) = single("test");
+    let x = answer(&stand, &x, Kind::Started, json!({}));
+    let x = answer(&stand, &x, Kind::Finished, json!({"test": {"log": "x".repeat(400 * 1024)}}));
+    assert_eq!(x.outcome.map(|outcome| (outcome.result, outcome.status)), Some((TaskResult::Fail, Status::Errored)));
+}
