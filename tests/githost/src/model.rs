@@ -159,6 +159,8 @@ pub struct Pull {
     pub updated: i64,
     /// Seconds since 1970.
     pub closed: Option<i64>,
+    /// The base branch when it was closed or merged: whether it merges is not looked at again after that.
+    pub ended_at: Option<String>,
     /// What was said.
     pub comments: Vec<Comment>,
 }

@@ -107,6 +107,20 @@ impl People {
         })
     }
 
+    /// Lets so many seconds go by since everything that has happened to the pull requests: what happens next is newer.
+    pub fn age(&self, repository: &str, seconds: i64) -> Result<(), Refused> {
+        self.on(repository, |repository| {
+            for pull in repository.pulls.values_mut() {
+                pull.created -= seconds;
+                pull.updated -= seconds;
+                pull.closed = pull.closed.map(|at| at - seconds);
+                pull.comments.iter_mut().for_each(|comment| comment.created -= seconds);
+            }
+            repository.changed = true;
+            Ok(())
+        })
+    }
+
     /// Deletes a branch; its open pull requests are closed.
     pub fn delete_branch(&self, repository: &str, branch: &str) -> Result<(), Refused> {
         self.on(repository, |repository| repository.delete_branch(branch, &self.user))

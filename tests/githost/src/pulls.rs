@@ -96,6 +96,7 @@ impl Repository {
             created: at,
             updated: at,
             closed: None,
+            ended_at: None,
             comments: vec![],
         };
         self.pulls.insert(number, pull);
@@ -130,13 +131,15 @@ impl Repository {
 
     /// Closes it without a merge. One that is closed already stays as it is.
     pub fn close(&mut self, number: u64, by: &str) -> Result<(), Refused> {
-        let pull = self.pulls.get_mut(&number).ok_or(Refused::Pull)?;
+        let pull = self.pull(number)?;
         match pull.state {
             State::Merged => return Err(Refused::State(State::Merged)),
             State::Closed => return Ok(()),
             State::Open => {}
         }
-        pull.state = State::Closed;
+        let base = self.git.branch(&pull.base)?;
+        let pull = self.pulls.get_mut(&number).ok_or(Refused::Pull)?;
+        (pull.state, pull.ended_at) = (State::Closed, base);
         pull.touch();
         pull.closed = Some(pull.updated);
         self.happens(Happened::Closed, number, by);
@@ -159,7 +162,7 @@ impl Repository {
         }
         let pull = self.pulls.get_mut(&number).ok_or(Refused::Pull)?;
         pull.state = State::Open;
-        pull.closed = None;
+        (pull.closed, pull.ended_at) = (None, None);
         pull.touch();
         self.happens(Happened::Reopened, number, by);
         self.refresh()
@@ -178,7 +181,11 @@ impl Repository {
     /// Whether an open pull request merges without conflicts, and whether that was known before this was asked.
     pub fn mergeable(&mut self, number: u64) -> Result<(bool, bool), Refused> {
         let pull = self.pull(number)?;
-        let Some(base) = self.git.branch(&pull.base)? else { return Ok((false, true)) };
+        let base = match &pull.ended_at {
+            Some(base) => Some(base.clone()),
+            None => self.git.branch(&pull.base)?,
+        };
+        let Some(base) = base else { return Ok((false, true)) };
         let key = (base, pull.head_sha.clone());
         if let Some(clean) = self.clean.get(&key) {
             return Ok((*clean, true));
@@ -219,6 +226,7 @@ impl Repository {
         pull.state = State::Merged;
         pull.touch();
         pull.closed = Some(pull.updated);
+        pull.ended_at = Some(base.clone());
         pull.base_sha = base;
         pull.merge_commit = Some(sha.clone());
         pull.merged_by = Some(by.to_owned());

@@ -2,6 +2,7 @@
 
 mod gitea;
 mod patient;
+mod recorded;
 mod strict;
 mod wire;
 

@@ -1,6 +1,7 @@
 //! The client against the strict host of the tests: real repositories, real merges, and no request that the real host would not take.
 
 use crate::here;
+use crate::recorded::were_recorded;
 use keelway_githost::{Action, Fault, Method, NewRepository, Options, Scope, Token};
 use keelway_githosts::{
     Api, Change, Closed, Credentials, Form, Host, HostError, Kind, Merge, Proposed, Repository, Request, State,
@@ -109,7 +110,11 @@ impl Scene {
     fn clean(&self) {
         let violations = self.server.violations();
         assert!(violations.is_empty(), "{violations:?}");
-        assert!(self.server.calls().iter().all(|call| call.form == self.form));
+        let calls = self.server.calls();
+        assert!(calls.iter().all(|call| call.form == self.form));
+        if self.form == keelway_githost::Form::Gitea {
+            were_recorded(&calls);
+        }
     }
 }
 

@@ -34,9 +34,9 @@ struct Step {
     /// and these places of the body have these values.
     #[serde(default, rename = "until")]
     _until: BTreeMap<String, Value>,
-    /// For a real host, which orders changes by the second: this one is newer than those before.
-    #[serde(default, rename = "later")]
-    _later: bool,
+    /// Hosts order changes by the second: this one is newer than those before.
+    #[serde(default)]
+    later: bool,
     /// The webhook that it makes the host send has these members.
     sends: Option<BTreeMap<String, Value>>,
     /// The strict host has no such call: the only way to merge that people allow there.
