@@ -55,7 +55,7 @@ fn functions(source: &str, name: &str) -> Vec<String> {
         let indent = &lines[begin][..lines[begin].len() - lines[begin].trim_start().len()];
         let one_line = lines[begin].ends_with('}');
         let ends = |line: &&str| one_line || **line == format!("{indent}}}");
-        let length = lines[begin..].iter().position(|line| ends(&line)).map_or(1, |length| length + 1);
+        let length = lines[begin..].iter().position(ends).map_or(1, |length| length + 1);
         plain(&lines[begin..begin + length].join(" "))
     });
     whole.collect()
