@@ -241,7 +241,7 @@ impl Api {
         let installation = key.installation();
         let asked = signature::Request { installation, method: method.as_str(), path, query, body: body.as_bytes() };
         let nonce = uuid::Uuid::now_v7().to_string();
-        let signed = Signed::new(&asked, key.parts(), Algorithm::default(), crate::commands::now(), &nonce);
+        let signed = Signed::new(&asked, key.parts(), Algorithm::default(), crate::clock::now(), &nonce);
         signed.headers().into_iter().fold(request, |request, (name, value)| request.header(name, value))
     }
 }

@@ -1,9 +1,11 @@
 //! `keelway`: the command line. Speaks to the HTTP API and to nothing else; also runs commands as executors of tasks.
 
+mod address;
 mod api;
 mod api_error;
 mod args;
 mod board;
+mod clock;
 mod commands;
 mod config;
 mod delivery;

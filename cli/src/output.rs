@@ -50,6 +50,11 @@ pub fn painted(word: &str, shown: &str, look: &Look) -> String {
     look.paint(code, shown)
 }
 
+/// Commands that would help, for people: not on standard output.
+pub fn hint(lines: &[String]) {
+    lines.iter().for_each(|line| eprintln!("{line}"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

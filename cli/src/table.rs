@@ -1,8 +1,10 @@
 //! Tables of words: columns as wide as their widest cell, no lines drawn, so that `cut` and `awk` work on them, too. On a terminal the
 //! widest columns give way until a row fits on a line.
 
-use crate::output::painted;
-use crate::terminal::{Look, columns, padded};
+use crate::args::Format;
+use crate::error::CliError;
+use crate::output::{painted, say};
+use crate::terminal::{Look, columns, look, padded};
 
 /// A column is not made narrower than this.
 const NARROWEST: usize = 8;
@@ -61,6 +63,19 @@ impl Table {
         }
         widths
     }
+}
+
+/// A table in the width there is, or with everything.
+///
+/// # Errors
+/// When nobody reads it any more.
+pub fn print(table: &Table, format: Format, empty: &str) -> Result<(), CliError> {
+    if table.is_empty() {
+        eprintln!("{empty}");
+        return Ok(());
+    }
+    let look = look();
+    say(&table.render(&if format == Format::Wide { Look { width: None, ..look } } else { look }))
 }
 
 #[cfg(test)]

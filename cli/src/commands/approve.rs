@@ -4,6 +4,7 @@ use super::environments;
 use super::find;
 use super::pages::all_events;
 use super::pipelines::{self, decide};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Awaiting, Decide, Format, Scope};
 use crate::board;
@@ -131,7 +132,7 @@ pub fn hints(approvals: &[Approval]) -> Vec<String> {
 pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), CliError> {
     let context = match &what.named {
         Some(Awaiting::Promotion { namespace, name, environment, revision }) => {
-            let of = pipelines::Address { namespace: namespace.to_string(), name: name.clone() };
+            let of = Address { namespace: namespace.to_string(), name: name.clone() };
             let verdict = match verdict {
                 Verdict::Approve => ApprovalDecision::Approve,
                 Verdict::Decline => ApprovalDecision::Reject,

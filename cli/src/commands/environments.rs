@@ -7,6 +7,7 @@ use crate::delivery;
 use crate::error::CliError;
 use crate::output::say_data;
 use crate::table::Table;
+use crate::table::print;
 use crate::terminal::Look;
 use crate::words::{age, version};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
@@ -50,7 +51,7 @@ pub async fn environments(api: &Api, scope: &Scope, format: Format) -> Result<()
         return say_data(&json!({"environments": environments}), format);
     }
     let table = if format == Format::Wide { wide(&environments) } else { table(&environments, now, &crate::terminal::look()) };
-    super::get::print(&table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")
+    print(&table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")
 }
 
 /// The project of a scope, or the only one.

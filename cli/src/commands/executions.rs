@@ -1,12 +1,12 @@
 //! `get executions`: executions one by one, however many a context has.
 
 use super::find;
-use super::get::print;
 use super::pages::PAGES;
 use crate::api::Api;
 use crate::args::GetExecutions;
 use crate::error::CliError;
 use crate::output::say_data;
+use crate::table::print;
 use crate::timeline;
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
 use keelway_wire::http::{ExecutionPage, ExecutionState, SequenceState};

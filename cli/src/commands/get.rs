@@ -3,12 +3,15 @@
 use super::approve::{hints, listed, open_approvals};
 use super::pages::{PAGES, all_events, is_last};
 use super::{deployments, environments, executions, find, operations, pipelines, queue, registered, schedules, shipyard, webhooks};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
+use crate::output::hint;
 use crate::output::{one_line, say, say_data};
 use crate::table::Table;
-use crate::terminal::{Look, look};
+use crate::table::print;
+use crate::terminal::look;
 use crate::timeline::{self, Entry};
 use crate::words::{SHORT, short_ids, span};
 use crate::{board, delivery};
@@ -47,24 +50,6 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Invalid(what) => operations::invalid(api, what).await,
         Get::Githosts { name, output } => registered::git_hosts(api, name.as_deref(), output.format).await,
     }
-}
-
-/// A table in the width there is, or with everything.
-///
-/// # Errors
-/// When nobody reads it any more.
-pub fn print(table: &Table, format: Format, empty: &str) -> Result<(), CliError> {
-    if table.is_empty() {
-        eprintln!("{empty}");
-        return Ok(());
-    }
-    let look = look();
-    say(&table.render(&if format == Format::Wide { Look { width: None, ..look } } else { look }))
-}
-
-/// Commands that would help, for people: not on standard output.
-pub fn hint(lines: &[String]) {
-    lines.iter().for_each(|line| eprintln!("{line}"));
 }
 
 async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
@@ -266,7 +251,7 @@ async fn get_pipelines(api: &Api, what: &GetNamed) -> Result<(), CliError> {
     let Some(name) = &what.name else {
         return pipelines::list(api, what.namespace.namespace.as_ref(), PIPELINES, format).await;
     };
-    let of = pipelines::Address::of(name, &what.namespace);
+    let of = Address::of(name, &what.namespace);
     if format == Format::Yaml {
         return pipelines::manifest(api, &of.path()).await;
     }

@@ -2,11 +2,11 @@
 
 use crate::api::Api;
 use crate::args::{ContextVerb, Format, Login, Output};
-use crate::commands::get::print;
 use crate::config::{Config, Context, path};
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use keelway_wire::http::access::{GrantState, WhoAmI};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{BufRead, IsTerminal, Write};

@@ -33,11 +33,9 @@ use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, Rollb
 use crate::error::CliError;
 use crate::output::say;
 use clap::CommandFactory;
-use keelway_domain::time::Timestamp;
 use keelway_wire::http::{Control, Verdict};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 /// Does what the command line says.
 ///
@@ -115,10 +113,4 @@ async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliErr
         eprintln!("it shows in: keelway get sequences --project {project} --context {context}");
     }
     Ok(())
-}
-
-/// This machine's clock.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,8 +1,9 @@
 //! `observe`: what targets run, from Kubernetes objects or facts in files, to the API.
 
-use super::{files, now};
+use super::files;
 use crate::api::{Api, Body};
 use crate::args::{Format, Observe};
+use crate::clock::now;
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use keelway_wire::http::promotions::{ObservationAnswer, ObservedFact};

@@ -1,12 +1,14 @@
 //! `dead-letters` and `get invalid`: what could not be handled.
 
 use super::pages::{self, PAGES, is_last};
-use super::{get, registered};
+use super::registered;
 use crate::api::{Api, Body};
 use crate::args::{DeadLetters, Format, GetInvalid};
 use crate::error::CliError;
+use crate::output;
 use crate::output::{say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
 use reqwest::Method;
 use serde_json::json;
@@ -29,7 +31,7 @@ pub async fn dead_letters(api: &Api, what: &DeadLetters) -> Result<(), CliError>
             if ids.is_empty() {
                 eprintln!("{NONE}");
             } else {
-                get::hint(&["a letter that is handled is no longer in: keelway dead-letters list".into()]);
+                output::hint(&["a letter that is handled is no longer in: keelway dead-letters list".into()]);
             }
             Ok(())
         }
@@ -60,7 +62,7 @@ async fn list(api: &Api, limit: usize, format: Format) -> Result<(), CliError> {
         let reason = letter.reason.unwrap_or_default();
         table.row(vec![letter.id, letter.engine, letter.sent_at, letter.receives.to_string(), next, reason]);
     }
-    get::print(&table, format, NONE)
+    print(&table, format, NONE)
 }
 
 async fn show(api: &Api, id: &str, format: Format) -> Result<(), CliError> {
@@ -111,5 +113,5 @@ pub async fn invalid(api: &Api, what: &GetInvalid) -> Result<(), CliError> {
         let text = if format == Format::Wide { one.text } else { one.text.chars().take(80).collect() };
         table.row(vec![one.at, one.reason, text]);
     }
-    get::print(&table, format, &format!("nothing was recorded as invalid on {day} (UTC); another day: --day YYYY-MM-DD"))
+    print(&table, format, &format!("nothing was recorded as invalid on {day} (UTC); another day: --day YYYY-MM-DD"))
 }

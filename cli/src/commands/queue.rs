@@ -1,13 +1,13 @@
 //! `get queue`: what waits for its turn, in which order, and behind what.
 
 use super::environments::the_project;
-use super::get::print;
 use crate::api::Api;
 use crate::args::{Format, Scope};
 use crate::delivery;
 use crate::error::CliError;
 use crate::output::say_data;
 use crate::table::Table;
+use crate::table::print;
 use crate::words::{SHORT, age, version};
 use keelway_domain::names::{ServiceName, StageName};
 use keelway_domain::time::Timestamp;

@@ -1,13 +1,15 @@
 //! Clusters and git hosts: `get clusters`, `get githosts`; and `delete`.
 
 use super::pages::all;
-use super::pipelines::{Address, manifest};
-use super::{deployments, get, projects, schedules};
+use super::pipelines::manifest;
+use super::{deployments, projects, schedules};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use reqwest::Method;
 use serde_json::json;
@@ -46,7 +48,7 @@ async fn listed(api: &Api, kind: &str, namespace: &str, format: Format, empty: &
     if format.is_data() {
         return say_data(&json!({"items": items}), format);
     }
-    get::print(&table(&items, format), format, empty)
+    print(&table(&items, format), format, empty)
 }
 
 async fn one(api: &Api, path: &[&str], format: Format) -> Result<(), CliError> {
@@ -57,7 +59,7 @@ async fn one(api: &Api, path: &[&str], format: Format) -> Result<(), CliError> {
     if format == Format::Json {
         return say_data(&item, format);
     }
-    get::print(&table(&[item], format), format, "")
+    print(&table(&[item], format), format, "")
 }
 
 /// With the fields of `spec` that tell them apart; wide, with every field but certificates.

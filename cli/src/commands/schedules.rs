@@ -1,6 +1,5 @@
 //! `get schedules`, `delete schedule`.
 
-use super::get::print;
 use super::pages::{PAGES, is_last};
 use super::pipelines::manifest;
 use crate::api::Api;
@@ -8,6 +7,7 @@ use crate::args::{Format, GetSchedules};
 use crate::error::CliError;
 use crate::output::say_data;
 use crate::table::Table;
+use crate::table::print;
 use crate::words::{age, span};
 use crate::zone::local;
 use keelway_domain::names::ProjectName;

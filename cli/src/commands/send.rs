@@ -1,8 +1,9 @@
 //! `send event`: a CloudEvent from a file.
 
-use super::{files, now};
+use super::files;
 use crate::api::Api;
 use crate::args::Send;
+use crate::clock::now;
 use crate::error::CliError;
 use crate::output::say;
 use keelway_wire::cloudevent::{self, Origin};

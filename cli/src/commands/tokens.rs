@@ -1,14 +1,14 @@
 //! `token` and `audit`.
 
 use super::login::grant;
-use super::now;
 use super::pages::{PAGES, all, is_last};
 use crate::api::{Api, Body};
 use crate::args::{Audit, Format, Output, TokenVerb};
-use crate::commands::get::print;
+use crate::clock::now;
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use crate::words::age;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::access::{AuditEntry, AuditPage, NewTokenRequest, RotateRequest, TokenAnswer, TokenPage, TokenState};

@@ -47,8 +47,8 @@ async fn delivery(api: &Api, what: &TriggerDelivery) -> Result<(), CliError> {
 /// The window is computed here, so that a request that has to be sent twice asks for the same evaluation.
 async fn evaluation(api: &Api, what: &TriggerEvaluation) -> Result<(), CliError> {
     let given = (what.start.as_deref(), what.end.as_deref(), what.timeframe.as_deref());
-    let window =
-        Window::requested(given, super::now()).map_err(|(field, message)| CliError::Usage(format!("--{field}: {message}")))?;
+    let window = Window::requested(given, crate::clock::now())
+        .map_err(|(field, message)| CliError::Usage(format!("--{field}: {message}")))?;
     let (common, stage) = (&what.common, &what.stage);
     let id = uuid::Uuid::now_v7().to_string();
     let mut body = json!({"id": id, "start": window.start.rfc3339(), "end": window.end.rfc3339()});
@@ -112,7 +112,7 @@ async fn send(
         "id": id,
         "source": SOURCE,
         "type": EventType::sequence(stage, sequence, Kind::Triggered),
-        "time": super::now().rfc3339(),
+        "time": crate::clock::now().rfc3339(),
         "data": data,
     });
     let said = at_once.reason.as_deref().map(|reason| [("override", reason), ("by", at_once.by.as_str())]);

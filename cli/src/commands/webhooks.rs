@@ -1,13 +1,15 @@
 //! Webhooks: subscriptions, deliveries, and what a person does about them.
 
-use super::get;
 use super::pages::all;
-use super::pipelines::{Address, manifest};
+use super::pipelines::manifest;
+use crate::address::Address;
 use crate::api::{Api, Body};
 use crate::args::{Format, GetDeliveries, GetNamed, WebhookVerb};
 use crate::error::CliError;
+use crate::output;
 use crate::output::{say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered, WebhookPage, WebhookState};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -31,7 +33,7 @@ pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
         if format == Format::Json {
             return say_data(&webhook, format);
         }
-        return get::print(&table(&[webhook], format), format, "");
+        return print(&table(&[webhook], format), format, "");
     }
     let namespace = what.namespace.name();
     let list: (&[&str], &[(&str, &str)]) = (&[SUBSCRIPTIONS], &[("namespace", namespace)]);
@@ -41,7 +43,7 @@ pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
     }
     let empty =
         format!("there is no webhook in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
-    get::print(&table(&all, format), format, &empty)
+    print(&table(&all, format), format, &empty)
 }
 
 fn table(all: &[WebhookState], format: Format) -> Table {
@@ -105,7 +107,7 @@ pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError>
             one.next_attempt.unwrap_or_default(),
         ]);
     }
-    get::print(&table, format, &format!("there is no delivery in namespace {namespace}; another one: -n NAMESPACE"))
+    print(&table, format, &format!("there is no delivery in namespace {namespace}; another one: -n NAMESPACE"))
 }
 
 /// The status of an answer, or why there was none.
@@ -160,7 +162,7 @@ pub async fn webhook(api: &Api, what: &WebhookVerb) -> Result<(), CliError> {
                     hints.push(format!("the old one: keelway get deliveries {id} -n {namespace}"));
                 }
             }
-            get::hint(&hints);
+            output::hint(&hints);
             Ok(())
         }
     }

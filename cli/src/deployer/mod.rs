@@ -9,11 +9,11 @@ pub mod deploy;
 mod exchange;
 pub mod guard;
 
+use crate::address::Address;
 use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::args;
 use crate::commands::deployments::id;
-use crate::commands::pipelines::Address;
 use crate::error::CliError;
 use crate::executor::job::Pauses;
 use crate::executor::{Phase, jittered, log, signals};

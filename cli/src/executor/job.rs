@@ -5,7 +5,7 @@ use super::command::{self, Job, Stopped};
 use super::places::Turn;
 use super::{Phase, Worker, jittered};
 use crate::api_error::ApiError;
-use crate::commands::now;
+use crate::clock::now;
 use crate::output::{one_line, say};
 use keelway_domain::event::{CloudEvent, Kind};
 use keelway_domain::time::Timestamp;

@@ -13,7 +13,7 @@ pub mod process;
 use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::args::{self, Scope};
-use crate::commands::now;
+use crate::clock::now;
 use crate::error::CliError;
 use crate::output::say;
 use job::{Outcome, Pauses, Taken};

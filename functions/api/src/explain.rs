@@ -1,7 +1,8 @@
 //! What each environment of a pipeline waits for, what would have to happen, and when that is by itself.
 
+use keelway_domain::condition::Condition;
 use keelway_domain::promotions::observe::{self, First, Later};
-use keelway_domain::promotions::{Condition, Gate, Phase, Pipeline, Promotion, closed};
+use keelway_domain::promotions::{Gate, Phase, Pipeline, Promotion, closed};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::{View, looked_at};

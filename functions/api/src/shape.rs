@@ -1,8 +1,9 @@
 //! Pipelines in the shapes of the API.
 
 use crate::explain;
+use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Approval, Definition, PromotionSpec, Strategy};
-use keelway_domain::promotions::{Command, Environment, Made, Note, Obeyed, Past, Phase, Pipeline, Promotion};
+use keelway_domain::promotions::{Command, Environment, Made, Obeyed, Past, Phase, Pipeline, Promotion};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::{View, looked_at};

@@ -1,8 +1,9 @@
 //! Which host a pull request is for, where its API is, and with which credentials.
 
 use keelway_domain::border::{Home, Permitted};
+use keelway_domain::condition::Condition;
+use keelway_domain::promotions::Retry;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
-use keelway_domain::promotions::{Condition, Retry};
 use keelway_engine::border::Border;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;

@@ -11,8 +11,9 @@ mod requests;
 pub use notify::NEEDED;
 
 use hosts::Hosts;
+use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Closed, Condition, Outcome, Retry, Seen};
+use keelway_domain::promotions::{Closed, Outcome, Retry, Seen};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::promotions::{Promotions, by_sequence};

@@ -3,11 +3,12 @@
 //! The request is signed as Standard Webhooks does it (<https://www.standardwebhooks.com>): `webhook-id` is the same for all attempts of a
 //! promotion, so that a receiver can tell a repetition.
 
+use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{SubjectId, context_of, event_id};
 use keelway_domain::names::Context;
 use keelway_domain::promotions::definition::Notification;
-use keelway_domain::promotions::{Condition, Made, Outcome, Retry, SOURCE};
+use keelway_domain::promotions::{Made, Outcome, Retry, SOURCE};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;

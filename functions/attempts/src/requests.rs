@@ -1,8 +1,9 @@
 //! The strategy `pull-request`: a branch, an edit at the marker, a pull request; and how it is taken back.
 
 use crate::hosts::{Hosts, Refusal, place};
+use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::PullRequest;
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry};
+use keelway_domain::promotions::{Closed, Made, Outcome, Retry};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::Secrets;

@@ -8,7 +8,6 @@ use keelway_engine::deployments::Deployments;
 use keelway_lambda::{aws, batch, messages};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
-use std::time::Duration;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -21,7 +20,7 @@ async fn main() -> Result<(), Error> {
         let engine = engine.clone();
         async move {
             let until = batch::until(event.context.deadline);
-            let not_done = messages::held_batch(&engine, about::about, event.payload.records, until, Duration::ZERO).await;
+            let not_done = messages::held_batch(&engine, about::about, event.payload.records, until).await;
             Ok::<_, Error>(batch::answer(&not_done, config.max_receives))
         }
     }))

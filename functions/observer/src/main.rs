@@ -13,7 +13,6 @@ use keelway_outgoing::{Guard, Hosts};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -33,7 +32,7 @@ async fn main() -> Result<(), Error> {
             }
             let until = batch::until(event.context.deadline);
             let records = serde_json::from_value::<SqsEvent>(event.payload)?.records;
-            let not_done = messages::held_batch(&engine, about::about, records, until, Duration::ZERO).await;
+            let not_done = messages::held_batch(&engine, about::about, records, until).await;
             Ok(serde_json::to_value(batch::answer(&not_done, config.max_receives))?)
         }
     }))

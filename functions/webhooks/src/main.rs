@@ -9,10 +9,6 @@ use keelway_outgoing::{Client, Hosts};
 use keelway_webhooks::Deliverer;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// Most events concern no subscription: they are done by then, and cost no request more.
-const DONE: Duration = Duration::from_secs(1);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -25,7 +21,7 @@ async fn main() -> Result<(), Error> {
         let engine = engine.clone();
         async move {
             let until = batch::until(event.context.deadline);
-            let not_done = messages::held_batch(&engine, about::about, event.payload.records, until, DONE).await;
+            let not_done = messages::batch(&engine, about::about, event.payload.records, until).await;
             Ok::<_, Error>(batch::answer(&not_done, config.max_receives))
         }
     }))

@@ -144,19 +144,18 @@ pub const HELD: Duration = Duration::from_secs(45);
 /// It is heard of so often.
 const HEARD: Duration = Duration::from_secs(15);
 
-/// Works, and hides the messages of the work for [`HELD`] again and again, beginning after so long: its queue's visibility timeout
-/// must be longer than the function may run, and when the function dies after a second, nobody would see them for all that time.
-pub async fn held<R, H: Future<Output = ()>>(work: impl Future<Output = R>, after: Duration, hide: impl Fn() -> H) -> R {
+/// Works, and hides the messages of the work for [`HELD`] again and again: its queue's visibility timeout must be longer than the
+/// function may run, and when the function dies after a second, nobody would see them for all that time.
+pub async fn held<R, H: Future<Output = ()>>(work: impl Future<Output = R>, hide: impl Fn() -> H) -> R {
     // The work first: it begins before anybody waits for the queue.
     tokio::select! {
         biased;
         done = work => done,
-        never = again_and_again(after, hide) => match never {},
+        never = again_and_again(hide) => match never {},
     }
 }
 
-async fn again_and_again<H: Future<Output = ()>>(after: Duration, hide: impl Fn() -> H) -> Infallible {
-    tokio::time::sleep(after).await;
+async fn again_and_again<H: Future<Output = ()>>(hide: impl Fn() -> H) -> Infallible {
     loop {
         hide().await;
         tokio::time::sleep(HEARD).await;
@@ -364,9 +363,8 @@ mod tests {
         let began = Instant::now();
         let hidden = Mutex::new(vec![]);
         let hide = || async { hidden.lock().unwrap().push(began.elapsed().as_secs()) };
-        held(tokio::time::sleep(Duration::from_secs(40)), Duration::ZERO, hide).await;
-        held(tokio::time::sleep(Duration::from_secs(20)), Duration::from_secs(1), hide).await;
-        held(async {}, Duration::ZERO, hide).await;
-        assert_eq!(hidden.into_inner().unwrap(), [0, 15, 30, 41, 56]);
+        held(tokio::time::sleep(Duration::from_secs(40)), hide).await;
+        held(async {}, hide).await;
+        assert_eq!(hidden.into_inner().unwrap(), [0, 15, 30]);
     }
 }

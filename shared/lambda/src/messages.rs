@@ -10,7 +10,6 @@ use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::protocol::dead_letter::{self, Redriven};
 use keelway_engine::protocol::{Delivery, Engine};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -32,23 +31,21 @@ where
     E: Engine<Ports = Aws> + 'static,
     E::Message: 'static,
 {
-    handle(engine, about, messages, until, None).await
+    handle(engine, about, messages, until, false).await
 }
 
-/// The same in a function that may run for minutes: when it dies later than this after its beginning, its messages come back after
-/// [`batch::HELD`].
+/// The same in a function that may run for minutes: when it dies, its messages come back after [`batch::HELD`].
 pub async fn held_batch<E>(
     engine: &Arc<E>,
     about: fn(&Delivery<E::Message>) -> About,
     messages: Vec<SqsMessage>,
     until: Instant,
-    after: Duration,
 ) -> Vec<(Record, NotDone)>
 where
     E: Engine<Ports = Aws> + 'static,
     E::Message: 'static,
 {
-    handle(engine, about, messages, until, Some(after)).await
+    handle(engine, about, messages, until, true).await
 }
 
 async fn handle<E>(
@@ -56,7 +53,7 @@ async fn handle<E>(
     about: fn(&Delivery<E::Message>) -> About,
     messages: Vec<SqsMessage>,
     until: Instant,
-    hold: Option<Duration>,
+    hold: bool,
 ) -> Vec<(Record, NotDone)>
 where
     E: Engine<Ports = Aws> + 'static,
@@ -64,12 +61,12 @@ where
 {
     let jobs: Vec<_> = messages.into_iter().map(|message| job(Record::from(message), about)).collect();
     let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
-    let receipts: Vec<String> = jobs.iter().filter(|_| hold.is_some()).map(|job| job.record.receipt.clone()).collect();
+    let receipts: Vec<String> = jobs.iter().filter(|_| hold).map(|job| job.record.receipt.clone()).collect();
     let handling = engine.clone();
     let work = batch::run(jobs, until, move |record, work| one(handling.clone(), record, work));
     let not_done = match hold {
-        Some(after) => batch::held(work, after, || aws::hide(engine.ports(), E::NAME, &receipts)).await,
-        None => work.await,
+        true => batch::held(work, || aws::hide(engine.ports(), E::NAME, &receipts)).await,
+        false => work.await,
     };
     metrics::batch(&sent, &not_done, engine.ports().now());
     aws::bring_back_soon(engine.ports(), E::NAME, &not_done).await;

@@ -5,8 +5,13 @@ use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
 use keelway_conformance::deployments::{DeploymentsWorld, Rider};
 use keelway_conformance::promotions::{PromotionsWorld, Rider as PromotionRider};
+use keelway_conformance::webhooks::HooksWorld;
+use keelway_deployers_stand::stand::{self, Stand as DeployersStand, definition};
+use keelway_domain::deployments::Command;
+use keelway_domain::deployments::definition::{FailurePolicy, Weight};
 use keelway_domain::deployments::{Call, LEASE, Progress, Status};
 use keelway_domain::time::Span;
+use keelway_engine::deployments::DEPLOYERS;
 use keelway_engine::promotions::ATTEMPTS;
 use keelway_lambda::batch::HELD;
 use keelway_world::case::{Answer, Entrance, Said, Stand};
@@ -57,17 +62,21 @@ type Told = (Span, Vec<Method>);
 /// Something that is done from its beginning to its end.
 type Story = fn(Mode) -> Result<Told, Problem>;
 
-/// How long a queue hides the messages of a function that died: the function for attempts holds them, the other queues' visibility
-/// timeout in the template is a minute.
+/// How long a queue hides the messages of a function that died: the functions for attempts and deployers hold them, the other queues'
+/// visibility timeout in the template is a minute.
 fn hidden(engine: &str) -> Span {
-    Span::seconds(if engine == ATTEMPTS { i64::try_from(HELD.as_secs()).unwrap_or(i64::MAX) } else { 60 })
+    if [ATTEMPTS, DEPLOYERS].contains(&engine) { Span::seconds(HELD.as_secs() as i64) } else { Span::seconds(60) }
 }
 
 /// Measures all engines.
 pub fn measure(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
     say("how long it takes to make up for a function that dies after any of its requests");
-    let stories: [(&str, Story); 3] =
-        [("sequences", sequences), ("promotions by pull request", promotions), ("deployments", deployments)];
+    let stories: [(&str, Story); 4] = [
+        ("sequences", sequences),
+        ("promotions by pull request", promotions),
+        ("deployments", deployments),
+        ("webhooks", webhooks),
+    ];
     for (name, story) in stories {
         let (undisturbed, calls) = story(Mode::Clean)?;
         let mut worst: BTreeMap<String, (Span, usize)> = BTreeMap::new();
@@ -81,6 +90,16 @@ pub fn measure(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
             let what = format!("after {method}, {deaths} places: later by at most");
             report.row(&format!("recovery, {name}, a function dies"), &what, late.0 as f64 / 1000.0, "s", Aim::AtMost(AIM));
         }
+    }
+    for (place, cancelled) in [("on the way to the end", false), ("on the way back", true)] {
+        let undisturbed = carried_out(cancelled, None)?;
+        let mut worst = Span(0);
+        for after in 1..=undisturbed.requests {
+            worst = worst.max(Span(carried_out(cancelled, Some(after))?.took.0 - undisturbed.took.0));
+        }
+        within(&format!("keelway's own deployer, {place}"), worst)?;
+        let what = format!("{place}, {} places: later by at most", undisturbed.requests);
+        report.row("recovery, deployers, the function dies", &what, worst.0 as f64 / 1000.0, "s", Aim::AtMost(AIM));
     }
     for (place, beats) in [("after its claim", 0), ("after a heartbeat", 2)] {
         let name = format!("{place}: another one is known to be needed after");
@@ -248,4 +267,51 @@ fn silent(beats: usize) -> Result<Span, Problem> {
     let last = stand.now() - BEGINNING;
     let noticed = until(&mut stand, |stand| Ok(!matches!(first(stand), Some((Status::Pending | Status::Running, true)))))?;
     Ok(Span(noticed.0 - last.0))
+}
+
+fn webhooks(mode: Mode) -> Result<Told, Problem> {
+    let mut stand = HooksWorld::new(mode);
+    stand.story.hidden = hidden;
+    stand.subscribe("hook").map_err(|error| Problem::of("the subscription", error))?;
+    let event = json!({"specversion": "1.0", "id": "event", "source": "ci", "type": "sh.keptn.event.dev.delivery.finished",
+        "time": Stand::now(&stand).rfc3339(), "shkeptncontext": "6c1f8b0e-0000-4000-8000-000000000001", "data": {"project": "p"}});
+    stand.send(&event, Entrance::Bus);
+    let done = until(&mut stand, |stand| Ok(stand.deliveries("hook").iter().any(|delivery| delivery.end.is_some())))?;
+    Ok((done, stand.story.calls))
+}
+
+/// How long Keelway's own deployer took, and with how many requests.
+struct CarriedOut {
+    took: Span,
+    requests: u64,
+}
+
+/// A canary with hooks to its end, or cancelled on the way and taken back. The deployer dies after its request with this number.
+fn carried_out(cancelled: bool, dies: Option<u64>) -> Result<CarriedOut, Problem> {
+    let mut next = definition("Canary", &stand::version(2));
+    let bake = |seconds| Some(Span::seconds(seconds));
+    next.strategy.steps = vec![Weight { weight: 10, bake: bake(300) }, Weight { weight: 50, bake: bake(5) }];
+    if !cancelled {
+        (next.strategy.hooks.pre, next.strategy.hooks.post) =
+            (stand::hook(FailurePolicy::Abort), stand::hook(FailurePolicy::Abort));
+    }
+    let mut stand = DeployersStand::deployed(&next);
+    stand.invisible = hidden(DEPLOYERS);
+    if !cancelled {
+        stand.crash_after = dies;
+    }
+    stand.apply(&next);
+    let mut began = stand.last().since;
+    if cancelled {
+        stand.pass(Span::seconds(60));
+        (began, stand.requests, stand.crash_after) = (stand.world.now(), 0, dies);
+        stand.command(Command::Cancel);
+    }
+    stand.pass(Span::minutes(60));
+    let last = stand.last();
+    let wanted = if cancelled { Status::Failed } else { Status::Complete };
+    match last.ended.filter(|_| last.status == wanted) {
+        Some(ended) => Ok(CarriedOut { took: Span(ended.0 - began.0), requests: stand.requests }),
+        None => Err(format!("a deployer that dies after request {dies:?}: {:?} {}", last.status, last.reason).into()),
+    }
 }

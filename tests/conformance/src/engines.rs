@@ -3,10 +3,11 @@
 
 use crate::deployments::HERE;
 use crate::sim::{Outcome, pages};
+use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::promotions::definition::{Sequence, Strategy};
-use keelway_domain::promotions::{Closed, Condition, Outcome as Attempted, Retry, Seen};
+use keelway_domain::promotions::{Closed, Outcome as Attempted, Retry, Seen};
 use keelway_engine::deployments::{self, Deployments};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};

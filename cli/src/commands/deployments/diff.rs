@@ -1,9 +1,9 @@
 //! `diff`: what differs between two versions.
 
 use super::read_version;
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Diff, Namespace, Place};
-use crate::commands::pipelines::Address;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use keelway_domain::diff::{FieldChange, diff as compare};

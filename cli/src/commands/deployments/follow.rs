@@ -1,9 +1,9 @@
 //! `rollout status`: follows a version to its end, a line for each news; the exit code says how it ended.
 
 use super::{address, number, read, read_version};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, RolloutStatus};
-use crate::commands::pipelines::Address;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use keelway_wire::http::deployments::{ConfigState, VersionState};

@@ -3,11 +3,11 @@
 use super::{address, id, number, read_version};
 use crate::api::Api;
 use crate::args::{Format, RolloutHistory};
-use crate::commands::get;
 use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use crate::words::{age, between, version as image_version};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{Cause, VersionPage, VersionState};
@@ -44,7 +44,7 @@ pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
         return say_data(&json!({"deployments": all}), format);
     }
     let empty = format!("{of} has no version yet; why: keelway rollout status {of} --no-watch");
-    get::print(&table(&all, now, format), format, &empty)
+    print(&table(&all, now, format), format, &empty)
 }
 
 /// Versions in lines.

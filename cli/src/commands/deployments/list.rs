@@ -2,14 +2,15 @@
 
 use super::history::images;
 use super::{id, read};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, GetConfigs, GetDeployments, GetNamed};
-use crate::commands::get;
 use crate::commands::pages::{PAGES, is_last};
-use crate::commands::pipelines::{Address, manifest};
+use crate::commands::pipelines::manifest;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use crate::words::{age, between};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{ArtifactSourcePage, ArtifactSourceState, ConfigPage, ConfigState, VersionPage};
@@ -70,7 +71,7 @@ pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
             news(one, format == Format::Wide),
         ]);
     }
-    get::print(&table, format, "there is no deployment config here; apply one: keelway apply --help")
+    print(&table, format, "there is no deployment config here; apply one: keelway apply --help")
 }
 
 /// The manifest of a config as it was applied, with the image that each trigger was last deployed with.
@@ -142,7 +143,7 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
             one.message.clone(),
         ]);
     }
-    get::print(&table, format, "no deployment is over; those of a config: keelway rollout history --help")
+    print(&table, format, "no deployment is over; those of a config: keelway rollout history --help")
 }
 
 /// The artifact sources of a namespace, or one.
@@ -188,5 +189,5 @@ pub async fn sources(api: &Api, what: &GetNamed) -> Result<(), CliError> {
         let tags: Vec<String> = tags.map(|(name, pattern)| format!("{name}={}", pattern.as_str().unwrap_or_default())).collect();
         table.row(vec![one.namespace.clone(), one.name.clone(), from, tags.join(",")]);
     }
-    get::print(&table, format, "there is no artifact source here; apply one: keelway apply --help")
+    print(&table, format, "there is no artifact source here; apply one: keelway apply --help")
 }

@@ -12,7 +12,7 @@ pub use list::{configs, everywhere, sources};
 pub use rollback::rollback;
 pub use triggers::triggers;
 
-use super::pipelines::Address;
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{ConfigName, Numbered, Rollout, RolloutControl, RolloutLatest};
 use crate::error::CliError;

@@ -2,9 +2,9 @@
 
 use super::diff::lines;
 use super::{address, id, number, some};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, Rollback, RolloutUndo};
-use crate::commands::pipelines::Address;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use keelway_wire::http::deployments::{OneRollback, RollbackAnswer, RollbackRequest, RollbacksAnswer, RollbacksRequest};

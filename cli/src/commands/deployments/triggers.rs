@@ -1,13 +1,13 @@
 //! `set triggers`: reads the config, changes its triggers, and puts it back, if nobody has changed it meanwhile.
 
 use super::{address, id, read, some};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::SetTriggers;
-use crate::commands::get;
-use crate::commands::pipelines::Address;
 use crate::error::CliError;
 use crate::output::say;
 use crate::table::Table;
+use crate::table::print;
 use keelway_wire::http::deployments::{ConfigState, SteerAnswer, SteerRequest};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn show(of: &Address, state: &ConfigState) -> Result<(), CliError> {
             one.image.clone().unwrap_or_default(),
         ]);
     }
-    get::print(&table, crate::args::Format::Table, &format!("{of} has no triggers: versions are deployed by hand only"))
+    print(&table, crate::args::Format::Table, &format!("{of} has no triggers: versions are deployed by hand only"))
 }
 
 /// Changes the triggers in a config.

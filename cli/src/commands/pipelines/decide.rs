@@ -1,9 +1,10 @@
 //! `pipeline approve`, `pipeline reject`, and `approve` and `decline` of a promotion: a person's answer to what waits for approval.
 
-use super::{Address, Settings, read};
+use super::{Settings, read};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Decide, PipelineDecide};
-use crate::commands::now;
+use crate::clock::now;
 use crate::error::CliError;
 use crate::key;
 use crate::output::say;

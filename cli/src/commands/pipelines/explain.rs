@@ -1,6 +1,6 @@
 //! `pipeline explain`: what each environment waits for, what would have to happen, and when it goes on by itself.
 
-use super::Address;
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::PipelineExplain;
 use crate::delivery::Mark;

@@ -1,6 +1,7 @@
 //! `pipeline status --watch`: drawn again in its place on a terminal, printed when it changes in a pipe.
 
-use super::{Address, read, status};
+use super::{read, status};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Following, Format};
 use crate::board;

@@ -1,13 +1,13 @@
 //! `pipeline history`: promotions that are over, and commands; and `pipeline pull-requests`: those that are open.
 
-use super::Address;
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, PipelineHistory, PipelineShow};
-use crate::commands::get;
 use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use crate::terminal::{Look, look};
 use crate::words::{age, between, revision, short_ids};
 use keelway_domain::time::Timestamp;
@@ -49,7 +49,7 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
     }
     let empty =
         format!("no promotion of {of} is over yet, and nobody gave a command; what is on its way: keelway pipeline status {of}");
-    get::print(&if format == Format::Wide { wide(&lines) } else { table(&lines, now) }, format, &empty)
+    print(&if format == Format::Wide { wide(&lines) } else { table(&lines, now) }, format, &empty)
 }
 
 /// A line of the history.

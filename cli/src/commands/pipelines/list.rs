@@ -1,16 +1,18 @@
 //! `pipeline list`: one line per pipeline.
 
-use super::{Address, read};
+use super::read;
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::Format;
 use crate::board;
-use crate::commands::get;
 use crate::commands::pages::{PAGES, is_last};
 use crate::delivery::Line;
 use crate::error::CliError;
+use crate::output;
 use crate::output::{say, say_data};
 use crate::pipeline;
 use crate::table::Table;
+use crate::table::print;
 use crate::terminal::look;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
@@ -89,12 +91,12 @@ pub async fn list(api: &Api, namespace: Option<&ProjectName>, limit: u32, format
             ),
             None => "there is no pipeline, or none that this token shows; apply one: keelway apply -f FILE".to_owned(),
         };
-        get::print(&wide(&entries), format, &empty)?;
+        print(&wide(&entries), format, &empty)?;
     } else {
         let states = states(api, &entries).await?;
         let lines: Vec<Line> = states.iter().map(|(state, now)| pipeline::line(state, *now)).collect();
         board::rows(&lines, &look()).iter().try_for_each(|row| say(row))?;
-        get::hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look()));
+        output::hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look()));
     }
     if more {
         eprintln!("{more_hint}");

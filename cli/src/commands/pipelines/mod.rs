@@ -13,41 +13,13 @@ pub use list::list;
 pub use status::{manifest, show};
 pub use waiting::{Waiting, hints, table, waiting};
 
+use crate::address::Address;
 use crate::api::Api;
-use crate::args::{Namespace, Pipeline, Place};
+use crate::args::Pipeline;
 use crate::error::CliError;
-use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::ApprovalDecision::{Accept, Approve, Reject};
 use keelway_wire::http::promotions::PipelineState;
-
-/// Where something is: a namespace and a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl Address {
-    /// What the command line names; a namespace before the name is preferred to the flag's.
-    pub fn of(name: &Place, namespace: &Namespace) -> Self {
-        let namespace = name.namespace.as_ref().map_or(namespace.name(), ProjectName::as_str);
-        Self { namespace: namespace.to_owned(), name: name.name.clone() }
-    }
-
-    /// The pipeline's path.
-    pub fn path(&self) -> [&str; 3] {
-        ["pipelines", &self.namespace, &self.name]
-    }
-}
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// What the command line says about the API.
 pub struct Settings<'a> {

@@ -1,6 +1,7 @@
 //! `pipeline status`: one pipeline with its environments; and its manifest.
 
-use super::{Address, follow, read};
+use super::{follow, read};
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, PipelineStatus};
 use crate::board;

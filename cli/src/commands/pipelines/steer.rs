@@ -1,6 +1,7 @@
 //! What steers a pipeline: `suspend`, `resume`, `hold`, `release`, `abandon`, `retry`, `abort`.
 
-use super::{Address, read};
+use super::read;
+use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Pipeline, PipelineName, Said};
 use crate::error::CliError;

@@ -1,7 +1,7 @@
 //! Promotions that wait for a person's approval, wherever they are.
 
-use super::Address;
 use super::list::{entries, states};
+use crate::address::Address;
 use crate::api::Api;
 use crate::board;
 use crate::delivery::Hint;

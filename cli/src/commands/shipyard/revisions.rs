@@ -3,11 +3,11 @@
 use crate::api::{Api, Body};
 use crate::args::{DiffShipyard, Format, GetShipyard, RollbackShipyard, Version};
 use crate::commands::deployments::lines;
-use crate::commands::get::print;
 use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::table::Table;
+use crate::table::print;
 use crate::words::SHORT;
 use keelway_domain::names::ProjectName;
 use keelway_wire::http::{AppliedDocument, RevisionPage, RevisionState, ShipyardDiff, ShipyardRollback};

@@ -5,7 +5,7 @@ use super::{find, id, shape};
 use crate::problem::Answer;
 use crate::{Api, hand_in};
 use keelway_domain::deployments::{Command, Refused as Conflict};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;

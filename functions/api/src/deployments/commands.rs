@@ -12,7 +12,7 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::deployments::{Command, Latest, Refused as Conflict, change_that_waits, request_that_waits};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;

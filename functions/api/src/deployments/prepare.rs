@@ -9,7 +9,7 @@ use keelway_domain::deployments::{
     Back, Command, Images, Input, Refused as Conflict, Snapshot, Status, candidate, resolve, target, template,
 };
 use keelway_domain::diff::{FieldChange, diff};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;

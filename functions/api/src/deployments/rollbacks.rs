@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use keelway_domain::access::Need;
 use keelway_domain::deployments::{Back, Parts};
 use keelway_domain::ids::hash64;
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;

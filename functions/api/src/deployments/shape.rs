@@ -6,7 +6,7 @@ use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{
     Command, Config, Deployment, Obeyed, Progress, Served, Snapshot, Status, TargetProgress, Watch, Why, message, template,
 };
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::{Entry, View};

@@ -1,7 +1,8 @@
 //! A git host that opens every pull request it is asked for, once.
 
+use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome};
+use keelway_domain::promotions::{Closed, Made, Outcome};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};

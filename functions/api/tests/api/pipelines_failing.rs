@@ -2,7 +2,8 @@
 
 use crate::pipelines::{BY_REQUEST, CARTS, manifest, stand};
 use crate::stand::Stand;
-use keelway_domain::promotions::{Attempt, Condition, Seen};
+use keelway_domain::condition::Condition;
+use keelway_domain::promotions::{Attempt, Seen};
 use keelway_domain::time::Span;
 use keelway_engine::promotions::{Address, Message, NAME};
 use keelway_world::queue::Parcel;

@@ -1,12 +1,14 @@
 //! All engines on the in-memory world, and the real carrier of promotions. Time passes when told to.
 
 use keelway_attempts::Carrier;
+use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, PROMOTION};
+use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
 };
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{Closed, Command, Condition, Environment, Note, Outcome, Pipeline, Promotion, Retry, Seen};
+use keelway_domain::promotions::{Closed, Command, Environment, Outcome, Pipeline, Promotion, Retry, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Store};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};

@@ -1,6 +1,6 @@
 //! What a project may not use of the installation, or of another project, is not touched: it is asked before each stage.
 
-use crate::stand::{Stand, definition, hook, version};
+use keelway_deployers_stand::stand::{Stand, definition, hook, version};
 use keelway_domain::address::Address;
 use keelway_domain::border::{Policy, Update};
 use keelway_domain::deployments::Status;

@@ -1,6 +1,6 @@
 //! Whatever goes wrong with a request or a message, a deployment ends alike.
 
-use crate::stand::{DEPLOYER, Stand, definition, hook};
+use keelway_deployers_stand::stand::{DEPLOYER, Stand, definition, hook};
 use keelway_domain::deployments::definition::{Definition, FailurePolicy, Weight};
 use keelway_domain::deployments::{Command, OFFER_AGAIN, Status};
 use keelway_domain::time::Span;

@@ -1,6 +1,6 @@
 //! Aliases that somebody moves by hand.
 
-use crate::stand::{Stand, definition, to, version, with_image};
+use keelway_deployers_stand::stand::{Stand, definition, to, version, with_image};
 use keelway_domain::deployments::definition::{Definition, OnDrift};
 use keelway_domain::deployments::{Command, LOOK_EVERY, Status};
 use keelway_domain::time::Span;

@@ -1,6 +1,6 @@
 //! Hooks: each policy changes the outcome.
 
-use crate::stand::{Stand, definition, hook, version};
+use keelway_deployers_stand::stand::{Stand, definition, hook, version};
 use keelway_domain::address::Address;
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook, ImageTag, Tagged};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};

@@ -1,6 +1,6 @@
 //! People pause, resume, cancel and supersede what is on its way.
 
-use crate::stand::{Stand, definition, version, with_image};
+use keelway_deployers_stand::stand::{Stand, definition, version, with_image};
 use keelway_domain::deployments::definition::{Concurrency, Definition, Weight};
 use keelway_domain::deployments::{Command, Status};
 use keelway_domain::time::Span;

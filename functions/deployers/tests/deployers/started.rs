@@ -1,6 +1,6 @@
 //! Tasks of ECS and builds of CodeBuild carry deployments out. The events have the form of AWS's documentation.
 
-use crate::stand::{Stand, definition, to, with_image};
+use keelway_deployers_stand::stand::{Stand, definition, to, with_image};
 use keelway_domain::deployments::definition::{Definition, Starter};
 use keelway_domain::deployments::{Call, Command, LEASE, Reply, Status};
 use keelway_domain::time::Span;

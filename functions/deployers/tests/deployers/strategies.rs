@@ -1,6 +1,6 @@
 //! What each strategy does with an alias.
 
-use crate::stand::{Stand, definition, hook, version, with_image};
+use keelway_deployers_stand::stand::{Stand, definition, hook, version, with_image};
 use keelway_domain::deployments::definition::{Definition, FailurePolicy, Target, Weight};
 use keelway_domain::deployments::{Command, Status};
 use keelway_domain::time::Span;

@@ -1,6 +1,6 @@
 //! A deployer of one's own around a strategy has Keelway carry it out, in parts.
 
-use crate::stand::{Stand, definition, hook, to, version};
+use keelway_deployers_stand::stand::{Stand, definition, hook, to, version};
 use keelway_domain::deployments::definition::{Custom, Definition, FailurePolicy, Weight};
 use keelway_domain::deployments::{Call, Command, Desired, LEASE_MOST, Progress, Reply, Status, WHOLE};
 use keelway_domain::time::Span;
@@ -18,8 +18,17 @@ fn wrapped() -> Definition {
     definition
 }
 
-impl Stand {
-    /// Says something as the deployer around the strategy.
+/// What the deployer around the strategy does.
+trait Wrapping {
+    fn say(&mut self, call: &Call) -> Reply;
+    fn claim(&mut self);
+    fn carry(&mut self, until: u8) -> Reply;
+    fn end(&mut self, exit: i64);
+    /// How the part ended: the exit code and the message.
+    fn part(&self) -> Option<(i64, String)>;
+}
+
+impl Wrapping for Stand {
     fn say(&mut self, call: &Call) -> Reply {
         let n = self.x().latest;
         let told = block_on(self.engine.say(&to(), n, call)).unwrap();
@@ -44,7 +53,6 @@ impl Stand {
         self.pass(Span::seconds(30));
     }
 
-    /// How the part ended: the exit code and the message.
     fn part(&self) -> Option<(i64, String)> {
         let report = self.last().part?.report?;
         Some((report.exit.unwrap(), report.message))

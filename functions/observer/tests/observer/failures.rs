@@ -3,7 +3,7 @@
 use crate::api::{TOKEN, path};
 use crate::stand::{PROD, Stand, definition, in_prod, runs, target};
 use keelway_domain::address::Address;
-use keelway_domain::promotions::Condition;
+use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::App;
 use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;

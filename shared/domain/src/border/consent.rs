@@ -1,7 +1,7 @@
 //! What a project lets others do to what is its own.
 
-use crate::deployments::registry::matches;
 use crate::names::ProjectName;
+use crate::pattern::matches;
 use serde::{Deserialize, Serialize};
 
 /// What somebody else wants to do.

@@ -2,7 +2,7 @@
 
 use super::quota::Quotas;
 use super::resource::{Home, Resource, ResourceKind};
-use crate::deployments::registry::matches;
+use crate::pattern::matches;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -6,10 +6,11 @@ use super::facts::{Applied, Decision, Facts, Obeyed, Order, Past, QUIET, QUIET_M
 use super::part::Part;
 use super::resolve::{self, Images, Resolved, causes};
 use super::state::{Config, Settling};
+use crate::condition::Condition;
 use crate::deployments::definition::{Concurrency, Definition, Resume};
 use crate::event::Object;
 use crate::ids::RecordId;
-use crate::promotions::{Condition, Note};
+use crate::note::Note;
 use crate::record::Draft;
 use crate::time::Timestamp;
 
@@ -129,9 +130,9 @@ impl<'a> Step<'a> {
     fn delete(&mut self) {
         self.next.deleted = true;
         (self.next.settling, self.next.dismissed) = (None, None);
-        // Whoever applies it again begins anew, but for the numbers of its versions.
+        // Whoever applies it again begins anew, but for the numbers of its versions, and for what is known of alarms: an older event
+        // about one changes nothing in the next life either.
         (self.next.paused, self.next.spec_paused, self.next.suspended) = (None, false, None);
-        self.next.alarms.clear();
         self.next.condition = Condition::new("Deleted", "the deployment config was deleted");
         if let Some(pending) = self.next.pending.take() {
             self.answer_task(&pending, "aborted", "the deployment config was deleted");

@@ -10,7 +10,7 @@ use super::state::{Config, Dismissed, MAX_OBEYED, Pin, Suspension};
 use super::template::repository;
 use crate::event::{CloudEvent, Object};
 use crate::names::Context;
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::Timestamp;
 
 /// Decides what a command does.

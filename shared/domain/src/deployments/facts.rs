@@ -6,7 +6,7 @@ use super::drift::Sight;
 use super::registry::Heads;
 use super::state::Config;
 use crate::cause::Cause;
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 

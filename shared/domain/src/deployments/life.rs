@@ -8,7 +8,7 @@ use super::facts::{ALARM_SKEW, Applied, Back, Order, Past, STOP, TAKE_UP};
 use super::part::Part;
 use super::state::Version;
 use crate::event::Object;
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::Timestamp;
 
 impl Step<'_> {

@@ -7,7 +7,7 @@ use super::facts::{Applied, Back, Refused};
 use super::resolve::{Images, resolve};
 use crate::border::Vouched;
 use crate::event::Object;
-use crate::promotions::Note;
+use crate::note::Note;
 
 /// The definition that a rollback deploys: of the target what the rollback takes back, of the present one everything else.
 ///

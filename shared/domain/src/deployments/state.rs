@@ -4,8 +4,9 @@
 use super::deployment::{Deployment, Why};
 use super::drift::Watch;
 use super::template::Images;
+use crate::condition::Condition;
 use crate::ids::{RecordId, SubjectId, hash64};
-use crate::promotions::{Condition, Note};
+use crate::note::Note;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

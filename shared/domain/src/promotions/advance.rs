@@ -6,7 +6,8 @@ use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec, St
 use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition, may_have_made};
 use super::gates::{self, Gate};
 use super::observe::{self, First, Later};
-use super::state::{Condition, Phase, Pipeline, Promotion, Run};
+use super::state::{Phase, Pipeline, Promotion, Run};
+use crate::condition::Condition;
 use crate::ids::RecordId;
 use crate::record::Draft;
 use crate::time::{Span, Timestamp};

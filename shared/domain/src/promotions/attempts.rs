@@ -4,7 +4,8 @@ use super::advance::Step;
 use super::facts::{
     Attempt, BACKOFF, BACKOFF_MOST, Closed, DAILY, DELETED_PATIENCE, Decision, Facts, LEASE, Outcome, PATIENCE, Retry, SOON, Seen,
 };
-use super::state::{CLOSED, Condition, MISSING, Made, Phase, Pipeline, Promotion, REQUEST_OPEN};
+use super::state::{CLOSED, MISSING, Made, Phase, Pipeline, Promotion, REQUEST_OPEN};
+use crate::condition::Condition;
 use crate::ids::hash64;
 use crate::time::Span;
 

@@ -4,8 +4,10 @@ use super::advance::Step;
 use super::definition::Definition;
 use super::facts::{At, Command, Decision, Facts, Obeyed, Refused};
 use super::gates::said;
-use super::state::{Condition, MAX_ABANDONED, MAX_OBEYED, Note, Phase, Pipeline, Promotion};
+use super::state::{MAX_ABANDONED, MAX_OBEYED, Phase, Pipeline, Promotion};
 use crate::access::{is_same, known};
+use crate::condition::Condition;
+use crate::note::Note;
 
 /// Decides what a command does.
 pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {

@@ -2,9 +2,11 @@
 
 use super::definition::{Definition, Strategy};
 use super::observe::Observations;
-use super::state::{Condition, Made, Note, Phase, Pipeline, Promotion};
+use super::state::{Made, Phase, Pipeline, Promotion};
 use crate::cause::Cause;
+use crate::condition::Condition;
 use crate::ids::hash64;
+use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 

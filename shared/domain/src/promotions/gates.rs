@@ -3,7 +3,8 @@
 
 use super::definition::{Definition, PromotionSpec};
 use super::facts::Facts;
-use super::state::{Condition, Pipeline, Promotion};
+use super::state::{Pipeline, Promotion};
+use crate::condition::Condition;
 use crate::time::Timestamp;
 use crate::windows;
 
@@ -19,13 +20,6 @@ pub struct Gate {
 impl Gate {
     fn new(reason: &str, message: String, opens: Option<Timestamp>) -> Option<Self> {
         Some(Self { why: Condition::new(reason, message), opens })
-    }
-}
-
-impl Condition {
-    /// A reason and its sentence.
-    pub fn new(reason: &str, message: impl Into<String>) -> Self {
-        Self { reason: reason.to_owned(), message: message.into() }
     }
 }
 

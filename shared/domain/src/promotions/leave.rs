@@ -4,7 +4,8 @@ use super::advance::Step;
 use super::announce::about;
 use super::definition::Definition;
 use super::facts::{Attempt, CLOSING, DAILY, Order, PICK_UP, Past, may_have_made};
-use super::state::{Closing, Condition, MAX_CLOSING, Made, NOT_TAKEN_BACK, Phase, Promotion};
+use super::state::{Closing, MAX_CLOSING, Made, NOT_TAKEN_BACK, Phase, Promotion};
+use crate::condition::Condition;
 
 impl Step<'_> {
     /// The pipeline was deleted: what is open is closed.

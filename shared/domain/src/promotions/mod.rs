@@ -30,8 +30,8 @@ pub use facts::{
 };
 pub use gates::{Gate, closed};
 pub use state::{
-    CLOSED, Closing, Condition, Environment, MAX_ABANDONED, MAX_CLOSING, MAX_OBEYED, MISSING, Made, NOT_TAKEN_BACK, Note, Phase,
-    Pipeline, Promotion, REQUEST_OPEN, Run,
+    CLOSED, Closing, Environment, MAX_ABANDONED, MAX_CLOSING, MAX_OBEYED, MISSING, Made, NOT_TAKEN_BACK, Phase, Pipeline,
+    Promotion, REQUEST_OPEN, Run,
 };
 
 /// A transition record of a pipeline; it orders attempts and their closing.

@@ -2,7 +2,9 @@
 //! their own.
 
 use super::definition::Strategy;
+use crate::condition::Condition;
 use crate::ids::{RecordId, SubjectId, hash64};
+use crate::note::Note;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -116,43 +118,12 @@ pub struct Run {
     pub authors: Vec<String>,
 }
 
-/// Who did something, when, and why.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// Who.
-    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
-    pub by: String,
-    /// When.
-    #[serde(rename = "t")]
-    pub at: Timestamp,
-    /// Why.
-    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
-    /// Identifies the command among all that anybody gives: each is obeyed once. 0: it has no id.
-    #[serde(rename = "i", default, skip_serializing_if = "is_zero")]
-    pub id: u64,
-    /// The run that was seen when the command was given; it counts for no other. 0: for whichever is current.
-    #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
-    pub run: u64,
-}
-
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
 fn is_none(n: &u32) -> bool {
     *n == 0
-}
-
-/// The whole pipeline's condition.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Condition {
-    /// A word for machines; empty = ready.
-    #[serde(rename = "r", default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// A sentence for people.
-    #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
-    pub message: String,
 }
 
 /// An environment of a pipeline.

@@ -22,6 +22,9 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// The count at the last abort where nothing ever begins: what was to begin was given up before its trigger arrived.
+    pub const ALL: u32 = u32::MAX;
+
     /// Whether an execution of that stage whose root was accepted at `epoch` is covered by an abort.
     pub fn aborts(&self, stage: &str, epoch: u32) -> bool {
         epoch < self.aborted || self.aborted_stages.get(stage).is_some_and(|at| epoch < *at)

@@ -1,7 +1,7 @@
 //! What a subscription says, and which events it takes.
 
-use crate::deployments::registry::matches;
 use crate::event::{AUDIT, CloudEvent, Object};
+use crate::pattern::matches;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

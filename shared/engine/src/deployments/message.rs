@@ -3,7 +3,7 @@
 use super::{DEPLOYERS, NAME};
 use crate::protocol::{Letter, delivery};
 use keelway_domain::deployments::{Command, Config, Sight};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 

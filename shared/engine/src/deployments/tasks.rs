@@ -18,7 +18,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Back, Command, Input, Latest, Task, missing, unanswered};
 use keelway_domain::event::{CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::ids::hash64;
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::shipyard::DEPLOYMENT_CONFIG;
 use serde_json::Value;
 

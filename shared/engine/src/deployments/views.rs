@@ -11,7 +11,7 @@ use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::template;
 use keelway_domain::deployments::{Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Sight, decide, target};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 

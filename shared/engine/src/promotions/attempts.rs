@@ -14,10 +14,11 @@ use crate::protocol::{Engine, Handled, Loaded, settle};
 use crate::table;
 use futures_util::future::{Either, select};
 use keelway_domain::cause::Cause;
+use keelway_domain::condition::Condition;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
-use keelway_domain::promotions::{Attempt, Closed, Closing, Condition, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -148,10 +149,11 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
             let task = Task { authors: run.map(|run| run.authors.clone()).unwrap_or_default(), ..task };
             let outcome = self.while_it_goes_on(of, attempt, cause, self.outside.carry_out(&task)).await?;
             let ended = self.pipelines.turn(of, Input::Ended(attempt, &outcome), cause).await?;
+            // Also if somebody was faster: that may have been this same commit, whose answer was lost.
+            if matches!(outcome, Outcome::Created(Made::Sequence { .. })) {
+                self.has_followed(of, attempt).await?;
+            }
             if ended != Handled::Stale {
-                if matches!(outcome, Outcome::Created(Made::Sequence { .. })) {
-                    self.has_followed(of, attempt).await?;
-                }
                 return Ok(ended);
             }
         }

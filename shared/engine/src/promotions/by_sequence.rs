@@ -7,17 +7,17 @@ use crate::border;
 use crate::ports::{PortError, Ports};
 use crate::promotions::attempts::Task;
 use crate::protocol::{Engine, Loaded};
-use crate::sequences::commands::Control;
 use crate::sequences::definitions::Refusal;
 use crate::sequences::preflight::Preflight;
 use crate::sequences::{Address, Sequences, keys};
 use crate::table;
 use keelway_domain::border::{Act, NoConsent, Reached};
+use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, Object, PROMOTION, TaskResult};
 use keelway_domain::ids::{ExecutionId, SubjectId, context_of, event_id};
-use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName};
 use keelway_domain::promotions::definition::Sequence;
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, SOURCE, Seen};
+use keelway_domain::promotions::{Closed, Made, Outcome, Retry, SOURCE, Seen};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::time::Span;
 use serde_json::json;
@@ -79,7 +79,8 @@ pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Seq
     }))
 }
 
-/// Aborts the sequence, unless it has ended. One in a project that does not consent any more is left to that project.
+/// Aborts the sequence, unless it has ended, also if its trigger is still on its way. One in a project that does not consent any more is
+/// left to that project.
 ///
 /// # Errors
 /// Of the ports.
@@ -92,10 +93,13 @@ pub async fn take_back<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
         tracing::warn!(pipeline = %task.of, context = %to.context, reason = %no, "a sequence is not aborted");
         return Ok(Closed::Closed);
     }
-    match engine.control(&to.project, &to.context, None, Control::Abort).await {
+    let (Ok(name), Ok(service)) = (SequenceName::new(&sequence.name), ServiceName::new(&sequence.service)) else {
+        return Ok(Closed::Closed);
+    };
+    match engine.abort_trigger((&to.project, &to.context), &name, &service).await {
         Err(Refusal::Port(error)) => Err(error),
-        // There is no such context: nothing was triggered.
-        Ok(_) | Err(_) => Ok(Closed::Closed),
+        // There is no such project: nothing begins in it.
+        Ok(()) | Err(_) => Ok(Closed::Closed),
     }
 }
 

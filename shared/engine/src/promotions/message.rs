@@ -3,8 +3,9 @@
 
 use super::{ATTEMPTS, NAME, OBSERVER};
 use crate::protocol::{Letter, delivery};
+use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Command, Note, Outcome, Pipeline, Seen};
+use keelway_domain::promotions::{Attempt, Closed, Command, Outcome, Pipeline, Seen};
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 

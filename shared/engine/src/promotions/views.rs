@@ -9,9 +9,10 @@ use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::declare::Declared;
 use crate::table;
 use keelway_domain::cause::Cause;
+use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Definition, Strategy};
 use keelway_domain::promotions::observe::Observations;
-use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Obeyed, Past, Pipeline, Promotion, Refused, decide};
+use keelway_domain::promotions::{Command, Decision, Facts, Input, Obeyed, Past, Pipeline, Promotion, Refused, decide};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,7 @@
 
 mod contexts;
 
-pub use contexts::{LoadedContext, context, count_executions, new_context, prolong_context, update_context};
+pub use contexts::{LoadedContext, closed_context, context, count_executions, new_context, prolong_context, update_context};
 
 use super::keys;
 use super::message::Address;

@@ -8,14 +8,15 @@ use super::definitions::Refusal;
 use super::message::{Address, Message};
 use super::preflight::stage_of;
 use super::{Loaded, Sequences, keys};
-use crate::ports::{PortError, Ports, Query};
+use crate::item::Item;
+use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::change::{Step, change};
 use crate::protocol::{VISIBLE, record};
 use crate::table;
 use keelway_domain::access::is_same;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
 use keelway_domain::ids::{RecordId, event_id};
-use keelway_domain::names::{Context, ProjectName};
+use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName};
 use keelway_domain::record::Answers;
 use keelway_domain::sequences::{End, Execution, Flags, own};
 use keelway_domain::shipyard::APPROVAL;
@@ -190,6 +191,38 @@ impl<P: Ports> Sequences<P> {
         Ok(self.count_open(project, context, stage).await?)
     }
 
+    /// Aborts what one trigger starts, also if it is still on its way: then its context is made now, and the execution ends at its birth,
+    /// because that reads the flags and requires in its commit that they still hold.
+    ///
+    /// # Errors
+    /// Unknown project.
+    pub async fn abort_trigger(
+        &self,
+        (project, context): (&ProjectName, &Context),
+        sequence: &SequenceName,
+        service: &ServiceName,
+    ) -> Result<(), Refusal> {
+        self.get_project(project).await?;
+        let item = self.context_before_its_trigger(project, context, sequence.as_str(), service);
+        let written = self.ports.write(&Write::Put(codec::closed_context(item), Condition::Absent)).await?;
+        if written != Written::Done {
+            self.control(project, context, None, Control::Abort).await?;
+        }
+        Ok(())
+    }
+
+    /// The item of a context whose trigger is still to come; it expires if none does.
+    pub(super) fn context_before_its_trigger(
+        &self,
+        project: &ProjectName,
+        context: &Context,
+        sequence: &str,
+        service: &ServiceName,
+    ) -> Item {
+        let now = self.ports.now();
+        codec::new_context(project, context, sequence, service, now).with("ttl", (now + self.limits.retention).0 / 1000)
+    }
+
     /// Changes the flags of a context and tells its executions; what is already so changes nothing.
     ///
     /// # Errors
@@ -274,6 +307,8 @@ fn desired(flags: &Flags, stage: Option<&str>, what: Control) -> Result<Flags, R
             )));
         }
         (Control::Resume, Some(stage)) => drop(flags.paused_stages.remove(stage)),
+        // What its trigger starts is aborted whenever it comes.
+        (Control::Abort, _) if flags.aborted == Flags::ALL => {}
         (Control::Abort, stage) => {
             flags.epoch += 1;
             // What is aborted is over, so its pause is, too: a later trigger of the same context runs.
@@ -304,6 +339,9 @@ mod tests {
         assert!(paused.pauses("dev") && desired(&paused, None, Control::Pause).unwrap() == paused);
         assert!(desired(&paused, Some("dev"), Control::Resume).is_err());
         assert_eq!(desired(&paused, None, Control::Resume).unwrap(), none);
+
+        let closed = Flags { aborted: Flags::ALL, ..Flags::default() };
+        assert!(closed.aborts("dev", 0) && desired(&closed, None, Control::Abort).unwrap() == closed);
 
         let dev = desired(&none, Some("dev"), Control::Pause).unwrap();
         assert!(dev.pauses("dev") && !dev.pauses("prod"));

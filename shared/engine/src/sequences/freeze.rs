@@ -91,11 +91,9 @@ impl<P: Ports> Sequences<P> {
             && let EventType::Sequence(_, sequence, _) = EventType::parse(&event.ty)
             && let Ok(service) = ServiceName::new(event.text("service").unwrap_or_default())
         {
-            let now = self.ports.now();
-            let item = codec::new_context(&project, &event.context, sequence.as_str(), &service, now);
-            let item = item.with_some("lb", labels(&event.data)).with("ttl", (now + self.limits.retention).0 / 1000);
+            let item = self.context_before_its_trigger(&project, &event.context, sequence.as_str(), &service);
             // Somebody else has made it in between.
-            drop(self.ports.write(&Write::Put(item, Condition::Absent)).await?);
+            drop(self.ports.write(&Write::Put(item.with_some("lb", labels(&event.data)), Condition::Absent)).await?);
         }
         self.override_windows((&project, &event.context), closed, person).await
     }

@@ -382,7 +382,7 @@ fn functions_whose_queues_hide_messages_for_longer_than_a_minute_hold_them() {
         holders.extend(holds.then_some(engine));
     }
     holders.sort_unstable();
-    assert_eq!(holders, ["attempts", "deployers", "observer", "webhooks"]);
+    assert_eq!(holders, ["attempts", "deployers", "observer"]);
 }
 
 #[test]

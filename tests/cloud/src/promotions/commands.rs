@@ -3,7 +3,8 @@
 use super::PromotionsCloud;
 use crate::problem::Problem;
 use crate::stand::said;
-use keelway_domain::promotions::{At, Command, Note};
+use keelway_domain::note::Note;
+use keelway_domain::promotions::{At, Command};
 use keelway_engine::promotions::views::Forecast;
 use keelway_engine::promotions::{Address, Limits, Promotions};
 use keelway_engine::protocol::Handled;

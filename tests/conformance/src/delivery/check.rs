@@ -38,7 +38,7 @@ pub struct Watch {
     again: BTreeMap<(String, u64), u32>,
     /// The approvals that were given, with the revision that each was meant for.
     pub approvals: BTreeMap<u64, String>,
-    /// The contexts that somebody has aborted.
+    /// The contexts that somebody has aborted, and those whose promotion was given up, whatever becomes of it then.
     pub aborted: BTreeSet<String>,
     /// The item of each fact, config and pipeline.
     facts: Vec<Key>,
@@ -101,8 +101,8 @@ impl Watch {
     fn ends(&self, old: Option<&Item>, new: &Item, table: &Table) -> Result<(), String> {
         let x = read::<Execution>(new)?;
         let was_open = old.map(read::<Execution>).transpose()?.is_none_or(|old| old.outcome.is_none());
-        let by_people = self.aborted.contains(x.context.as_str());
-        if !was_open || by_people || x.outcome.is_none_or(|outcome| outcome.end != End::Aborted) {
+        let on_purpose = self.aborted.contains(x.context.as_str());
+        if !was_open || on_purpose || x.outcome.is_none_or(|outcome| outcome.end != End::Aborted) {
             return Ok(());
         }
         let Some(flow) = table.peek(&self.pipeline).map(|item| read::<Pipeline>(item)).transpose()? else { return Ok(()) };
@@ -208,6 +208,9 @@ impl Watch {
             let place = STAGES.iter().position(|stage| stage == name).unwrap_or_default();
             let again = self.again.entry((name.clone(), promotion.run)).or_default();
             *again = promotion.again.max(*again);
+            if let (Phase::Abandoned, Some(Made::Sequence { context })) = (promotion.phase, &promotion.effect) {
+                self.aborted.insert(context.clone());
+            }
             let was = old.as_ref().and_then(|old| old.environments.get(name)?.promotion.as_ref());
             let fresh = |is: fn(&Promotion) -> bool| {
                 is(promotion) && !was.is_some_and(|was| was.run == promotion.run && was.again == promotion.again && is(was))

@@ -3,7 +3,7 @@
 use super::{Both, DeploymentsWorld, Plant, Rider, Starter, definition};
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{Back, Call, Command, LEASE, Progress};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, Message, configs, keys};

@@ -9,7 +9,7 @@ use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Config, QUIET};
 use keelway_domain::event::CloudEvent;
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;

@@ -7,7 +7,7 @@ use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, Config, LEASE, Progress, Status};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, Message};
 use keelway_engine::protocol::{Engine, Handled};

@@ -6,7 +6,7 @@ use keelway_domain::deployments::registry::{ArtifactSource, Repository};
 use keelway_domain::deployments::{Call, Command, Config, Past, Refused, Reply, Request, Snapshot};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;

@@ -2,8 +2,9 @@
 
 use super::Plant;
 use super::host::{Found, Of, Shared, State, commit};
+use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, Seen};
+use keelway_domain::promotions::{Closed, Made, Outcome, Retry, Seen};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};

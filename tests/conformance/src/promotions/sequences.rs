@@ -2,10 +2,11 @@
 
 use super::host::{Host, Of, Reply, Shared};
 use super::reach::{Reach, stopped, unreachable};
+use keelway_domain::condition::Condition;
 use keelway_domain::event::{PROMOTION, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::promotions::definition::Sequence;
-use keelway_domain::promotions::{Closed, Condition, Made, Outcome, Retry, Seen};
+use keelway_domain::promotions::{Closed, Made, Outcome, Retry, Seen};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::Task;
 use keelway_world::promotions::host::{End, Trouble, Verb, Word};

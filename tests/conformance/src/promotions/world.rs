@@ -2,8 +2,9 @@
 
 use super::host::Shared;
 use super::{Both, Plant, Real, Servers};
+use keelway_domain::note::Note;
 use keelway_domain::promotions::report::{self, Observation};
-use keelway_domain::promotions::{Command, Decision, Facts, Input, Note, Past, Phase, Pipeline, Refused, decide};
+use keelway_domain::promotions::{Command, Decision, Facts, Input, Past, Phase, Pipeline, Refused, decide};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};

@@ -99,8 +99,17 @@ impl HooksWorld {
         Self { story: Story::of(mode, shared.engines()), shared }
     }
 
+    /// A subscription that takes every event of the project, and whose receiver fails once.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn subscribe(&mut self, webhook: &str) -> Result<(), String> {
+        self.shared.answer(webhook, &[Reply::Status(500), Reply::Status(200)]);
+        self.apply(webhook, subscription(&[])?)
+    }
+
     /// All deliveries of a subscription, oldest first.
-    fn deliveries(&self, webhook: &str) -> Vec<Delivery> {
+    pub fn deliveries(&self, webhook: &str) -> Vec<Delivery> {
         let core = self.story.world.core();
         let items = core.table.items().filter(|item| item.key.pk.starts_with("WD#") && item.key.sk == MAIN);
         let mut all: Vec<Delivery> = items.filter_map(|item| Some(Loaded::<Delivery>::read(item).ok()?.x)).collect();

@@ -8,7 +8,7 @@ use keelway_conformance::deployments::{Both, DeploymentsWorld, HERE, Rider, Star
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, LEASE, Progress};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{Address, Asked, Message, keys};
 use keelway_engine::item::Item;

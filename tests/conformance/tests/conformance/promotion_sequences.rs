@@ -1,7 +1,8 @@
 //! Promotions that sequences carry out.
 
 use keelway_conformance::promotions::{app, definition, settings, target};
-use keelway_conformance::stand::BEGIN;
+use keelway_conformance::stand::{BEGIN, Stand, context, project, shipyard};
+use keelway_domain::names::{SequenceName, ServiceName};
 use keelway_domain::promotions::definition::{PromotionSpec, Sequence, Strategy};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{Closed, Made, Outcome, Phase, Pipeline, Seen};
@@ -12,6 +13,7 @@ use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{ATTEMPTS, Address, Limits, Promotions, keys};
 use keelway_engine::protocol::Loaded;
 use keelway_world::World;
+use keelway_world::core::Fault;
 use keelway_world::exec::{block_on, step};
 use keelway_world::story::handle;
 
@@ -33,9 +35,15 @@ impl Outside for Quick {
     }
 }
 
-/// The phase of a promotion by such a sequence, without a sweep. The first delivery of its attempt stops after so many requests.
-fn carried_out(requests: usize) -> Option<Phase> {
+/// The phase of a promotion by such a sequence, without a sweep. The first delivery of its attempt stops after so many requests; this
+/// happens to the request with that number.
+fn carried_out(requests: usize, (fault, to): (Fault, u64)) -> Option<Phase> {
     let world = World::new(BEGIN);
+    let mut seen = 0;
+    world.core().faults = Some(Box::new(move |_, _| {
+        seen += 1;
+        if seen == to { fault } else { Fault::None }
+    }));
     let pipelines = || Promotions::new(world.worker(0), Limits::default());
     let (engine, attempts) = (pipelines(), Attempts::new(pipelines(), Quick));
     let to = Address { namespace: "p".into(), name: "flow".into() };
@@ -77,6 +85,38 @@ fn carried_out(requests: usize) -> Option<Phase> {
 #[test]
 fn a_promotion_hears_of_a_sequence_that_ended_before_its_attempt_did() {
     for requests in 0..25 {
-        assert_eq!(carried_out(requests), Some(Phase::Succeeded), "stopped after {requests} requests");
+        assert_eq!(carried_out(requests, (Fault::None, 0)), Some(Phase::Succeeded), "stopped after {requests} requests");
+    }
+    for n in 1..100 {
+        assert_eq!(carried_out(usize::MAX, (Fault::Repeated, n)), Some(Phase::Succeeded), "request {n} was repeated");
+    }
+}
+
+/// The bus may take its time with the trigger: whoever gives the promotion up finds neither an execution nor a context. The trigger is
+/// stopped after each of its requests meanwhile.
+#[test]
+fn a_sequence_whose_promotion_was_given_up_does_not_begin_however_late_its_trigger_is() {
+    let (name, service) = (SequenceName::new("delivery").expect("a name"), ServiceName::new("svc").expect("a name"));
+    for steps in 0.. {
+        let stand = Stand::new(&shipyard(&["a"], "b"));
+        stand.emit(stand.trigger_event("C1"));
+        let (id, trigger) = stand.receive().expect("the trigger");
+        let mut task = stand.begin(1, &trigger);
+        let over = (0..steps).any(|_| step(&mut task).is_ready());
+        // A closing may be tried twice, and so may a person's abort.
+        for _ in 0..2 {
+            block_on(stand.engine.abort_trigger((&project(), &context("C1")), &name, &service)).expect("aborted");
+        }
+        if !over {
+            block_on(task).expect("handled");
+        }
+        stand.world.core().queue.acknowledge(id);
+        stand.rest();
+        let ended = stand.published("C1", "sh.keptn.event.dev.delivery.finished").expect("it is told of");
+        assert_eq!(ended["data"]["status"], "aborted", "after {steps} steps: {ended}");
+        assert!(steps > 0 || stand.published("C1", "sh.keptn.event.a.triggered").is_none(), "its first task is triggered");
+        if over {
+            return;
+        }
     }
 }

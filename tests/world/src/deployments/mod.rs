@@ -15,7 +15,7 @@ use crate::case::{Answer, Dialect, Said, Step, Telling, Tells, matches};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::event::SOURCE as ENGINE;
 use keelway_domain::ids::{context_of, hash64};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::NAME;
 use keelway_engine::protocol::Handled;

@@ -4,7 +4,7 @@ use crate::case::{Answer, Entrance, Stand};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::ArtifactSource;
 use keelway_domain::deployments::{Call, Command};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::Item;
 use keelway_engine::registry::Tagged;

@@ -14,7 +14,7 @@ pub use view::view;
 use crate::case::{Answer, Dialect, Entrance, Said, Step, Telling, Tells};
 use host::GitHost;
 use keelway_domain::ids::{context_of, hash64};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_engine::promotions::NAME;
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::protocol::Handled;

@@ -2,7 +2,8 @@
 
 use super::host::{End, GitHost};
 use crate::case::{Answer, Stand};
-use keelway_domain::promotions::{Command, Note};
+use keelway_domain::note::Note;
+use keelway_domain::promotions::Command;
 use serde_json::Value;
 
 /// A control plane whose pipelines promote.

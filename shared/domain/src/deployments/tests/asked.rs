@@ -5,7 +5,7 @@ use crate::deployments::definition::{AutoRollback, Concurrency, ImageChange, Tri
 use crate::deployments::{
     Back, Call, Command, Input, LEASE, Latest, MAX_TARGETS, Progress, Status, TargetProgress, Task, Why, message,
 };
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::Span;
 
 fn deployed() -> Stand {

@@ -10,7 +10,7 @@ use crate::deployments::{
     Applied, Call, Command, Decision, Input, Latest, Order, Request, SOURCE, Status, TAKE_UP, Task, Version, change_that_waits,
     generate, target,
 };
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::Span;
 use serde_json::json;
 
@@ -299,6 +299,22 @@ fn an_alarm_counts_until_the_version_is_baked_and_only_when_it_goes_on() {
         stand.settle();
         assert_eq!(stand.x.latest, latest, "{minutes} {on}");
     }
+}
+
+#[test]
+fn what_is_known_of_an_alarm_outlives_the_definition() {
+    let mut stand = guarded(false);
+    let then = stand.now;
+    stand.give(Input::Alarm("errors", true, then));
+    stand.pass(Span::minutes(1));
+    stand.give(Input::Alarm("errors", false, stand.now));
+    let (known, applied) = (stand.x.alarms.clone(), stand.applied.take());
+    stand.give(Input::Evaluate);
+    stand.applied = applied;
+    stand.give(Input::Evaluate);
+    // The bus tells it once more.
+    stand.give(Input::Alarm("errors", true, then));
+    assert_eq!((stand.x.deleted, &stand.x.alarms), (false, &known));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::stand::{Stand, definition, on_image, refused};
 use crate::deployments::definition::{Starter, Trigger};
 use crate::deployments::{Answer, Applied, Call, Command, Input, Latest, Order, Progress, Request, SOURCE, Status, Task, answer};
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::Span;
 
 fn deployed() -> Stand {

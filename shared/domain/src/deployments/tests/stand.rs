@@ -7,7 +7,7 @@ use crate::deployments::{
     Answer, Applied, Back, Call, Command, Config, Decision, Facts, Input, LEASE, Latest, Obeyed, Order, Part, Past, Progress,
     Refused, Reply, SOURCE, Snapshot, Transition, answer, decide, target,
 };
-use crate::promotions::Note;
+use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde_json::json;
 

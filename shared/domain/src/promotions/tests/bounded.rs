@@ -1,6 +1,7 @@
 //! What fails is bounded and told, and what failed holds up what comes behind it.
 
 use super::*;
+use crate::condition::Condition;
 
 const DAY: Span = Span::minutes(24 * 60);
 

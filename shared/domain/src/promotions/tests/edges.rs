@@ -1,6 +1,8 @@
 //! Moments and orders in which a decision could go either way.
 
 use super::*;
+use crate::condition::Condition;
+use crate::note::Note;
 
 /// v2 is on its way into staging, and a run is finished before the next one begins.
 fn finishing(names: &[&str]) -> Stand {

@@ -1,6 +1,8 @@
 //! What a pipeline does, one situation at a time.
 
 use super::*;
+use crate::condition::Condition;
+use crate::note::Note;
 
 #[test]
 fn a_revision_goes_from_environment_to_environment() {

@@ -11,6 +11,8 @@ use super::definition::*;
 use super::observe::{Observations, Observed};
 use super::*;
 use crate::cause::Cause;
+use crate::condition::Condition;
+use crate::note::Note;
 use crate::time::{Span, Timestamp};
 
 const BEGIN: Timestamp = Timestamp(1_795_000_000_000);

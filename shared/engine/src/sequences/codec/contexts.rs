@@ -52,6 +52,11 @@ pub fn new_context(project: &ProjectName, context: &Context, sequence: &str, ser
         .with("gs2", keys::by_age(at, context))
 }
 
+/// The item of a new context in which nothing ever begins.
+pub fn closed_context(item: Item) -> Item {
+    item.with("ea", i64::from(Flags::ALL))
+}
+
 /// The write that counts executions of a context, on condition that its flags are still those that were read. It leaves the version
 /// as it is, so executions that begin at the same moment do not hinder each other.
 pub fn count_executions(key: Key, old: &LoadedContext, more: usize) -> Write {

@@ -4,7 +4,7 @@ use crate::lambda::{Lambda, shown};
 use keelway_deployers::Deployers;
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook};
 use keelway_domain::deployments::{Command, Config, Deployment, Status};
-use keelway_domain::promotions::Note;
+use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job, Limits, Message};

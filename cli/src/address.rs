@@ -1,0 +1,32 @@
+//! What the command line names: a name in a namespace.
+
+use crate::args::{Namespace, Place};
+use keelway_domain::names::ProjectName;
+
+/// Where something is: a namespace and a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Address {
+    /// What the command line names; a namespace before the name is preferred to the flag's.
+    pub fn of(name: &Place, namespace: &Namespace) -> Self {
+        let namespace = name.namespace.as_ref().map_or(namespace.name(), ProjectName::as_str);
+        Self { namespace: namespace.to_owned(), name: name.name.clone() }
+    }
+
+    /// The pipeline's path.
+    pub fn path(&self) -> [&str; 3] {
+        ["pipelines", &self.namespace, &self.name]
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
