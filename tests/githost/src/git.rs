@@ -1,5 +1,6 @@
 //! The one place that runs `git`. Bare repositories with real objects; nothing of the caller's configuration is read.
 
+mod loose;
 mod run;
 
 use std::collections::HashMap;
@@ -72,12 +73,14 @@ pub struct Git {
     directory: PathBuf,
     /// What is known of objects, by the command that said so.
     known: Arc<Mutex<HashMap<String, Vec<u8>>>>,
+    /// What its branches were when they were last read.
+    branches: Arc<Mutex<Option<loose::Branches>>>,
 }
 
 impl Git {
     /// The repository in this directory, which may not exist yet.
     pub fn at(directory: PathBuf) -> Self {
-        Self { directory, known: Arc::default() }
+        Self { directory, ..Self::default() }
     }
 
     /// Where it is.

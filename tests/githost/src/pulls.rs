@@ -56,8 +56,13 @@ impl Repository {
 
     /// Open pull requests follow their branches, which people may have moved behind the host's back.
     pub fn refresh(&mut self) -> Result<(), Refused> {
+        let tips = self.git.tips();
         for pull in self.pulls.values_mut().filter(|pull| pull.is_open()) {
-            if let Some(tip) = self.git.branch(&pull.head)?.filter(|tip| *tip != pull.head_sha) {
+            let tip = match &tips {
+                Some(tips) => tips.get(&pull.head).filter(|tip| **tip != pull.head_sha).cloned(),
+                None => self.git.branch(&pull.head)?.filter(|tip| *tip != pull.head_sha),
+            };
+            if let Some(tip) = tip {
                 pull.head_sha = tip;
                 pull.touch();
                 self.changed = true;
