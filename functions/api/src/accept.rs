@@ -17,7 +17,7 @@ use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
 use keelway_domain::sequences::{content, identity};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::sequences::preflight::Preflight;
 use keelway_engine::sequences::{MAX_DECISION_BYTES, Sequences};
 use keelway_engine::table;

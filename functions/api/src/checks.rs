@@ -12,7 +12,7 @@ use futures_util::future::try_join_all;
 use keelway_domain::time::Timestamp;
 use keelway_engine::checks::{self, RULES, Rules};
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_wire::http::operations::{Checks, InstalledLimits, RoundTrip, RuleState};
 use uuid::Uuid;
 

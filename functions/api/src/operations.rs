@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::letters::{self, Redrive, Stored};
-use keelway_engine::protocol::{Engine, invalid};
+use keelway_engine::protocol::{Inbox, invalid};
 use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
 use serde::Deserialize;
 

@@ -8,7 +8,7 @@ use keelway_engine::border::Border;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Task;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_githosts::{AddressError, Api, Credentials, Form, Host, Patience, Repository};

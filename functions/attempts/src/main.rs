@@ -2,16 +2,15 @@
 
 mod about;
 
-use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_attempts::Carrier;
 use keelway_domain::promotions::HEARTBEAT;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::sequences::Sequences;
-use keelway_lambda::{aws, batch, messages};
+use keelway_lambda::aws;
+use keelway_lambda::messages::Consumer;
 use keelway_outgoing::{Client, Guard, Hosts};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use std::sync::Arc;
+use lambda_runtime::Error;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -23,14 +22,6 @@ async fn main() -> Result<(), Error> {
     let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
     let sequences = Sequences::new(ports.clone(), config.limits.clone());
     let carrier = Carrier::new(ports.clone(), sequences, pipelines(), (client, guard));
-    let engine = Arc::new(Attempts::new(pipelines(), carrier.persistent()).with_heartbeat(HEARTBEAT));
-    lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
-        let engine = engine.clone();
-        async move {
-            let until = batch::until(event.context.deadline);
-            let not_done = messages::held_batch(&engine, about::about, event.payload.records, until).await;
-            Ok::<_, Error>(batch::answer(&not_done, config.max_receives))
-        }
-    }))
-    .await
+    let engine = Attempts::new(pipelines(), carrier.persistent()).with_heartbeat(HEARTBEAT);
+    Consumer::new(engine, about::about, config.max_receives).holding().run().await
 }

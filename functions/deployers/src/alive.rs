@@ -6,7 +6,7 @@ use keelway_domain::deployments::{Call, Progress};
 use keelway_domain::time::Span;
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::starters::Starters;
 use std::future::{Future, poll_fn};
 use std::pin::pin;

@@ -22,7 +22,6 @@ use drift::Deployed;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Call, Config, Deployment, Desired, MAX_CHECKPOINT, Reply, SOURCE, Status};
-use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::border::Border;
@@ -30,7 +29,7 @@ use keelway_engine::deployments::started::Started;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Engine, Handled, invalid};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::starters::Starters;
 use rights::Rights;
 use uuid::Uuid;
@@ -374,9 +373,8 @@ fn handled(reply: &Reply) -> Handled {
     }
 }
 
-impl<P: Ports, C: Functions + Starters> Engine for Deployers<P, C> {
+impl<P: Ports, C: Functions + Starters> Inbox for Deployers<P, C> {
     type Ports = P;
-    type State = Config;
     type Message = Job;
 
     const NAME: &'static str = DEPLOYERS;
@@ -386,13 +384,6 @@ impl<P: Ports, C: Functions + Starters> Engine for Deployers<P, C> {
     }
     fn retention(&self) -> Span {
         self.engine.retention()
-    }
-    fn is_wake_up(_: &Job) -> bool {
-        true
-    }
-    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let reason = "no event is meant for this queue";
-        invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await
     }
     async fn message(&self, message: &Job, cause: Cause) -> Result<Handled, PortError> {
         match message {

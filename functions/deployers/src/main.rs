@@ -2,12 +2,11 @@
 
 mod about;
 
-use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_deployers::Deployers;
 use keelway_engine::deployments::Deployments;
-use keelway_lambda::{aws, batch, messages};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use std::sync::Arc;
+use keelway_lambda::aws;
+use keelway_lambda::messages::Consumer;
+use lambda_runtime::Error;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -15,14 +14,6 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     ports.warm().await;
     let callback = std::env::var("KEELWAY_API_URL").unwrap_or_default();
-    let engine = Arc::new(Deployers::new(Deployments::new(ports.clone(), config.deployments()), ports, &callback));
-    lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
-        let engine = engine.clone();
-        async move {
-            let until = batch::until(event.context.deadline);
-            let not_done = messages::held_batch(&engine, about::about, event.payload.records, until).await;
-            Ok::<_, Error>(batch::answer(&not_done, config.max_receives))
-        }
-    }))
-    .await
+    let engine = Deployers::new(Deployments::new(ports.clone(), config.deployments()), ports, &callback);
+    Consumer::new(engine, about::about, config.max_receives).holding().run().await
 }

@@ -10,7 +10,7 @@ use keelway_engine::border::Border;
 use keelway_engine::deployments::started::{Became, Look, Started};
 use keelway_engine::functions::Functions;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::starters::Starters;
 
 /// Requests take less than this.

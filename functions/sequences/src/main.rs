@@ -2,25 +2,16 @@
 
 mod about;
 
-use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_engine::sequences::Sequences;
-use keelway_lambda::{aws, batch, messages};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use std::sync::Arc;
+use keelway_lambda::aws;
+use keelway_lambda::messages::Consumer;
+use lambda_runtime::Error;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     ports.warm().await;
-    let engine = Arc::new(Sequences::new(ports, config.limits));
-    lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| {
-        let engine = engine.clone();
-        async move {
-            let until = batch::until(event.context.deadline);
-            let not_done = messages::batch(&engine, about::about, event.payload.records, until).await;
-            Ok::<_, Error>(batch::answer(&not_done, config.max_receives))
-        }
-    }))
-    .await
+    let engine = Sequences::new(ports, config.limits);
+    Consumer::new(engine, about::about, config.max_receives).run().await
 }

@@ -1,14 +1,15 @@
 //! One tick: due dead letters first, then as many pages of every engine's open work as time allows. The sweep saves its position,
 //! so that the next one continues there.
 
+use keelway_domain::schedules::Schedule;
+use keelway_domain::sequences::Execution;
 use keelway_engine::deployments::{Asked, Deployments};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
-use keelway_engine::protocol::{Engine, dead_letter};
+use keelway_engine::protocol::{Engine, Inbox, Subject, dead_letter};
 use keelway_engine::registry::Registry;
 use keelway_engine::sequences::Sequences;
-use keelway_engine::sequences::schedules::Schedules;
 use keelway_engine::webhooks::Webhooks;
 use keelway_lambda::delivery::About;
 use keelway_lambda::{aws, metrics};
@@ -56,9 +57,9 @@ pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, unt
         let asked = registries(deployments, registry, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
-        let schedules = pages(&Schedules(sequences), half_of(until)).await;
+        let schedules = pages::<Schedule>(sequences, half_of(until)).await;
         let deliveries = pages(webhooks, half_of(until)).await;
-        let executions = pages(sequences, until).await;
+        let executions = pages::<Execution>(sequences, until).await;
         let all = [&configs, &pipelines, &schedules, &deliveries, &executions];
         metrics::stuck(all.into_iter().flatten().map(|swept| swept.stuck).sum());
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
@@ -90,7 +91,7 @@ async fn registries<P: Ports>(deployments: &Deployments<P>, registry: &impl Regi
     deployments.ask_registries(registry, || Instant::now() + PAGE_TIME <= until).await
 }
 
-async fn pages<E: Engine>(engine: &E, until: Instant) -> Result<Swept, PortError> {
+async fn pages<S: Subject>(engine: &impl Engine<S>, until: Instant) -> Result<Swept, PortError> {
     let mut tick = Tick::default();
     let mut all = Swept::default();
     loop {

@@ -1,16 +1,16 @@
-//! An engine behind its queue: each message is one call with one outcome: done, or deliver again. All engines' functions use this.
+//! An inbox behind its queue: each message is one call with one outcome: done, or deliver again. All functions on queues of engines use this.
 
 use crate::batch::{self, Job, NotDone, Record};
 use crate::delivery::{About, NotUnderstood, delivery};
 use crate::{aws, metrics};
-use aws_lambda_events::event::sqs::SqsMessage;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use keelway_aws::Aws;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::protocol::dead_letter::{self, Redriven};
-use keelway_engine::protocol::{Delivery, Engine};
+use keelway_engine::protocol::{Delivery, Inbox};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
-use tokio::time::Instant;
 use tracing::Instrument;
 
 /// A message as read, what it is about, and its dead letter, if it is one that is sent again.
@@ -20,57 +20,63 @@ struct Work<M> {
     letter: Option<Redriven>,
 }
 
-/// Handles a batch; messages that are not done are delivered again soon. `about` says what a delivery is about.
-pub async fn batch<E>(
-    engine: &Arc<E>,
-    about: fn(&Delivery<E::Message>) -> About,
-    messages: Vec<SqsMessage>,
-    until: Instant,
-) -> Vec<(Record, NotDone)>
-where
-    E: Engine<Ports = Aws> + 'static,
-    E::Message: 'static,
-{
-    handle(engine, about, messages, until, false).await
+/// An inbox behind its queue, in a function of its own.
+pub struct Consumer<I: Inbox> {
+    inbox: Arc<I>,
+    about: fn(&Delivery<I::Message>) -> About,
+    max_receives: u32,
+    holds: bool,
 }
 
-/// The same in a function that may run for minutes: when it dies, its messages come back after [`batch::HELD`].
-pub async fn held_batch<E>(
-    engine: &Arc<E>,
-    about: fn(&Delivery<E::Message>) -> About,
-    messages: Vec<SqsMessage>,
-    until: Instant,
-) -> Vec<(Record, NotDone)>
+impl<I> Consumer<I>
 where
-    E: Engine<Ports = Aws> + 'static,
-    E::Message: 'static,
+    I: Inbox<Ports = Aws> + 'static,
+    I::Message: 'static,
 {
-    handle(engine, about, messages, until, true).await
-}
+    /// `about` says what a delivery is about. After `max_receives` deliveries, the queue gives a message up.
+    pub fn new(inbox: I, about: fn(&Delivery<I::Message>) -> About, max_receives: u32) -> Self {
+        Self { inbox: Arc::new(inbox), about, max_receives, holds: false }
+    }
 
-async fn handle<E>(
-    engine: &Arc<E>,
-    about: fn(&Delivery<E::Message>) -> About,
-    messages: Vec<SqsMessage>,
-    until: Instant,
-    hold: bool,
-) -> Vec<(Record, NotDone)>
-where
-    E: Engine<Ports = Aws> + 'static,
-    E::Message: 'static,
-{
-    let jobs: Vec<_> = messages.into_iter().map(|message| job(Record::from(message), about)).collect();
-    let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
-    let receipts: Vec<String> = jobs.iter().filter(|_| hold).map(|job| job.record.receipt.clone()).collect();
-    let handling = engine.clone();
-    let work = batch::run(jobs, until, move |record, work| one(handling.clone(), record, work));
-    let not_done = match hold {
-        true => batch::held(work, || aws::hide(engine.ports(), E::NAME, &receipts)).await,
-        false => work.await,
-    };
-    metrics::batch(&sent, &not_done, engine.ports().now());
-    aws::bring_back_soon(engine.ports(), E::NAME, &not_done).await;
-    not_done
+    /// In a function that may run for minutes: when it dies, its messages come back after [`batch::HELD`].
+    #[must_use]
+    pub fn holding(self) -> Self {
+        Self { holds: true, ..self }
+    }
+
+    /// What handles the messages.
+    pub fn inbox(&self) -> &I {
+        &self.inbox
+    }
+
+    /// Handles all batches that the function gets.
+    ///
+    /// # Errors
+    /// Of the runtime.
+    pub async fn run(self) -> Result<(), Error> {
+        let consumer = &self;
+        lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| async move {
+            Ok::<_, Error>(consumer.batch(event.payload, event.context.deadline).await)
+        }))
+        .await
+    }
+
+    /// Handles a batch until shortly before the invocation's deadline, in milliseconds since 1970. Messages that are not done are delivered
+    /// again soon.
+    pub async fn batch(&self, event: SqsEvent, deadline: u64) -> SqsBatchResponse {
+        let jobs: Vec<_> = event.records.into_iter().map(|message| job(Record::from(message), self.about)).collect();
+        let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
+        let receipts: Vec<String> = jobs.iter().map(|job| job.record.receipt.clone()).collect();
+        let (inbox, ports) = (self.inbox.clone(), self.inbox.ports());
+        let work = batch::run(jobs, batch::until(deadline), move |record, work| one(inbox.clone(), record, work));
+        let not_done = match self.holds {
+            true => batch::held(work, || aws::hide(ports, I::NAME, &receipts)).await,
+            false => work.await,
+        };
+        metrics::batch(&sent, &not_done, ports.now());
+        aws::bring_back_soon(ports, I::NAME, &not_done).await;
+        batch::answer(&not_done, self.max_receives)
+    }
 }
 
 fn job<M: serde::de::DeserializeOwned>(record: Record, about: fn(&Delivery<M>) -> About) -> Job<Work<M>> {
@@ -86,13 +92,13 @@ fn job<M: serde::de::DeserializeOwned>(record: Record, about: fn(&Delivery<M>) -
     Job { together: about.together(), record, work: Work { read, about, letter } }
 }
 
-async fn one<E: Engine<Ports = Aws>>(engine: Arc<E>, record: Record, work: Work<E::Message>) -> Result<(), NotDone> {
+async fn one<I: Inbox<Ports = Aws>>(inbox: Arc<I>, record: Record, work: Work<I::Message>) -> Result<(), NotDone> {
     let Work { read, about, letter } = work;
     let delivery = read.map_err(|error| NotDone::Failed(error.to_string()))?;
     let handling = async {
-        let handled = engine.handle(&delivery).await?;
+        let handled = inbox.handle(&delivery).await?;
         if let Some(letter) = &letter {
-            dead_letter::handled(engine.ports(), letter).await?;
+            dead_letter::handled(inbox.ports(), letter).await?;
         }
         Ok(handled)
     };
@@ -112,6 +118,7 @@ async fn one<E: Engine<Ports = Aws>>(engine: Arc<E>, record: Record, work: Work<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_lambda_events::event::sqs::SqsMessage;
     use keelway_engine::sequences::Message;
 
     fn read(body: &str) -> Job<Work<Message>> {

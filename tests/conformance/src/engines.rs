@@ -8,6 +8,7 @@ use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::promotions::definition::{Sequence, Strategy};
 use keelway_domain::promotions::{Closed, Outcome as Attempted, Retry, Seen};
+use keelway_domain::sequences::Execution;
 use keelway_engine::deployments::{self, Deployments};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
@@ -69,7 +70,7 @@ impl<P: Ports, O: Outside> Engines<P, O> {
     /// Of the ports.
     pub async fn sweep(&self, ports: &P) -> Outcome {
         while dead_letter::redrive(ports).await? > 0 {}
-        pages(&self.sequences).await?;
+        pages::<Execution>(&self.sequences).await?;
         pages(&self.configs).await?;
         pages(&self.pipelines).await?;
         Ok(None)

@@ -10,7 +10,7 @@ use keelway_engine::ports::PortError;
 use keelway_engine::ports::Store;
 use keelway_engine::protocol::dead_letter::{self, DeadLetter, Redriven};
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::{self, Body, Delivery, Limits, Message, Sequences, keys};
 use keelway_world::World;
@@ -305,7 +305,7 @@ impl Stand {
 
     /// One page of a tick.
     pub fn page(&self, tick: &mut Tick) -> Swept {
-        block_on(sweep::page(&self.engine, tick)).expect("nothing is in the way")
+        block_on(sweep::page::<keelway_domain::sequences::Execution>(&self.engine, tick)).expect("nothing is in the way")
     }
 
     /// One tick.

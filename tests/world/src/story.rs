@@ -12,7 +12,7 @@ use crate::worker::Worker;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::{Engine, Handled, dead_letter};
+use keelway_engine::protocol::{Handled, Inbox, dead_letter};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::task::Poll;
 ///
 /// # Errors
 /// What must come back; a message only newer code understands.
-pub async fn handle<E: Engine>(engine: &E, received: &Received) -> Result<Handled, PortError> {
+pub async fn handle(engine: &impl Inbox, received: &Received) -> Result<Handled, PortError> {
     let Some(delivery) = received.delivery() else {
         return Err(PortError::Retry { request: "decode", reason: "a message of a newer version".into() });
     };

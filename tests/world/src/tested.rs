@@ -4,12 +4,12 @@ use crate::bus::{rule_takes, webhooks_rule_takes};
 use keelway_engine::item::Key;
 use keelway_engine::keys;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self, Sender, Webhooks};
 
 /// What the tests need of an engine besides the engine.
-pub trait Tested: Engine + Sized + 'static {
+pub trait Tested: Inbox + Sized + 'static {
     /// An engine on these ports, as its function builds it.
     fn on(ports: Self::Ports) -> Self;
     /// The same, with what another one remembers, as if it had handled what that one has.

@@ -16,7 +16,7 @@ use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::shipyard::{CARRIED_OUT, DEPLOYMENT_CONFIG, Shipyard};
 use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_githosts::Repository;
 use keelway_wire::manifest::ArtifactSourceManifest;
 use serde_json::Value;

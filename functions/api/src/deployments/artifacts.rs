@@ -22,7 +22,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::border::Border;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::protocol::declare::{Declared, Outcome};
 use keelway_engine::secrets::{self, Secrets};
 use keelway_wire::http::AppliedDocument;

@@ -6,7 +6,7 @@ use axum::http::Request as HttpRequest;
 use keelway_domain::cause::Cause;
 use keelway_domain::webhooks::{Attempt, id};
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::webhooks::{Address, Limits, Message, Request, Sender, Webhooks};
 use keelway_world::at_once::AtOnce;
 use serde_json::{Value, json};

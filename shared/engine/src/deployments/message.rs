@@ -1,7 +1,7 @@
 //! The messages of the engine. Each may arrive twice, late, or when it is no longer needed.
 
 use super::{DEPLOYERS, NAME};
-use crate::protocol::{Letter, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
 use keelway_domain::deployments::{Command, Config, Sight};
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
@@ -68,6 +68,16 @@ pub enum Message {
     },
 }
 
+impl OwnMessage for Message {
+    /// An evaluation depends on the clock like a wake-up: deadlines pass, and leases end.
+    fn sameness(&self) -> Sameness {
+        match self {
+            Message::Wake { .. } | Message::Evaluate { .. } => Sameness::AnyCopy,
+            _ => Sameness::EachMessage,
+        }
+    }
+}
+
 impl Message {
     /// The message, addressed to the engine's queue.
     pub fn letter(&self) -> Letter {
@@ -99,6 +109,12 @@ pub enum Job {
         /// When it was ordered.
         at: Timestamp,
     },
+}
+
+impl OwnMessage for Job {
+    fn sameness(&self) -> Sameness {
+        Sameness::AnyCopy
+    }
 }
 
 impl Job {

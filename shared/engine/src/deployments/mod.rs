@@ -27,7 +27,7 @@ use crate::item::{Item, Key};
 use crate::keys::hash;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
+use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
 use awaited::Awaited;
 use keelway_domain::border::Home;
@@ -145,9 +145,8 @@ impl<P: Ports> Deployments<P> {
     }
 }
 
-impl<P: Ports> Engine for Deployments<P> {
+impl<P: Ports> Inbox for Deployments<P> {
     type Ports = P;
-    type State = Config;
     type Message = Message;
 
     const NAME: &'static str = NAME;
@@ -157,10 +156,6 @@ impl<P: Ports> Engine for Deployments<P> {
     }
     fn retention(&self) -> Span {
         self.limits.retention
-    }
-    /// An evaluation depends on the clock like a wake-up: deadlines pass, and leases end.
-    fn is_wake_up(message: &Message) -> bool {
-        matches!(message, Message::Wake { .. } | Message::Evaluate { .. })
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         match event.source.as_str() {
@@ -181,6 +176,9 @@ impl<P: Ports> Engine for Deployments<P> {
         };
         self.turn(to, input, cause).await
     }
+}
+
+impl<P: Ports> Engine<Config> for Deployments<P> {
     async fn perform(&self, x: &Config, duty: &Duty) -> Result<(), PortError> {
         match duty {
             Duty::Evaluate(because) => self.wake(&address(x), because.clone()).await,
@@ -264,7 +262,7 @@ impl Turn<'_> {
     }
 }
 
-impl<P: Ports> Handler<Deployments<P>> for Turn<'_> {
+impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::config(self.to)
     }

@@ -25,6 +25,7 @@ impl Subject for Config {
     type Send = Order;
     type Duty = Duty;
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = codec::FORMAT;
     const ANY_MESSAGE_BY_CLOCK: bool = true;
 
@@ -39,7 +40,7 @@ impl Subject for Config {
         codec::attributes(self, self.key())
     }
     fn place(&self) -> Place {
-        Place { engine: NAME, scope: self.namespace.clone(), since: self.began, name: self.name.clone() }
+        Place { scope: self.namespace.clone(), since: self.began, name: self.name.clone() }
     }
     fn record(&self) -> Option<RecordId> {
         self.record

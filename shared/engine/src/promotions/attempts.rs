@@ -10,12 +10,11 @@ use super::{ATTEMPTS, Promotions, keys};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::fact;
-use crate::protocol::{Engine, Handled, Loaded, settle};
+use crate::protocol::{Handled, Inbox, Loaded, settle};
 use crate::table;
 use futures_util::future::{Either, select};
 use keelway_domain::cause::Cause;
 use keelway_domain::condition::Condition;
-use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
 use keelway_domain::promotions::{Attempt, Closed, Closing, Input, Made, Outcome, Phase, Pipeline, Promotion, Seen};
@@ -384,9 +383,8 @@ fn task(of: &Address, attempt: &Attempt, promotion: &Promotion) -> Option<Task> 
     })
 }
 
-impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
+impl<P: Ports, O: Outside> Inbox for Attempts<P, O> {
     type Ports = P;
-    type State = Pipeline;
     type Message = Job;
 
     const NAME: &'static str = ATTEMPTS;
@@ -396,13 +394,6 @@ impl<P: Ports, O: Outside> Engine for Attempts<P, O> {
     }
     fn retention(&self) -> Span {
         self.pipelines.limits.retention
-    }
-    fn is_wake_up(message: &Job) -> bool {
-        matches!(message, Job::Look { .. } | Job::Follow { .. })
-    }
-    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let reason = "no event is meant for this queue";
-        crate::protocol::invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await
     }
     async fn message(&self, message: &Job, cause: Cause) -> Result<Handled, PortError> {
         match message {

@@ -6,7 +6,7 @@
 use crate::border;
 use crate::ports::{PortError, Ports};
 use crate::promotions::attempts::Task;
-use crate::protocol::{Engine, Loaded};
+use crate::protocol::{Inbox, Loaded};
 use crate::sequences::definitions::Refusal;
 use crate::sequences::preflight::Preflight;
 use crate::sequences::{Address, Sequences, keys};

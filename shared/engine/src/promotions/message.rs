@@ -2,7 +2,7 @@
 //! longer needed.
 
 use super::{ATTEMPTS, NAME, OBSERVER};
-use crate::protocol::{Letter, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, Closed, Command, Outcome, Pipeline, Seen};
@@ -75,6 +75,16 @@ pub enum Message {
     },
 }
 
+impl OwnMessage for Message {
+    /// An evaluation depends on the clock like a wake-up: windows open, and pauses end.
+    fn sameness(&self) -> Sameness {
+        match self {
+            Message::Wake { .. } | Message::Evaluate { .. } => Sameness::AnyCopy,
+            _ => Sameness::EachMessage,
+        }
+    }
+}
+
 impl Message {
     /// The message, addressed to the queue of pipelines.
     pub fn letter(&self) -> Letter {
@@ -123,6 +133,15 @@ pub enum Job {
     },
 }
 
+impl OwnMessage for Job {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Job::Look { .. } | Job::Follow { .. } => Sameness::AnyCopy,
+            Job::Attempt { .. } | Job::Close { .. } => Sameness::EachMessage,
+        }
+    }
+}
+
 impl Job {
     /// The message, addressed to the queue of attempts.
     pub fn letter(&self) -> Letter {
@@ -142,6 +161,12 @@ pub enum Observe {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
     },
+}
+
+impl OwnMessage for Observe {
+    fn sameness(&self) -> Sameness {
+        Sameness::AnyCopy
+    }
 }
 
 impl Observe {

@@ -25,7 +25,7 @@ pub use message::{Address, Job, Message, Observe};
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Letter, Verdict, invalid, record, run};
+use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, invalid, record, run};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
@@ -77,9 +77,8 @@ impl<P: Ports> Promotions<P> {
     }
 }
 
-impl<P: Ports> Engine for Promotions<P> {
+impl<P: Ports> Inbox for Promotions<P> {
     type Ports = P;
-    type State = Pipeline;
     type Message = Message;
 
     const NAME: &'static str = NAME;
@@ -89,10 +88,6 @@ impl<P: Ports> Engine for Promotions<P> {
     }
     fn retention(&self) -> Span {
         self.limits.retention
-    }
-    /// An evaluation depends on the clock like a wake-up: windows open, and pauses end.
-    fn is_wake_up(message: &Message) -> bool {
-        matches!(message, Message::Wake { .. } | Message::Evaluate { .. })
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         match followed(event) {
@@ -115,6 +110,9 @@ impl<P: Ports> Engine for Promotions<P> {
         }
         Ok(handled)
     }
+}
+
+impl<P: Ports> Engine<Pipeline> for Promotions<P> {
     async fn perform(&self, x: &Pipeline, duty: &Watch) -> Result<(), PortError> {
         watch::begin(&self.ports, &message::address(x), duty).await
     }
@@ -155,7 +153,7 @@ impl Turn<'_> {
     }
 }
 
-impl<P: Ports> Handler<Promotions<P>> for Turn<'_> {
+impl<P: Ports> Handler<Pipeline, Promotions<P>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::pipeline(self.to)
     }

@@ -14,12 +14,10 @@ use crate::border::Border;
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::declare::Declared;
-use crate::protocol::{Engine, Handled};
+use crate::protocol::{Handled, Inbox};
 use crate::table;
 use keelway_domain::border::{Act, Home, Permitted, Resource, ResourceKind};
 use keelway_domain::cause::Cause;
-use keelway_domain::event::CloudEvent;
-use keelway_domain::promotions::Pipeline;
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
@@ -286,9 +284,8 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
     }
 }
 
-impl<P: Ports, C: Clusters> Engine for Observer<P, C> {
+impl<P: Ports, C: Clusters> Inbox for Observer<P, C> {
     type Ports = P;
-    type State = Pipeline;
     type Message = Observe;
 
     const NAME: &'static str = OBSERVER;
@@ -298,13 +295,6 @@ impl<P: Ports, C: Clusters> Engine for Observer<P, C> {
     }
     fn retention(&self) -> Span {
         self.pipelines.limits.retention
-    }
-    fn is_wake_up(_: &Observe) -> bool {
-        true
-    }
-    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let reason = "no event is meant for this queue";
-        crate::protocol::invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await
     }
     async fn message(&self, message: &Observe, cause: Cause) -> Result<Handled, PortError> {
         let Observe::Observe { cluster, after } = message;

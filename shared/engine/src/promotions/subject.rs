@@ -28,6 +28,7 @@ impl Subject for Pipeline {
     type Send = Order;
     type Duty = Watch;
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = codec::FORMAT;
 
     fn key(&self) -> Key {
@@ -40,7 +41,7 @@ impl Subject for Pipeline {
         codec::attributes(self, self.key(), expires)
     }
     fn place(&self) -> Place {
-        Place { engine: NAME, scope: self.namespace.clone(), since: self.began, name: self.name.clone() }
+        Place { scope: self.namespace.clone(), since: self.began, name: self.name.clone() }
     }
     fn record(&self) -> Option<RecordId> {
         self.record

@@ -4,6 +4,8 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
 
 /// One delivery from a queue. It may be delivered again: nothing in it is random or read from a clock at receipt.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,23 +34,38 @@ pub enum Body<M> {
     },
 }
 
-impl<M: Serialize> Delivery<M> {
-    /// The message as a cause: the same for every delivery of it.
+/// One of an inbox's own messages.
+pub trait OwnMessage: Debug + PartialEq + Clone + Serialize + DeserializeOwned + Send + Sync {
+    /// Which copies of it are the same cause.
+    fn sameness(&self) -> Sameness;
+}
+
+/// Which copies of a message are the same cause. A copy says the same and was sent at another time; a redelivery is no copy, but the same
+/// message once more, and always the same cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sameness {
+    /// None: each message is a cause of its own.
+    EachMessage,
+    /// All of them, because what the message decides depends on the clock: wake-ups, and evaluations. See [`Cause::of_any_copy`].
+    AnyCopy,
+    /// None; but whoever settles a subject sends such messages again, so most that find nothing to decide are copies. They schedule no
+    /// wake-up, unless they are redelivered.
+    Copied,
+}
+
+impl<M: OwnMessage> Delivery<M> {
+    /// The message as a cause: the same for every delivery of it, and for its copies if they are the same cause.
     pub fn cause(&self) -> Cause {
-        Cause { again: self.again, ..Cause::of(self.text().as_bytes(), self.sent) }
-    }
-
-    /// The message as a cause that all copies of it share.
-    pub fn cause_of_any_copy(&self) -> Cause {
-        Cause { again: self.again, ..Cause::of_any_copy(self.text().as_bytes(), self.sent) }
-    }
-
-    fn text(&self) -> String {
-        match &self.body {
-            Body::Event(event) => event.to_bytes(),
-            Body::Own(message) => body(message),
-            Body::Invalid { text, .. } => text.clone(),
-        }
+        let (text, sameness) = match &self.body {
+            Body::Event(event) => (event.to_bytes(), Sameness::EachMessage),
+            Body::Own(message) => (body(message), message.sameness()),
+            Body::Invalid { text, .. } => (text.clone(), Sameness::EachMessage),
+        };
+        let cause = match sameness {
+            Sameness::AnyCopy => Cause::of_any_copy(text.as_bytes(), self.sent),
+            Sameness::EachMessage | Sameness::Copied => Cause::of(text.as_bytes(), self.sent),
+        };
+        Cause { again: self.again, copied: sameness == Sameness::Copied, ..cause }
     }
 }
 

@@ -1,8 +1,12 @@
 //! What every engine does with a message, written once: load the subject, decide, record, commit, settle, acknowledge.
 //!
-//! An engine supplies its state and codec ([`Subject`]), its messages and duties ([`Engine`]) and, for each kind of input, what to read
-//! and a pure decision ([`Handler`]). [`run`] is the whole path of one message; read it first. Beside it: [`record`] (transition
-//! records), [`sweep`] (open work), [`dead_letter`], [`letters`] (what people do with those), [`invalid`], [`page`] (lists in pages).
+//! An engine supplies its queue and messages ([`Inbox`]), its state and codec ([`Subject`]), its duties ([`Engine`]) and, for each kind of
+//! input, what to read and a pure decision ([`Handler`]). [`run`] is the whole path of one message; read it first. Beside it: `owed` (what
+//! a commit owes, and who performs it after a crash), `wake` (wake-ups), [`record`] (transition records), [`sweep`] (open work),
+//! [`dead_letter`], [`letters`] (what people do with those), [`invalid`], [`page`] (lists in pages).
+//!
+//! An inbox is no subject: whoever only carries out what engines have decided has a queue too, and keeps no state
+//! (`promotions::attempts`, `promotions::observer`).
 //!
 //! What is no subject has verbs of its own: [`declare`] (what people apply), [`fact`] (what somebody has seen), and below both [`change`]
 //! (one item, one conditional write).
@@ -12,16 +16,22 @@ pub mod dead_letter;
 pub mod declare;
 pub mod delivery;
 pub mod fact;
+mod inbox;
 pub mod invalid;
 mod kind;
 pub mod letters;
+mod owed;
 pub mod page;
 pub mod record;
 mod run;
 mod subject;
 pub mod sweep;
 mod tick;
+mod wake;
 
-pub use delivery::{Body, Delivery, Handled};
-pub use run::{COMMIT_TRIES, Change, Handler, VISIBLE, Verdict, commit, contended, run, settle, wake};
-pub use subject::{Effect, Engine, Letter, Loaded, Place, RecordOf, Subject, check_format, create, fresh};
+pub use delivery::{Body, Delivery, Handled, OwnMessage, Sameness};
+pub use inbox::{Inbox, Letter};
+pub use owed::settle;
+pub use run::{COMMIT_TRIES, Change, Handler, VISIBLE, Verdict, commit, contended, run};
+pub use subject::{Effect, Engine, Loaded, Place, RecordOf, Subject, check_format, create, fresh};
+pub use wake::wake;

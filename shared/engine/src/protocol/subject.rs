@@ -1,16 +1,15 @@
-//! What an engine supplies: the subject its messages are addressed to, and the engine itself.
+//! What an engine supplies besides its inbox: the subjects that its messages are addressed to, and what it does for them.
 
-use super::delivery::{Body, Delivery, Handled};
-use super::invalid;
+use super::inbox::{Inbox, Letter};
 use super::tick::Tick;
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::keys;
-use crate::ports::{Condition, PortError, Ports, Write};
+use crate::ports::{Condition, PortError, Write};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 use keelway_domain::record::Record;
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -23,6 +22,8 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     /// What its states owe in addition to the effects that all engines share.
     type Duty: Clone + Debug + PartialEq + Send + Sync;
 
+    /// Its part of the index of open work, which is swept by itself.
+    const PART: &'static str;
     /// The newest format of its items that this code knows. Items of a newer one wait for newer code.
     const FORMAT: i64;
     /// Whether any message may decide what only time has brought, and not the wake-ups alone. Then a copy of a message that is done
@@ -75,8 +76,6 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
 /// A place in the sweep's index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The engine that sweeps it.
-    pub engine: &'static str,
     /// All entries of one scope (a project) are in one shard; its name begins the sort key.
     pub scope: String,
     /// Since when it has been open: the oldest entries of a scope come first.
@@ -87,21 +86,21 @@ pub struct Place {
 
 impl Place {
     /// The attributes of the index.
-    fn attributes(&self) -> [(Name, Attr); 2] {
+    fn attributes(&self, part: &str) -> [(Name, Attr); 2] {
         let sort = format!("{}#{}#{}", self.scope, keys::ms(self.since), self.name);
-        let partition = keys::open_work(self.engine, keys::shard_of(&self.scope));
+        let partition = keys::open_work(part, keys::shard_of(&self.scope));
         [(Name::Borrowed("gp2"), partition.into()), (Name::Borrowed("gs2"), sort.into())]
     }
 }
 
 /// The attribute that names a committed record whose effects nobody may perform: see [`Loaded::owes`].
-const OWES: Name = Name::Borrowed("ow");
+pub(super) const OWES: Name = Name::Borrowed("ow");
 
 /// All attributes of a subject except version and format. The sweep finds a subject that is over as long as it owes something.
 fn attributes<S: Subject>(x: &S, expires: Timestamp, owes: Option<&RecordId>) -> Attrs {
     let mut attributes = x.attributes(expires);
     if !x.over() || owes.is_some() {
-        attributes.extend(x.place().attributes());
+        attributes.extend(x.place().attributes(S::PART));
     }
     attributes.extend(owes.map(|record| (OWES, keys::record_sort(record).into())));
     attributes
@@ -110,70 +109,16 @@ fn attributes<S: Subject>(x: &S, expires: Timestamp, owes: Option<&RecordId>) ->
 /// The records of a subject.
 pub type RecordOf<S> = Record<<S as Subject>::Send>;
 
-/// A message for an engine's queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
-    /// The engine.
-    pub to: &'static str,
-    /// What it says.
-    pub body: String,
-}
-
-/// An engine on its ports.
-pub trait Engine: Send + Sync {
-    /// The ports.
-    type Ports: Ports;
-    /// What its messages are addressed to.
-    type State: Subject;
-    /// Its own messages.
-    type Message: Debug + PartialEq + Clone + Serialize + DeserializeOwned + Send + Sync;
-
-    /// Its name: of its queue, and of its part of the index of open work.
-    const NAME: &'static str;
-
-    /// The ports.
-    fn ports(&self) -> &Self::Ports;
-    /// How long records, and subjects that have ended, are kept.
-    fn retention(&self) -> Span;
-    /// Whether a message is a wake-up, as [`Subject::wake_up`] makes them.
-    fn is_wake_up(message: &Self::Message) -> bool;
-    /// Whether whoever settles a subject sends this message again: then a copy of it schedules no wake-up.
-    fn is_copied(_message: &Self::Message) -> bool {
-        false
-    }
-    /// Handles an event from the bus. `cause`: the message it came in.
-    fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
-    /// Handles one of its own messages.
-    fn message(&self, message: &Self::Message, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
-
-    /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must be delivered again; handling it again is always safe.
-    fn handle(&self, delivery: &Delivery<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send {
-        async {
-            match &delivery.body {
-                Body::Event(event) => self.event(event, delivery.cause()).await,
-                Body::Own(message) => {
-                    // What a wake-up decides depends on the clock: see `Cause::of_any_copy`.
-                    let cause = if Self::is_wake_up(message) { delivery.cause_of_any_copy() } else { delivery.cause() };
-                    self.message(message, Cause { copied: Self::is_copied(message), ..cause }).await
-                }
-                Body::Invalid { reason, text } => {
-                    invalid::record(self.ports(), self.retention(), delivery.sent, reason, text).await
-                }
-            }
-        }
-    }
+/// An inbox that keeps subjects of one kind.
+pub trait Engine<S: Subject>: Inbox {
     /// Performs a duty; this may happen any number of times.
-    fn perform(
-        &self,
-        _state: &Self::State,
-        _duty: &<Self::State as Subject>::Duty,
-    ) -> impl Future<Output = Result<(), PortError>> + Send {
+    fn perform(&self, _state: &S, _duty: &S::Duty) -> impl Future<Output = Result<(), PortError>> + Send {
         async { Ok(()) }
     }
     /// Looks at open subjects for the sweep: which of them need a message, and which one. By default, overdue wake-ups are sent
     /// again, which is enough for an engine that waits only for wake-ups.
-    fn look(&self, open: &[Loaded<Self::State>], tick: &mut Tick) -> impl Future<Output = Result<Vec<Letter>, PortError>> + Send {
-        let overdue = |x: &Self::State| x.wake().filter(|at| tick.overdue(Some(*at))).map(|at| x.wake_up(at));
+    fn look(&self, open: &[Loaded<S>], tick: &mut Tick) -> impl Future<Output = Result<Vec<Letter>, PortError>> + Send {
+        let overdue = |x: &S| x.wake().filter(|at| tick.overdue(Some(*at))).map(|at| x.wake_up(at));
         let letters = open.iter().filter_map(|loaded| overdue(&loaded.x)).collect();
         async move { Ok(letters) }
     }
@@ -216,14 +161,6 @@ impl<S: Subject> Loaded<S> {
         set.insert(Name::Borrowed("v"), (self.version + 1).into());
         Write::Update { key: next.key(), condition: Condition::Version(self.version), set, remove, raise: false }
     }
-}
-
-/// The write that removes the note that `x` owes the effects of a record. The state stays as it is, and so does its version.
-pub fn paid<S: Subject>(x: &S, record: &RecordId) -> Write {
-    let index = if x.over() { &["gp2", "gs2"][..] } else { &[] };
-    let remove = std::iter::once(OWES).chain(index.iter().copied().map(Name::Borrowed)).collect();
-    let condition = Condition::Match { equal: Attrs::from([(OWES, keys::record_sort(record).into())]), absent: vec![] };
-    Write::Update { key: x.key(), condition, set: Attrs::new(), remove, raise: false }
 }
 
 /// The write that creates a subject.

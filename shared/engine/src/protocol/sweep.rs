@@ -44,18 +44,18 @@ struct Spot {
     after: Option<Cursor>,
 }
 
-/// Looks at one page of an engine's open subjects, from where the previous page ended, and sends a message to each that needs one.
+/// Looks at one page of an engine's open subjects of a kind, from where the previous page ended, and sends a message to each that needs one.
 /// A caller with time left calls again, with the same tick, until `finished`.
 ///
 /// # Errors
 /// Of the ports. Completed work is kept; the next call continues.
-pub async fn page<E: Engine>(engine: &E, tick: &mut Tick) -> Result<Swept, PortError> {
+pub async fn page<S: Subject>(engine: &impl Engine<S>, tick: &mut Tick) -> Result<Swept, PortError> {
     let store = engine.ports();
-    let began = place::<E>(store).await?;
+    let began = place(store, S::PART).await?;
     let mut at = began.clone();
     tick.now = store.now();
     loop {
-        let query = Query::index(Index::ByAge, keys::open_work(E::NAME, at.shard), PAGE).after(at.after.take());
+        let query = Query::index(Index::ByAge, keys::open_work(S::PART, at.shard), PAGE).after(at.after.take());
         let page = store.query(&query).await?;
         at = match page.next {
             Some(next) => Spot { after: Some(next), ..at },
@@ -71,23 +71,23 @@ pub async fn page<E: Engine>(engine: &E, tick: &mut Tick) -> Result<Swept, PortE
         let keys: Vec<Key> = page.items.iter().map(|item| item.key.clone()).collect();
         let (sent, stuck) = look(engine, &keys, tick).await?;
         if at != began {
-            remember::<E>(store, &at).await?;
+            remember(store, S::PART, &at).await?;
         }
         return Ok(Swept { seen: keys.len(), sent, stuck, finished });
     }
 }
 
 /// How many messages were sent, and how many subjects are stuck.
-async fn look<E: Engine>(engine: &E, keys: &[Key], tick: &mut Tick) -> Result<(usize, usize), PortError> {
+async fn look<S: Subject>(engine: &impl Engine<S>, keys: &[Key], tick: &mut Tick) -> Result<(usize, usize), PortError> {
     if keys.is_empty() {
         return Ok((0, 0));
     }
     let items = table::read(engine.ports(), keys).await?;
-    let mut open: Vec<Loaded<E::State>> = Vec::new();
+    let mut open: Vec<Loaded<S>> = Vec::new();
     let mut letters = vec![];
     // In the order of the index: oldest first.
     for item in keys.iter().filter_map(|key| items.get(key)) {
-        match Loaded::<E::State>::read(item) {
+        match Loaded::<S>::read(item) {
             Ok(loaded) => {
                 letters.extend(loaded.owes.map(|_| loaded.x.wake_up(tick.now)));
                 open.extend(Some(loaded).filter(|loaded| !loaded.x.over()));
@@ -109,7 +109,7 @@ fn stuck<S: Subject>(open: &[Loaded<S>], now: Timestamp) -> usize {
 }
 
 /// Keeps the items that open subjects need from expiring when a subject is open for longer than the retention.
-async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestamp) -> Result<(), PortError> {
+async fn prolong<S: Subject>(engine: &impl Engine<S>, open: &[Loaded<S>], now: Timestamp) -> Result<(), PortError> {
     let (store, retention) = (engine.ports(), engine.retention());
     let half = Span(retention.0 / 2);
     let old = open.iter().filter(|loaded| now - loaded.x.place().since >= half);
@@ -131,8 +131,8 @@ async fn prolong<E: Engine>(engine: &E, open: &[Loaded<E::State>], now: Timestam
     Ok(())
 }
 
-async fn place<E: Engine>(store: &impl Store) -> Result<Spot, PortError> {
-    let item = store.get(&keys::sweep(E::NAME)).await?;
+async fn place(store: &impl Store, part: &str) -> Result<Spot, PortError> {
+    let item = store.get(&keys::sweep(part)).await?;
     let text = |name: &str| item.as_ref().and_then(|item| item.text(name)).map(str::to_owned);
     let after = text("apk").zip(text("ask")).map(|(pk, sk)| Cursor { key: Key::new(pk, sk), index_sort: text("ags") });
     let shard = item.as_ref().and_then(|item| item.number("n")).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
@@ -140,9 +140,9 @@ async fn place<E: Engine>(store: &impl Store) -> Result<Spot, PortError> {
 }
 
 /// Two concurrent sweeps check some subjects twice, which is harmless.
-async fn remember<E: Engine>(store: &impl Store, place: &Spot) -> Result<(), PortError> {
+async fn remember(store: &impl Store, part: &str, place: &Spot) -> Result<(), PortError> {
     let after = place.after.as_ref();
-    let item = Item::new(keys::sweep(E::NAME))
+    let item = Item::new(keys::sweep(part))
         .with("n", i64::from(place.shard))
         .with_some("apk", after.map(|cursor| cursor.key.pk.as_str()))
         .with_some("ask", after.map(|cursor| cursor.key.sk.as_str()))

@@ -101,7 +101,7 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-impl<P: Ports> Handler<Sequences<P>> for Answer<'_> {
+impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
     fn key(&self) -> Key {
         keys::execution(&self.to)
     }

@@ -53,7 +53,7 @@ struct Ground {
     service_known: bool,
 }
 
-impl<P: Ports> Handler<Sequences<P>> for Start<'_> {
+impl<P: Ports> Handler<Execution, Sequences<P>> for Start<'_> {
     fn key(&self) -> Key {
         keys::execution(&self.to)
     }

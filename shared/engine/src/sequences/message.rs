@@ -1,7 +1,7 @@
 //! The engine's own messages. Each may arrive twice, late, or when it is no longer needed.
 
 use super::NAME;
-use crate::protocol::{Letter, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
 use keelway_domain::schedules::Firing;
@@ -161,6 +161,16 @@ pub enum Message {
         /// Whom.
         to: Address,
     },
+}
+
+impl OwnMessage for Message {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Message::Wake { .. } | Message::Due { .. } => Sameness::AnyCopy,
+            Message::Granted { .. } | Message::Follow { .. } => Sameness::Copied,
+            _ => Sameness::EachMessage,
+        }
+    }
 }
 
 impl Message {

@@ -1,6 +1,6 @@
 //! The sequences engine: Keptn Shipyards. An execution of a sequence is the subject of its messages.
 //!
-//! [`Sequences::handle`](crate::protocol::Engine::handle) is the entry point. Each kind of input has a file: `accept` and `birth`
+//! [`Sequences::handle`](crate::protocol::Inbox::handle) is the entry point. Each kind of input has a file: `accept` and `birth`
 //! for inputs that start executions, `answer` for answers to tasks, `turn` for grants, wake-ups and flags. `duty` performs the
 //! duties of this engine, `lane` drives lanes. The protocol handles a message before and after its decision
 //! ([`crate::protocol::run`]).
@@ -43,7 +43,7 @@ pub use message::{Address, Message};
 use crate::checks;
 use crate::ports::{PortError, Ports};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Engine, Handled, Letter};
+use crate::protocol::{Engine, Handled, Inbox, Letter};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::schedules::Input as Scheduled;
@@ -170,9 +170,8 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-impl<P: Ports> Engine for Sequences<P> {
+impl<P: Ports> Inbox for Sequences<P> {
     type Ports = P;
-    type State = Execution;
     type Message = Message;
 
     const NAME: &'static str = NAME;
@@ -186,15 +185,12 @@ impl<P: Ports> Engine for Sequences<P> {
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         self.on_event(event, cause).await
     }
-    fn is_wake_up(message: &Message) -> bool {
-        matches!(message, Message::Wake { .. } | Message::Due { .. })
-    }
-    fn is_copied(message: &Message) -> bool {
-        matches!(message, Message::Granted { .. } | Message::Follow { .. })
-    }
     async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
         self.on_message(message, cause).await
     }
+}
+
+impl<P: Ports> Engine<Execution> for Sequences<P> {
     async fn perform(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
         self.fulfil(x, duty).await
     }

@@ -16,6 +16,7 @@ impl Subject for Execution {
     type Send = FollowUp;
     type Duty = Duty;
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = codec::FORMAT;
 
     fn key(&self) -> Key {
@@ -29,7 +30,7 @@ impl Subject for Execution {
     }
     fn place(&self) -> Place {
         let name = format!("{}#{}", self.context, self.id);
-        Place { engine: NAME, scope: self.project.to_string(), since: self.accepted, name }
+        Place { scope: self.project.to_string(), since: self.accepted, name }
     }
     fn record(&self) -> Option<RecordId> {
         self.record

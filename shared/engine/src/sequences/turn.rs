@@ -28,7 +28,7 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-impl<P: Ports> Handler<Sequences<P>> for Turn<'_> {
+impl<P: Ports> Handler<Execution, Sequences<P>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::execution(self.to)
     }

@@ -1,7 +1,7 @@
 //! The engine's own messages.
 
 use super::NAME;
-use crate::protocol::{Letter, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
 pub use keelway_domain::address::Address;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
@@ -39,6 +39,15 @@ pub enum Message {
         /// How many there were before.
         attempts: usize,
     },
+}
+
+impl OwnMessage for Message {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Message::Wake { .. } => Sameness::AnyCopy,
+            Message::Deliver { .. } | Message::Now { .. } => Sameness::EachMessage,
+        }
+    }
 }
 
 impl Message {

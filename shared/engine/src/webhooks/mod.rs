@@ -19,7 +19,7 @@ pub use views::{DeliveryPage, Redelivery};
 
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::ports::{PortError, Ports};
-use crate::protocol::{self, Body, Change, Engine, Handled, Handler, Verdict, invalid, run};
+use crate::protocol::{self, Change, Engine, Handled, Handler, Inbox, Verdict, invalid, run};
 use crate::sequences::{history, waits};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
@@ -174,9 +174,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     }
 }
 
-impl<P: Ports, S: Sender> Engine for Webhooks<P, S> {
+impl<P: Ports, S: Sender> Inbox for Webhooks<P, S> {
     type Ports = P;
-    type State = Delivery;
     type Message = Message;
 
     const NAME: &'static str = NAME;
@@ -186,9 +185,6 @@ impl<P: Ports, S: Sender> Engine for Webhooks<P, S> {
     }
     fn retention(&self) -> Span {
         self.limits.retention
-    }
-    fn is_wake_up(message: &Message) -> bool {
-        matches!(message, Message::Wake { .. })
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let all = self.in_force().await?;
@@ -219,14 +215,12 @@ impl<P: Ports, S: Sender> Engine for Webhooks<P, S> {
         }
     }
     /// The rule for webhooks takes events of all kinds; those that are none are recorded by whoever they are for.
-    async fn handle(&self, delivery: &Parcel) -> Result<Handled, PortError> {
-        match &delivery.body {
-            Body::Event(event) => self.event(event, delivery.cause()).await,
-            Body::Own(message) if Self::is_wake_up(message) => self.message(message, delivery.cause_of_any_copy()).await,
-            Body::Own(message) => self.message(message, delivery.cause()).await,
-            Body::Invalid { .. } => Ok(Handled::Recorded),
-        }
+    async fn unreadable(&self, _: Timestamp, _: &str, _: &str) -> Result<Handled, PortError> {
+        Ok(Handled::Recorded)
     }
+}
+
+impl<P: Ports, S: Sender> Engine<Delivery> for Webhooks<P, S> {
     async fn perform(&self, x: &Delivery, duty: &Health) -> Result<(), PortError> {
         self.note(x, *duty).await
     }
@@ -262,7 +256,7 @@ impl Begin<'_> {
     }
 }
 
-impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Begin<'_> {
+impl<P: Ports, S: Sender> Handler<Delivery, Webhooks<P, S>> for Begin<'_> {
     fn key(&self) -> Key {
         let text = |name: &str| self.event.get(name).and_then(Value::as_str).unwrap_or_default();
         keys::delivery(webhooks::id((&self.to.namespace, &self.to.name), text("source"), text("id"), self.again))
@@ -297,7 +291,7 @@ struct Turn<'a> {
     cause: Cause,
 }
 
-impl<P: Ports, S: Sender> Handler<Webhooks<P, S>> for Turn<'_> {
+impl<P: Ports, S: Sender> Handler<Delivery, Webhooks<P, S>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::delivery(self.to)
     }

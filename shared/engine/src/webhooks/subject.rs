@@ -17,6 +17,7 @@ impl Subject for Delivery {
     /// What the last attempt says about the subscription is noted there.
     type Duty = Health;
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = codec::FORMAT;
     /// A copy of an earlier wake-up makes the attempt that is due by then.
     const ANY_MESSAGE_BY_CLOCK: bool = true;
@@ -31,7 +32,7 @@ impl Subject for Delivery {
         codec::attributes(self, expires)
     }
     fn place(&self) -> Place {
-        Place { engine: NAME, scope: self.of.0.clone(), since: self.began, name: self.id.to_string() }
+        Place { scope: self.of.0.clone(), since: self.began, name: self.id.to_string() }
     }
     fn record(&self) -> Option<RecordId> {
         self.record

@@ -377,7 +377,7 @@ fn functions_whose_queues_hide_messages_for_longer_than_a_minute_hold_them() {
     for (_, queue) in members(&template["Resources"]).filter(|(_, resource)| resource["Type"] == "AWS::SQS::Queue") {
         let engine = queue["Properties"]["QueueName"].as_str().unwrap().trim_start_matches("${AWS::StackName}-");
         let source = std::fs::read_to_string(repository().join(format!("functions/{engine}/src/main.rs"))).unwrap();
-        let holds = source.contains("held_batch(");
+        let holds = source.contains(".holding(");
         assert_eq!(holds, queue["Properties"]["VisibilityTimeout"].as_u64() > Some(60), "{engine}");
         holders.extend(holds.then_some(engine));
     }

@@ -21,7 +21,9 @@ use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Verdict, delivery, invalid, run};
+use keelway_engine::protocol::{
+    Change, Engine, Handled, Handler, Inbox, Letter, Loaded, OwnMessage, Sameness, Verdict, delivery, invalid, run,
+};
 use keelway_engine::table::Items;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,6 +53,15 @@ pub enum Message {
     },
 }
 
+impl OwnMessage for Message {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Message::Wake { .. } => Sameness::AnyCopy,
+            Message::Nudge { .. } => Sameness::EachMessage,
+        }
+    }
+}
+
 impl Message {
     /// The message on its way to the engine's queue.
     pub fn letter(&self) -> Letter {
@@ -71,9 +82,8 @@ impl<P: Ports> Counters<P> {
     }
 }
 
-impl<P: Ports> Engine for Counters<P> {
+impl<P: Ports> Inbox for Counters<P> {
     type Ports = P;
-    type State = Counter;
     type Message = Message;
 
     const NAME: &'static str = NAME;
@@ -83,9 +93,6 @@ impl<P: Ports> Engine for Counters<P> {
     }
     fn retention(&self) -> Span {
         Span::minutes(90 * 24 * 60)
-    }
-    fn is_wake_up(message: &Message) -> bool {
-        matches!(message, Message::Wake { .. })
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         match addition(event) {
@@ -98,6 +105,8 @@ impl<P: Ports> Engine for Counters<P> {
         run(self, cause, &Turn { to, input, cause }).await
     }
 }
+
+impl<P: Ports> Engine<Counter> for Counters<P> {}
 
 /// What an event adds, and to which counter.
 fn addition(event: &CloudEvent) -> Option<(&str, Input<'_>)> {
@@ -130,7 +139,7 @@ struct Turn<'a> {
     cause: Cause,
 }
 
-impl<P: Ports> Handler<Counters<P>> for Turn<'_> {
+impl<P: Ports> Handler<Counter, Counters<P>> for Turn<'_> {
     fn key(&self) -> Key {
         subject::key(self.to)
     }

@@ -10,7 +10,9 @@ use keelway_domain::ids::{RecordId, hash64};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Attr, Attrs, Item, Key, Name};
 use keelway_engine::ports::{PortError, Ports};
-use keelway_engine::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Place, Subject, Verdict, run};
+use keelway_engine::protocol::{
+    Change, Engine, Handled, Handler, Inbox, Letter, Loaded, OwnMessage, Place, Sameness, Subject, Verdict, run,
+};
 use keelway_engine::table::Items;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -40,6 +42,15 @@ pub enum New {
     },
 }
 
+impl OwnMessage for Newer {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Newer::Known(message) => message.sameness(),
+            Newer::New(_) => Sameness::EachMessage,
+        }
+    }
+}
+
 /// A counter of the later version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Raised<const FORMAT: i64> {
@@ -53,6 +64,7 @@ impl<const FORMAT: i64> Subject for Raised<FORMAT> {
     type Send = Nudge;
     type Duty = Infallible;
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = FORMAT;
 
     fn key(&self) -> Key {
@@ -105,9 +117,8 @@ impl<P: Ports, const FORMAT: i64> NewerCounters<P, FORMAT> {
     }
 }
 
-impl<P: Ports, const FORMAT: i64> Engine for NewerCounters<P, FORMAT> {
+impl<P: Ports, const FORMAT: i64> Inbox for NewerCounters<P, FORMAT> {
     type Ports = P;
-    type State = Raised<FORMAT>;
     type Message = Newer;
 
     const NAME: &'static str = NAME;
@@ -117,9 +128,6 @@ impl<P: Ports, const FORMAT: i64> Engine for NewerCounters<P, FORMAT> {
     }
     fn retention(&self) -> Span {
         Span::minutes(90 * 24 * 60)
-    }
-    fn is_wake_up(message: &Newer) -> bool {
-        matches!(message, Newer::Known(Message::Wake { .. }))
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         match addition(event) {
@@ -140,7 +148,9 @@ impl<P: Ports, const FORMAT: i64> Engine for NewerCounters<P, FORMAT> {
     }
 }
 
-impl<P: Ports, const FORMAT: i64> Handler<NewerCounters<P, FORMAT>> for Turn<'_> {
+impl<P: Ports, const FORMAT: i64> Engine<Raised<FORMAT>> for NewerCounters<P, FORMAT> {}
+
+impl<P: Ports, const FORMAT: i64> Handler<Raised<FORMAT>, NewerCounters<P, FORMAT>> for Turn<'_> {
     fn key(&self) -> Key {
         super::subject::key(self.to)
     }
@@ -173,7 +183,7 @@ struct Raise<'a> {
     id: u64,
 }
 
-impl<P: Ports, const FORMAT: i64> Handler<NewerCounters<P, FORMAT>> for Raise<'_> {
+impl<P: Ports, const FORMAT: i64> Handler<Raised<FORMAT>, NewerCounters<P, FORMAT>> for Raise<'_> {
     fn key(&self) -> Key {
         super::subject::key(self.to)
     }

@@ -2,7 +2,7 @@
 
 use super::core::{ADD, Counter, ENDED, Rules, SOURCE};
 use super::{Counters, Message, NAME, subject};
-use crate::sim::{self, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, OneKind, Scenario, Sim, Stats, Violation};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::names::Context;
@@ -176,6 +176,10 @@ fn nudge(x: &Counter) -> Option<u64> {
 
 fn decode(item: &Item) -> Result<Counter, String> {
     Loaded::read(item).map(|loaded| loaded.x).map_err(|e| e.to_string())
+}
+
+impl OneKind for Counters<Worker> {
+    type Subject = Counter;
 }
 
 impl Scenario for Counting {

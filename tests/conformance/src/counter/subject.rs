@@ -21,6 +21,7 @@ impl Subject for Counter {
     type Send = Nudge;
     type Duty = Infallible;
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = 1;
 
     fn key(&self) -> Key {
@@ -46,7 +47,7 @@ impl Subject for Counter {
         item.attrs
     }
     fn place(&self) -> Place {
-        Place { engine: NAME, scope: self.name.clone(), since: self.began, name: self.name.clone() }
+        Place { scope: self.name.clone(), since: self.began, name: self.name.clone() }
     }
     fn record(&self) -> Option<RecordId> {
         self.record

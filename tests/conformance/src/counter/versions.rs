@@ -3,7 +3,7 @@
 use super::core::{ADD, Counter, ENDED, Rules};
 use super::newer::{New, NewerCounters, Raised};
 use super::{Counters, NAME, subject};
-use crate::sim::{self, Hands, Outcome, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, Hands, OneKind, Outcome, Scenario, Sim, Stats, Violation};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::names::Context;
@@ -43,6 +43,10 @@ impl Rollout {
         let mut rng = self.draw.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         rng.chance(50.0) || self.complete.load(Ordering::Relaxed)
     }
+}
+
+impl<const FORMAT: i64> OneKind for NewerCounters<Worker, FORMAT> {
+    type Subject = Raised<FORMAT>;
 }
 
 impl<const FORMAT: i64> Hands for Either<FORMAT> {

@@ -18,6 +18,7 @@ pub use scenario::{Deploying, simulate, simulate_without_sweeps};
 pub use shop::Shop;
 pub use world::{DeploymentsWorld, Rider};
 
+use crate::sim::OneKind;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
 use keelway_domain::deployments::{Call, Config, Desired, LEASE, Progress, Reply, SOURCE};
@@ -29,7 +30,7 @@ use keelway_engine::item::Key;
 use keelway_engine::keys::MAIN;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::sweep::Tick;
-use keelway_engine::protocol::{Engine, Handled, Letter, Loaded, Subject};
+use keelway_engine::protocol::{Engine, Handled, Inbox, Letter, Loaded, OwnMessage, Sameness, Subject};
 use keelway_world::Tested;
 use keelway_world::worker::Worker;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ impl Starter {
         let starter = self.clone();
         move |worker| {
             let both = Both::new(&worker, &starter, plant);
-            Engine::ports(&both).begin(None);
+            Inbox::ports(&both).begin(None);
             both
         }
     }
@@ -107,6 +108,15 @@ pub enum Either {
     Config(Message),
     /// To whoever starts deployers.
     Deployer(Job),
+}
+
+impl OwnMessage for Either {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Either::Config(message) => message.sameness(),
+            Either::Deployer(job) => job.sameness(),
+        }
+    }
 }
 
 impl Both {
@@ -196,24 +206,17 @@ impl Both {
     }
 }
 
-impl Engine for Both {
+impl Inbox for Both {
     type Ports = Planted;
-    type State = Config;
     type Message = Either;
 
     const NAME: &'static str = NAME;
 
     fn ports(&self) -> &Planted {
-        Engine::ports(&self.configs)
+        Inbox::ports(&self.configs)
     }
     fn retention(&self) -> Span {
         self.configs.retention()
-    }
-    fn is_wake_up(message: &Either) -> bool {
-        match message {
-            Either::Config(message) => Deployments::<Planted>::is_wake_up(message),
-            Either::Deployer(_) => false,
-        }
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         self.configs.event(event, cause).await
@@ -224,12 +227,19 @@ impl Engine for Both {
             Either::Deployer(job) => self.start(job).await,
         }
     }
+}
+
+impl Engine<Config> for Both {
     async fn perform(&self, x: &Config, duty: &<Config as Subject>::Duty) -> Result<(), PortError> {
         self.configs.perform(x, duty).await
     }
     async fn look(&self, open: &[Loaded<Config>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         self.configs.look(open, tick).await
     }
+}
+
+impl OneKind for Both {
+    type Subject = Config;
 }
 
 impl Tested for Both {

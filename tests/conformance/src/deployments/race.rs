@@ -7,7 +7,7 @@ use keelway_domain::note::Note;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, Message, configs, keys};
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_world::case::Stand;
 use keelway_world::deployments::DeploymentsStand;
 use keelway_world::exec::{block_on, step};
@@ -77,7 +77,7 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
         again: false,
     };
     let engine = Both::new(&world.story.world.worker(3), &Starter::default(), plant);
-    Engine::ports(&engine).begin(Some(&received));
+    Inbox::ports(&engine).begin(Some(&received));
     let mut task = Box::pin(handle(&engine, &received));
     let mut done = false;
     for _ in 0..requests {
@@ -87,7 +87,7 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
     later.strategy.timeout = LATER;
     // The config is not woken yet: only the definition has changed.
     let api = Both::new(&world.story.world.worker(0), &Starter::default(), plant);
-    Engine::ports(&api).begin(None);
+    Inbox::ports(&api).begin(None);
     let wanted = Wanted { definition: &later, source: "", by: "ann", request: None, over: None };
     block_on(api.configs.apply(&to, &wanted)).map_err(|error| error.to_string())?;
     if !done {

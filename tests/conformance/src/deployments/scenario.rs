@@ -14,7 +14,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, NAME, keys};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::deployments::Waiting;
@@ -296,7 +296,7 @@ impl Scenario for Deploying {
         }
     }
     fn begins(&self, engine: &Both, received: Option<&Received>) {
-        Engine::ports(engine).begin(received);
+        Inbox::ports(engine).begin(received);
     }
     fn may_repeat(&self, _: u64, event: &str) -> bool {
         self.answers_to_tasks.contains(event)

@@ -10,7 +10,7 @@ use keelway_domain::names::Context;
 use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, Message};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_world::case::{Answer, Said, Stand};
 use keelway_world::deployments::{DeploymentsStand, REPOSITORY, SOURCE, Waiting};
 use keelway_world::exec::block_on;
@@ -52,7 +52,7 @@ impl Shop {
     /// An engine beside the one that handles messages.
     pub fn engine(&self) -> Both {
         let engine = Both::new(&self.world.story.world.worker(5), &Starter::default(), None);
-        Engine::ports(&engine).begin(None);
+        Inbox::ports(&engine).begin(None);
         engine
     }
 
@@ -201,7 +201,7 @@ impl Shop {
     /// Of the ports.
     pub fn handles(&self, event: &CloudEvent) -> Result<Handled, keelway_engine::ports::PortError> {
         let cause = Cause::of(event.to_bytes().as_bytes(), self.world.now());
-        block_on(Engine::event(&self.engine(), event, cause))
+        block_on(Inbox::event(&self.engine(), event, cause))
     }
 }
 

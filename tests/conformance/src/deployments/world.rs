@@ -15,7 +15,7 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::protocol::sweep::{self, Tick};
-use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::protocol::{Handled, Inbox, Loaded};
 use keelway_engine::registry::{Registry, Tagged};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::case::{Answer, Entrance, Stand};
@@ -144,7 +144,7 @@ impl DeploymentsWorld {
         F: Future<Output = Result<R, PortError>> + Send + 'static,
     {
         let answer = self.story.request(|both| {
-            Engine::ports(&*both).begin(None);
+            Inbox::ports(&*both).begin(None);
             Box::pin(make(both))
         });
         if !matches!(self.rider, Rider::Shuffled(_)) {

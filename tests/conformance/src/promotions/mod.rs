@@ -16,6 +16,7 @@ pub use scenario::{Promoting, simulate, simulate_without_sweeps};
 pub use servers::{Real, Servers};
 pub use world::{PromotionsWorld, Rider};
 
+use crate::sim::OneKind;
 use host::{REPOSITORY, Shared};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
@@ -31,7 +32,7 @@ use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::promotions::{Job, Limits, Message, NAME, Promotions};
 use keelway_engine::protocol::sweep::Tick;
-use keelway_engine::protocol::{Engine, Handled, Letter, Loaded, Subject};
+use keelway_engine::protocol::{Engine, Handled, Inbox, Letter, Loaded, OwnMessage, Sameness, Subject};
 use keelway_world::Tested;
 use keelway_world::worker::Worker;
 use reach::Reach;
@@ -54,6 +55,15 @@ pub enum Either {
     Attempt(Job),
 }
 
+impl OwnMessage for Either {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Either::Pipeline(message) => message.sameness(),
+            Either::Attempt(job) => job.sameness(),
+        }
+    }
+}
+
 impl Both {
     /// On a worker, with the twins in reach.
     pub fn new(worker: &Worker, host: &Shared, plant: Option<Plant>) -> Self {
@@ -68,24 +78,17 @@ impl Both {
     }
 }
 
-impl Engine for Both {
+impl Inbox for Both {
     type Ports = Planted;
-    type State = Pipeline;
     type Message = Either;
 
     const NAME: &'static str = NAME;
 
     fn ports(&self) -> &Planted {
-        Engine::ports(&self.pipelines)
+        Inbox::ports(&self.pipelines)
     }
     fn retention(&self) -> Span {
         self.pipelines.retention()
-    }
-    fn is_wake_up(message: &Either) -> bool {
-        match message {
-            Either::Pipeline(message) => Promotions::<Planted>::is_wake_up(message),
-            Either::Attempt(job) => Attempts::<Planted, Servers>::is_wake_up(job),
-        }
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         self.pipelines.event(event, cause).await
@@ -96,12 +99,19 @@ impl Engine for Both {
             Either::Attempt(job) => self.attempts.message(job, cause).await,
         }
     }
+}
+
+impl Engine<Pipeline> for Both {
     async fn perform(&self, x: &Pipeline, duty: &<Pipeline as Subject>::Duty) -> Result<(), PortError> {
         self.pipelines.perform(x, duty).await
     }
     async fn look(&self, open: &[Loaded<Pipeline>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         self.pipelines.look(open, tick).await
     }
+}
+
+impl OneKind for Both {
+    type Subject = Pipeline;
 }
 
 impl Tested for Both {

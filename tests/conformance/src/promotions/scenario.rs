@@ -11,7 +11,7 @@ use keelway_domain::promotions::{At, Command, Phase, Pipeline};
 use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{Address, Message, NAME, keys};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
@@ -338,7 +338,7 @@ impl Scenario for Promoting {
         self.roll_out(sim);
     }
     fn begins(&self, engine: &Both, received: Option<&Received>) {
-        Engine::ports(engine).begin(received);
+        Inbox::ports(engine).begin(received);
     }
     fn published(&mut self, _: &mut Sim<Self>, publication: &Publication) {
         if publication.again {

@@ -11,7 +11,7 @@ use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::promotions::observations::{Fact, Kept};
 use keelway_engine::promotions::{Address, Message, NAME, keys};
 use keelway_engine::protocol::declare::Outcome;
-use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::protocol::{Handled, Inbox, Loaded};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_wire::manifest::{self, Document};
 use keelway_world::case::{Answer, Entrance, Stand};
@@ -111,7 +111,7 @@ impl Forked for PromotionsWorld {
 fn handler(make: impl Fn(&Worker) -> Both) -> impl Fn(Worker) -> Both {
     move |worker| {
         let both = make(&worker);
-        Engine::ports(&both).begin(None);
+        Inbox::ports(&both).begin(None);
         both
     }
 }

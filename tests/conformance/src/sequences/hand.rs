@@ -2,8 +2,9 @@
 
 use crate::planted::Planted;
 use crate::sim::{Hands, Outcome, pages, swept};
+use keelway_domain::schedules::Schedule;
+use keelway_domain::sequences::Execution;
 use keelway_engine::sequences::Sequences;
-use keelway_engine::sequences::schedules::Schedules;
 use keelway_world::exec::Task;
 use keelway_world::queue::Received;
 use keelway_world::story::handle;
@@ -32,9 +33,9 @@ impl Hands for Hand {
     fn sweep(self: Arc<Self>) -> Task<Outcome> {
         Box::pin(async move {
             if self.schedules {
-                pages(&Schedules(&self.engine)).await?;
+                pages::<Schedule>(&self.engine).await?;
             }
-            swept(&self.engine).await
+            swept::<Execution>(&self.engine).await
         })
     }
 }

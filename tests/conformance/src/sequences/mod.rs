@@ -25,7 +25,7 @@ use check::Watch;
 use hand::Hand;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Condition, Store, Write};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::sequences::{Limits, Sequences, keys};
 use keelway_world::World;
 use keelway_world::bus::Publication;

@@ -17,7 +17,7 @@ pub use decoded::Decoded;
 pub use fates::COPIES;
 pub use paid::paid;
 pub use repair::{pages, swept};
-pub use scenario::{Hands, Scenario};
+pub use scenario::{Hands, OneKind, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};
 pub use seeds::{hold, number, one, seeds, survey};
 pub use stats::{Stats, Violation};

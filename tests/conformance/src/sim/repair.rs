@@ -9,7 +9,7 @@ use keelway_engine::ports::PortError;
 use keelway_engine::protocol::dead_letter::Redriven;
 use keelway_engine::protocol::record::SKEW;
 use keelway_engine::protocol::sweep::{self, Tick};
-use keelway_engine::protocol::{Engine, dead_letter};
+use keelway_engine::protocol::{Engine, Subject, dead_letter};
 use keelway_world::exec::block_on;
 use keelway_world::queue::{Parcel, QueueTwin};
 use std::collections::HashSet;
@@ -125,7 +125,7 @@ impl<S: Scenario> Sim<S> {
 ///
 /// # Errors
 /// Of the ports.
-pub async fn swept(engine: &impl Engine) -> Outcome {
+pub async fn swept<S: Subject>(engine: &impl Engine<S>) -> Outcome {
     while dead_letter::redrive(engine.ports()).await? > 0 {}
     pages(engine).await?;
     Ok(None)
@@ -135,7 +135,7 @@ pub async fn swept(engine: &impl Engine) -> Outcome {
 ///
 /// # Errors
 /// Of the ports.
-pub async fn pages(engine: &impl Engine) -> Result<(), PortError> {
+pub async fn pages<S: Subject>(engine: &impl Engine<S>) -> Result<(), PortError> {
     let mut tick = Tick::default();
     while !sweep::page(engine, &mut tick).await?.finished {}
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::repair::swept;
 use super::scheduler::{Outcome, Sim};
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Engine, Handled, Subject};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::Task;
@@ -21,12 +21,18 @@ pub trait Hands: Send + Sync {
     fn sweep(self: Arc<Self>) -> Task<Outcome>;
 }
 
-impl<E: Engine + 'static> Hands for E {
+/// An engine that keeps one kind of subject, and so has one sweep.
+pub trait OneKind: Engine<<Self as OneKind>::Subject> + 'static {
+    /// The kind.
+    type Subject: Subject;
+}
+
+impl<E: OneKind> Hands for E {
     fn handle(self: Arc<Self>, received: Received) -> Task<Outcome> {
         Box::pin(async move { handle(&*self, &received).await.map(Some) })
     }
     fn sweep(self: Arc<Self>) -> Task<Outcome> {
-        Box::pin(async move { swept(&*self).await })
+        Box::pin(async move { swept::<E::Subject>(&*self).await })
     }
 }
 

@@ -4,7 +4,7 @@ use super::check::{Emitted, Watch, delivery};
 use super::plan::{Action, NAMESPACE, Plan, When};
 use super::planted::{Plant, Planted};
 use super::yard::{Receivers, SECRET, Shared, lock};
-use crate::sim::{self, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, OneKind, Scenario, Sim, Stats, Violation};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::Context;
@@ -12,7 +12,7 @@ use keelway_domain::time::Span;
 use keelway_domain::webhooks::{Delivery, id};
 use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::record::SKEW;
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::webhooks::{Address, Limits, Message, NAME, Redelivery, Webhooks};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::World;
@@ -29,6 +29,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 const ROUNDS: usize = 40;
 
 type Hooks = Webhooks<Planted, Receivers>;
+
+impl OneKind for Hooks {
+    type Subject = Delivery;
+}
 
 /// One seed's subscriptions.
 pub struct Hooking {

@@ -9,7 +9,7 @@ use keelway_domain::border::{Act, Consent, Consents, Update};
 use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::deployments::{Deployments, Limits};
-use keelway_engine::protocol::{Body, Delivery, Engine};
+use keelway_engine::protocol::{Body, Delivery, Inbox};
 use keelway_engine::sequences::definitions::ProjectSettings;
 use keelway_engine::sequences::{self, Sequences};
 use keelway_world::World;

@@ -5,7 +5,7 @@ use keelway_conformance::stand::{Stand, shipyard};
 use keelway_domain::event::{EventType, Kind};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::{Engine, Handled};
+use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::sequences::{Delivery, Limits, Sequences};
 use keelway_world::exec::{Task, step};
 use std::task::Poll;

@@ -9,7 +9,7 @@ use keelway_domain::shipyard::{Shipyard, Task};
 use keelway_domain::time::Span;
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, NAME, keys};
-use keelway_engine::protocol::{Engine, Handled, Loaded};
+use keelway_engine::protocol::{Handled, Inbox, Loaded};
 use keelway_engine::sequences::commands::Control;
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::deployments::Waiting;
@@ -146,7 +146,7 @@ fn no_version_is_cut_for_a_task_once_its_sequence_has_given_up() {
             again: false,
         };
         let engine = Both::new(&shop.world.story.world.worker(3), &Starter::default(), None);
-        Engine::ports(&engine).begin(Some(&received));
+        Inbox::ports(&engine).begin(Some(&received));
         let mut task = Box::pin(handle(&engine, &received));
         let done = (0..requests).any(|_| step(&mut task).is_ready());
         let cut = shop.x().latest;
@@ -203,7 +203,7 @@ impl Two {
         let deployment = Task { properties: object(json!({"deploymentConfig": "cart"})), ..task("deployment") };
         let sequences = Stand::new(&Shipyard { stages: vec![stage("dev", vec![delivery(vec![deployment], None)])] });
         let configs = Both::new(&sequences.world.worker(3), &Starter::default(), None);
-        Engine::ports(&configs).begin(None);
+        Inbox::ports(&configs).begin(None);
         let wanted = Wanted { definition: &config(), source: "", by: "ann", request: None, over: None };
         block_on(configs.configs.apply(&Self::cart(), &wanted)).unwrap();
         let two = Self { sequences, configs };

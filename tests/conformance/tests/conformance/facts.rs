@@ -7,7 +7,7 @@ use keelway_domain::names::Context;
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::promotions::{Limits, Promotions, keys};
-use keelway_engine::protocol::{Body, Delivery, Engine, Handled};
+use keelway_engine::protocol::{Body, Delivery, Handled, Inbox};
 use keelway_world::World;
 use keelway_world::exec::block_on;
 use serde_json::json;

@@ -8,7 +8,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::webhooks::{End, Subscription, id};
 use keelway_engine::item::{Item, MAX_ITEM_BYTES};
 use keelway_engine::ports::Store;
-use keelway_engine::protocol::Engine;
+use keelway_engine::protocol::Inbox;
 use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::webhooks::{Address, MOST, Message, NAME, Webhooks, keys};

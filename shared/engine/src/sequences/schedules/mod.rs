@@ -34,9 +34,6 @@ const EXECUTIONS: usize = 1000;
 /// A run whose execution is not there counts as open for this long: its message may be on its way.
 const ON_ITS_WAY: Span = Span::minutes(10);
 
-/// The schedules, as the protocol sees them.
-pub struct Schedules<'a, P>(pub &'a Sequences<P>);
-
 /// Which schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Of<'a> {
@@ -48,6 +45,7 @@ impl Subject for Schedule {
     type Send = Firing;
     type Duty = ();
 
+    const PART: &'static str = NAME;
     const FORMAT: i64 = codec::FORMAT;
 
     fn key(&self) -> Key {
@@ -60,7 +58,7 @@ impl Subject for Schedule {
         codec::attributes(self, expires)
     }
     fn place(&self) -> Place {
-        Place { engine: NAME, scope: self.project.to_string(), since: self.began, name: self.name.clone() }
+        Place { scope: self.project.to_string(), since: self.began, name: self.name.clone() }
     }
     fn record(&self) -> Option<RecordId> {
         self.record
@@ -86,28 +84,7 @@ impl Subject for Schedule {
     }
 }
 
-impl<P: Ports> Engine for Schedules<'_, P> {
-    type Ports = P;
-    type State = Schedule;
-    type Message = Message;
-
-    const NAME: &'static str = NAME;
-
-    fn ports(&self) -> &P {
-        &self.0.ports
-    }
-    fn retention(&self) -> Span {
-        self.0.limits.retention
-    }
-    fn is_wake_up(message: &Message) -> bool {
-        Sequences::<P>::is_wake_up(message)
-    }
-    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        self.0.event(event, cause).await
-    }
-    async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
-        self.0.message(message, cause).await
-    }
+impl<P: Ports> Engine<Schedule> for Sequences<P> {
     async fn look(&self, open: &[Loaded<Schedule>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         let letter = |x: &Schedule| match x.next {
             _ if !x.planned => Some(look_at(&x.project, &x.name)),
@@ -128,22 +105,22 @@ struct Turn<'a> {
     cause: Cause,
 }
 
-impl<P: Ports> Handler<Schedules<'_, P>> for Turn<'_> {
+impl<P: Ports> Handler<Schedule, Sequences<P>> for Turn<'_> {
     fn key(&self) -> Key {
         keys::schedule(self.of.project, self.of.name)
     }
 
     async fn decide(
         &self,
-        engine: &Schedules<'_, P>,
+        engine: &Sequences<P>,
         found: Option<&Loaded<Schedule>>,
         _: &Items,
     ) -> Result<Verdict<Schedule>, PortError> {
         // Deleted long ago, or with its project.
         let Some(Loaded { x, .. }) = found else { return Ok(Verdict::Done(Handled::Stale)) };
-        let now = engine.0.ports.now();
+        let now = engine.ports.now();
         let open = match self.input {
-            Input::Due(at) if x.next == Some(at) && at <= now => engine.0.open_runs(x, now).await?,
+            Input::Due(at) if x.next == Some(at) && at <= now => engine.open_runs(x, now).await?,
             _ => BTreeSet::new(),
         };
         Ok(match decide(x, self.input, &Facts { now, cause: self.cause, open: &open }) {
@@ -165,7 +142,7 @@ impl<P: Ports> Sequences<P> {
         input: Input,
         cause: Cause,
     ) -> Result<Handled, PortError> {
-        run(&Schedules(self), cause, &Turn { of: Of { project, name }, input, cause }).await
+        run(self, cause, &Turn { of: Of { project, name }, input, cause }).await
     }
 
     /// A trigger that a schedule has made. What cannot start ends at once, and says why, as one from outside does.

@@ -1,0 +1,58 @@
+//! An inbox: a queue, and what is done with its messages. Some inboxes keep subjects, and are an [`Engine`](super::Engine) of each kind
+//! besides. Others carry out what engines have decided, and keep none.
+
+use super::delivery::{Body, Delivery, Handled, OwnMessage};
+use super::invalid;
+use crate::ports::{PortError, Ports};
+use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
+use keelway_domain::time::{Span, Timestamp};
+use std::future::Future;
+
+/// A message on its way to an inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// The inbox.
+    pub to: &'static str,
+    /// What it says.
+    pub body: String,
+}
+
+/// An inbox on its ports.
+pub trait Inbox: Send + Sync {
+    /// The ports.
+    type Ports: Ports;
+    /// Its own messages.
+    type Message: OwnMessage;
+
+    /// The name of its queue.
+    const NAME: &'static str;
+
+    /// The ports.
+    fn ports(&self) -> &Self::Ports;
+    /// How long records, and subjects that have ended, are kept.
+    fn retention(&self) -> Span;
+    /// Handles one of its own messages.
+    fn message(&self, message: &Self::Message, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
+
+    /// Handles an event from the bus. `cause`: the message it came in. By default, no rule of the bus leads to this queue.
+    fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send {
+        let reason = "no event is meant for this queue";
+        async move { invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await }
+    }
+    /// Handles what is neither. By default, it is recorded.
+    fn unreadable(&self, sent: Timestamp, reason: &str, text: &str) -> impl Future<Output = Result<Handled, PortError>> + Send {
+        async move { invalid::record(self.ports(), self.retention(), sent, reason, text).await }
+    }
+
+    /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must be delivered again; handling it again is always safe.
+    fn handle(&self, delivery: &Delivery<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send {
+        async {
+            match &delivery.body {
+                Body::Event(event) => self.event(event, delivery.cause()).await,
+                Body::Own(message) => self.message(message, delivery.cause()).await,
+                Body::Invalid { reason, text } => self.unreadable(delivery.sent, reason, text).await,
+            }
+        }
+    }
+}

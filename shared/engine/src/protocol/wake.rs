@@ -1,0 +1,65 @@
+//! When a subject is woken, and how long a message waits that met other writers.
+
+use super::subject::{Engine, Subject};
+use crate::keys;
+use crate::ports::{PortError, Queue};
+use keelway_domain::cause::Cause;
+use keelway_domain::ids::hash64;
+use keelway_domain::time::{Span, Timestamp};
+
+/// How long a message waits after its first lost write, at most; twice as long after each further one, and never longer than
+/// [`LONGEST_PAUSE`]. All pauses of one delivery together are less than four seconds.
+const FIRST_PAUSE: Span = Span(50);
+const LONGEST_PAUSE: Span = Span(1000);
+
+/// Schedules a wake-up of a subject. Scheduling it again for the same time has no further effect.
+///
+/// # Errors
+/// Of the ports.
+pub async fn wake<S: Subject, E: Engine<S>>(engine: &E, x: &S, at: Timestamp) -> Result<(), PortError> {
+    let letter = x.wake_up(at);
+    let key = x.key();
+    let name = format!("keelway-{}-{}", keys::hash(hash64(&[key.pk.as_bytes(), key.sk.as_bytes()])), at.0);
+    engine.ports().send_at(letter.to, &name, &letter.body, at).await
+}
+
+/// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up does
+/// not, unless it was itself delivered before. Otherwise each copy of a wake-up would become a copy of the next one, and a subject that
+/// lives for long would collect them. The same holds for messages that settling sends again: a wake-up that ends an execution grants its
+/// lane and starts what follows, so each copy of it would become two of the follower's.
+pub(super) fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
+    let is_it = |at: &Timestamp| Cause::of_any_copy(x.wake_up(*at).body.as_bytes(), cause.sent).id == cause.id;
+    let is_due = |at: &Timestamp| match x.armed_by() {
+        Some(id) => cause.id == id || is_it(at),
+        None => cause.again || !(cause.any_copy || cause.copied) || is_it(at),
+    };
+    x.wake().filter(is_due)
+}
+
+/// How long to wait after the n-th lost write: spread over the whole time, so that writers that met once do not meet again. Not random:
+/// every delivery of a message waits the same.
+pub(super) fn pause(cause: Cause, lost: usize) -> Span {
+    let most = (1..lost).fold(FIRST_PAUSE, |most, _| LONGEST_PAUSE.min(Span(2 * most.0)));
+    let spread = hash64(&[&cause.id.to_be_bytes(), &lost.to_be_bytes()]) % most.0.unsigned_abs();
+    Span(1 + i64::try_from(spread).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::COMMIT_TRIES;
+
+    #[test]
+    fn pauses_grow_differ_and_end_within_seconds() {
+        let of = |message: usize, lost| pause(Cause { id: hash64(&[&message.to_be_bytes()]), ..Cause::default() }, lost).0;
+        let longest = |lost| (0..1000).map(|message| of(message, lost)).max().unwrap_or_default();
+        let longest: Vec<i64> = (1..COMMIT_TRIES).map(longest).collect();
+        for (longest, most) in longest.iter().zip([50, 100, 200, 400, 800, 1000, 1000]) {
+            assert!(*longest <= most && *longest > most - most / 10, "{longest} of {most}");
+        }
+        assert!((0..1000).all(|message| (1..COMMIT_TRIES).map(|lost| of(message, lost)).sum::<i64>() < 4000));
+        let different: std::collections::BTreeSet<i64> = (0..50).map(|message| of(message, 5)).collect();
+        assert!(different.len() > 40, "{different:?}");
+        assert_eq!(of(7, 3), of(7, 3), "the same for every delivery of a message");
+    }
+}
