@@ -4,10 +4,9 @@ use crate::Api;
 use crate::input::{Params, Path};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
-use axum::{Json, Router};
 use futures_util::future::try_join_all;
 use keelway_domain::time::Timestamp;
 use keelway_engine::checks::{self, RULES, Rules};
@@ -15,11 +14,6 @@ use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::Engine;
 use keelway_wire::http::operations::{Checks, InstalledLimits, RoundTrip, RuleState};
 use uuid::Uuid;
-
-/// The routes.
-pub fn routes<P: Ports + Rules + 'static>() -> Router<Api<P>> {
-    Router::new().route("/checks", get(look::<P>).post(send::<P>)).route("/checks/{id}", get(arrived::<P>))
-}
 
 /// How the installation is set up, and whether its rules are enabled.
 #[utoipa::path(get, path = "/v1/checks", tag = "operations", responses((status = 200, body = Checks), (status = 400)))]

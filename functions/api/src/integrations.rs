@@ -5,10 +5,8 @@ use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::openapi::{Empty, LogsDeleted};
 use crate::problem::{Answer, Refused};
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{delete, get, post, put};
 use keelway_domain::access::{Kind as Scope, Need};
 use keelway_domain::event::EventType;
 use keelway_domain::time::Timestamp;
@@ -19,20 +17,6 @@ use keelway_wire::http::keptn::{Identified, IntegrationState, LogPage, Logs, Met
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// The routes.
-pub fn routes<P: Ports + 'static>() -> Router<Api<P>> {
-    Router::new()
-        .route("/uniform/registration", get(list::<P>).post(register::<P>))
-        .route("/uniform/registration/{id}", delete(unregister::<P>))
-        .route("/uniform/registration/{id}/ping", put(ping::<P>))
-        .route("/uniform/registration/{id}/subscription", get(subscriptions::<P>).post(subscribe::<P>))
-        .route(
-            "/uniform/registration/{id}/subscription/{subscription}",
-            get(subscription::<P>).put(replace::<P>).delete(unsubscribe::<P>),
-        )
-        .route("/log", post(log::<P>).get(logged::<P>).delete(delete_logged::<P>))
-}
 
 fn shown(one: Integration) -> IntegrationState {
     let mut metadata: Metadata = serde_json::from_str(&one.about).unwrap_or_default();

@@ -43,6 +43,8 @@ mod repeated;
 mod resources;
 mod retry;
 mod revisions;
+mod route;
+mod routes;
 mod schedules;
 mod scopes;
 mod sequences;
@@ -60,7 +62,6 @@ pub use scopes::{Needs, ROUTES, Route};
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{any, delete, get, post};
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
@@ -197,84 +198,8 @@ impl<P: Ports> Api<P> {
 
 /// All routes, behind the fence and the check of who may use them ([`ROUTES`]).
 pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
-    let project = Router::new()
-        .route("/", get(projects::one::<P>).delete(administration::delete::<P>))
-        .route("/shipyard", get(projects::shipyard::<P>))
-        .route("/shipyard/revisions", get(revisions::list::<P>))
-        .route("/shipyard/revisions/{revision}", get(revisions::one::<P>))
-        .route("/shipyard/diff", get(revisions::compare::<P>))
-        .route("/shipyard/rollback", post(revisions::roll_back::<P>))
-        .route("/service", get(projects::services::<P>).post(administration::create_service::<P>))
-        .route("/service/{service}", delete(administration::delete_service::<P>))
-        .route("/environment", get(environments::list::<P>))
-        .route("/queue", get(environments::queue::<P>))
-        .route("/stage", get(projects::stages::<P>))
-        .route("/stage/{stage}", get(projects::stage::<P>))
-        .route("/stage/{stage}/service", get(projects::stage_services::<P>))
-        .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
-        .route(
-            "/stage/{stage}/service/{service}/evaluation",
-            post(evaluations::evaluate::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)),
-        )
-        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>))
-        .merge(resources::routes());
-    let pipeline = Router::new()
-        .route("/", get(pipelines::one::<P>).delete(pipelines::delete::<P>))
-        .route("/manifest", get(pipelines::manifest::<P>))
-        .route("/history", get(pipelines::history::<P>))
-        .route("/explain", get(pipelines::explain::<P>))
-        .route("/pull-requests", get(pipelines::pull_requests::<P>))
-        .route("/commands", post(pipeline_commands::command::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)));
-    let registered = Router::new()
-        .route("/clusters", get(registry::clusters::<P>))
-        .route("/clusters/{namespace}/{name}", get(registry::cluster_one::<P>).delete(registry::cluster_delete::<P>))
-        .route("/clusters/{namespace}/{name}/manifest", get(registry::cluster_manifest::<P>))
-        .route("/clusters/{namespace}/{name}/observe", post(registry::cluster_observe::<P>))
-        .route("/githosts", get(registry::git_hosts::<P>))
-        .route("/githosts/{name}", get(registry::git_host_one::<P>).delete(registry::git_host_delete::<P>))
-        .route("/githosts/{name}/manifest", get(registry::git_host_manifest::<P>));
-    let v1 = Router::new()
-        .route("/auth", post(metadata::auth))
-        .route("/metadata", get(metadata::metadata::<P>))
-        .route("/openapi.json", get(openapi::serve))
-        .route("/whoami", get(tokens::whoami))
-        .route("/tokens", get(tokens::list::<P>).post(tokens::create::<P>))
-        .route("/tokens/{token}", get(tokens::one::<P>).delete(tokens::revoke::<P>))
-        .route("/tokens/{token}/rotate", post(tokens::rotate::<P>))
-        .route("/audit", get(audit::list::<P>))
-        .route(
-            "/event",
-            get(events::list::<P>).merge(post(accept::accept::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>))),
-        )
-        .route("/event/triggered/{type}", get(events::triggered::<P>))
-        .route("/sequence/{project}", get(sequences::list::<P>))
-        .route("/sequence-execution", get(sequences::executions::<P>))
-        .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
-        .route("/sequence/{project}/{context}/retry", post(retry::retry::<P>))
-        .route("/sequence/{project}/{context}/override", post(overrides::override_windows::<P>))
-        .route("/apply", post(apply::apply::<P>))
-        .route("/border", get(apply::stored::look::<P>))
-        .route("/project", get(projects::list::<P>).post(administration::create::<P>).put(administration::update::<P>))
-        .route("/secret", any(administration::secrets))
-        .merge(integrations::routes())
-        .nest("/project/{project}", project)
-        .route("/schedules/{project}", get(schedules::list::<P>))
-        .route("/schedules/{project}/{name}", get(schedules::one::<P>).delete(schedules::delete::<P>))
-        .route("/schedules/{project}/{name}/manifest", get(schedules::manifest::<P>))
-        .route("/pipelines", get(pipelines::list::<P>))
-        .nest("/pipelines/{namespace}/{name}", pipeline)
-        .route("/observations", post(observations::report::<P>))
-        .merge(registered)
-        .merge(operations::routes())
-        .merge(checks::routes())
-        .merge(deployments::routes(&api))
-        .merge(subscriptions::routes(&api));
-    Router::new()
-        .nest("/v1", v1)
-        .route(fence::DATASTORE, get(events::list::<P>))
-        .merge(deployments::authorised_routes())
-        .route(auth::WEBHOOK, post(webhooks::wake::<P>))
-        .route(auth::APPROVAL, post(pipeline_commands::approval::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)))
+    let served = routes::all().into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
+    served
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)
         .layer(from_fn_with_state(api.clone(), auth::check::<P>))

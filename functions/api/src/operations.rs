@@ -4,25 +4,15 @@ use crate::Api;
 use crate::input::{Params, Path, given, no_page_key};
 use crate::pipelines::{Nothing, Paging, limit};
 use crate::problem::{Answer, Refused};
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::letters::{self, Redrive, Stored};
 use keelway_engine::protocol::{Engine, invalid};
 use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
 use serde::Deserialize;
-
-/// The routes.
-pub fn routes<P: Ports + 'static>() -> Router<Api<P>> {
-    Router::new()
-        .route("/dead-letters", get(list::<P>))
-        .route("/dead-letters/{id}", get(one::<P>).delete(drop_one::<P>))
-        .route("/dead-letters/{id}/redrive", post(redrive::<P>))
-        .route("/invalid", get(of_day::<P>))
-}
 
 fn shown(letter: Stored, with_body: bool) -> DeadLetter {
     DeadLetter {

@@ -3,12 +3,11 @@
 use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size};
 use crate::problem::{Answer, Refused};
-use crate::{Api, apply};
-use axum::Router;
+use crate::route::Route;
+use crate::{Api, apply, route};
 use axum::extract::{FromRequestParts, MatchedPath, OriginalUri, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::routing::get;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelway_engine::ports::Ports;
@@ -52,15 +51,21 @@ pub struct Wanted {
     _disable_upstream_sync: Option<String>,
 }
 
-/// The routes below a project. Keptn's command line writes `//resource` for those of a project.
-pub fn routes<P: Ports + 'static>() -> Router<Api<P>> {
-    let mut routes = Router::new();
-    for path in ["/resource", "//resource", "/stage/{stage}/resource", "/stage/{stage}/service/{service}/resource"] {
-        routes = routes
-            .route(path, get(list::<P>).post(create::<P>).put(replace::<P>))
-            .route(&format!("{path}/{{*uri}}"), get(one::<P>).put(replace_one::<P>).delete(delete::<P>));
-    }
-    routes
+/// The same, as clients of Keptn call it. Its command line writes `//resource` for the files of a project.
+const ALSO: [&str; 3] = [
+    "/v1/project/{project}//resource",
+    "/v1/project/{project}/stage/{stage}/resource",
+    "/v1/project/{project}/stage/{stage}/service/{service}/resource",
+];
+
+/// The routes of files: of a project, of a stage, and of a service there.
+pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+    let of_project = [route!(list), route!(create), route!(replace), route!(one), route!(replace_one), route!(delete)].into_iter();
+    let everywhere = |route: Route<P>| {
+        let end = if route.path().ends_with("/{*uri}") { "/{*uri}" } else { "" };
+        ALSO.iter().fold(route, |route, path| route.also(format!("{path}{end}")))
+    };
+    of_project.map(everywhere).collect()
 }
 
 async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
@@ -112,7 +117,7 @@ pub async fn list<P: Ports + 'static>(
 /// A file, as it is now or as it was at a commit.
 #[utoipa::path(
     get,
-    path = "/v1/project/{project}/resource/{uri}",
+    path = "/v1/project/{project}/resource/{*uri}",
     tag = "resources",
     params(Wanted),
     responses((status = 200, body = Resource))
@@ -178,7 +183,7 @@ pub async fn replace<P: Ports + 'static>(
 /// Writes a file.
 #[utoipa::path(
     put,
-    path = "/v1/project/{project}/resource/{uri}",
+    path = "/v1/project/{project}/resource/{*uri}",
     tag = "resources",
     request_body(content = ResourceContent, example = json!({"resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="})),
     responses((status = 200, body = Committed), (status = 409))
@@ -198,7 +203,7 @@ pub async fn replace_one<P: Ports + 'static>(
 /// Deletes a file.
 #[utoipa::path(
     delete,
-    path = "/v1/project/{project}/resource/{uri}",
+    path = "/v1/project/{project}/resource/{*uri}",
     tag = "resources",
     responses((status = 200, body = Committed), (status = 409))
 )]

@@ -5,13 +5,10 @@ use crate::caller::Caller;
 use crate::input::{Params, Path, given};
 use crate::pipelines::{KNOWN, Nothing, Wanted, after, is_name, limit, text};
 use crate::problem::{Answer, Refused};
-use crate::{deliveries, repeated};
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
 use axum::response::Response;
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Outcome;
@@ -20,19 +17,6 @@ use keelway_engine::webhooks::{Address, Applied, MOST};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::webhooks::{WebhookDisabled, WebhookPage, WebhookState};
 use keelway_wire::manifest::WebhookManifest;
-
-/// The routes under `/v1`.
-pub fn routes<P: Ports + 'static>(api: &Api<P>) -> Router<Api<P>> {
-    let once = from_fn_with_state(api.clone(), repeated::check::<P>);
-    Router::new()
-        .route("/webhookSubscriptions", get(list::<P>))
-        .route("/webhookSubscriptions/{namespace}/{name}", get(one::<P>).delete(delete::<P>))
-        .route("/webhookSubscriptions/{namespace}/{name}/manifest", get(manifest::<P>))
-        .route("/webhookSubscriptions/{namespace}/{name}/resume", post(resume::<P>))
-        .route("/deliveries", get(deliveries::list::<P>))
-        .route("/deliveries/{namespace}/{id}", get(deliveries::one::<P>))
-        .route("/deliveries/{namespace}/{id}/redeliver", post(deliveries::redeliver::<P>).layer(once))
-}
 
 /// The subscription that a manifest declares.
 pub fn address(manifest: &WebhookManifest) -> Address {

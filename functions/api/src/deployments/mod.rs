@@ -17,19 +17,14 @@ pub use artifacts::store as store_source;
 pub use configs::in_force;
 pub use write::{by, check, store};
 
-use crate::auth;
+use crate::Api;
 use crate::pipelines::{address as address_of, is_name};
 use crate::problem::{Answer, Refused};
-use crate::{Api, repeated};
-use axum::Router;
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post, put};
 use keelway_domain::deployments::Refused as Conflict;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
-use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::http::deployments::FieldError;
 
@@ -43,42 +38,6 @@ const PAUSED: &str = "spec.paused";
 const MESSAGE: usize = 2000;
 /// The longest name of a person.
 const NAME: usize = 100;
-
-/// The routes under `/v1`.
-pub fn routes<P: Ports + Secrets + 'static>(api: &Api<P>) -> Router<Api<P>> {
-    let once = from_fn_with_state(api.clone(), repeated::check::<P>);
-    let config = Router::new()
-        .route("/", put(write::put::<P>).layer(once.clone()).get(configs::one::<P>).delete(configs::delete::<P>))
-        .route("/manifest", get(configs::manifest::<P>))
-        .route("/status", get(configs::status::<P>))
-        .route("/history", get(history::of_config::<P>))
-        .route("/audit", get(history::audit::<P>))
-        .route("/instantiate", post(commands::instantiate::<P>).layer(once.clone()))
-        .route("/rollback", post(rollbacks::one::<P>).layer(once.clone()))
-        .route("/triggers/{command}", post(commands::triggers::<P>).layer(once.clone()))
-        .route("/{command}", post(commands::steer::<P>).layer(once.clone()));
-    Router::new()
-        .nest("/deploymentConfigs/{id}", config)
-        .route("/deploymentConfigs", post(write::create::<P>).layer(once.clone()).get(configs::list::<P>))
-        .route("/generateDeploymentConfigs/{id}", get(generate::generate::<P>))
-        .route("/rollbacks", post(rollbacks::several::<P>).layer(once))
-        .route("/deployments", get(history::everywhere::<P>))
-        .route("/deployments/{name}", get(history::one::<P>))
-        // The answer to a claim is remembered nowhere: there is a token in it.
-        .route("/deployments/{name}/claim", post(deployers::claim::<P>))
-        .route("/artifactSources", get(artifacts::list::<P>))
-        .route("/artifactSources/{namespace}/{name}", get(artifacts::one::<P>).delete(artifacts::delete::<P>))
-        .route("/artifactSources/{namespace}/{name}/manifest", get(artifacts::manifest::<P>))
-}
-
-/// The routes whose handlers check who sends the request.
-pub fn authorised_routes<P: Ports + Secrets + 'static>() -> Router<Api<P>> {
-    Router::new()
-        .route(auth::HEARTBEAT, post(deployers::heartbeat::<P>))
-        .route(auth::STRATEGY, post(deployers::strategy::<P>))
-        .route(auth::FINISH, post(deployers::finish::<P>))
-        .route(auth::ARTIFACT, post(artifacts::told::<P>))
-}
 
 /// The address that an id names, if it can be one.
 pub fn address(id: &str) -> Option<Address> {

@@ -7,13 +7,6 @@ use axum::http::Method;
 use keelway_domain::access::Kind;
 use serde_json::{Map, Value, json};
 
-/// Paths with the same handlers as others: those that begin with the first text are also there with the second one.
-const ALIASES: [(&str, &str); 4] = [
-    ("/v1/project/{project}/resource", "/v1/project/{project}//resource"),
-    ("/v1/project/{project}/resource", "/v1/project/{project}/stage/{stage}/resource"),
-    ("/v1/project/{project}/resource", "/v1/project/{project}/stage/{stage}/service/{service}/resource"),
-    ("/v1/event", crate::fence::DATASTORE),
-];
 const PROBLEM: &str = "application/problem+json";
 /// What has a name in its path, and may not be there without that being an error.
 const NEVER_UNKNOWN: [&str; 2] = ["/v1/checks/{id}", "/v1/schedules/{project}"];
@@ -23,14 +16,17 @@ const ANY_TEXT: &str = "application/yaml";
 /// The whole document.
 pub fn complete(mut document: Value) -> Value {
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
-    if let Some(paths) = document["paths"].as_object_mut() {
-        add_aliases(paths);
-        for (path, item) in paths.iter_mut() {
-            for (method, operation) in item.as_object_mut().into_iter().flatten() {
-                complete_operation(&method.to_uppercase(), path, operation);
-            }
+    let paths = document["paths"].as_object_mut().map(std::mem::take).unwrap_or_default();
+    let mut completed = Map::new();
+    for (route, mut item) in paths {
+        let path = route.replace("{*", "{");
+        for (method, operation) in item.as_object_mut().into_iter().flatten() {
+            complete_operation(&method.to_uppercase(), &route, &path, operation);
         }
+        completed.insert(path, item);
     }
+    without_conflicts(&mut completed);
+    document["paths"] = completed.into();
     if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
         for (name, members) in answers::always() {
             require(schemas.get_mut(&name).unwrap_or(&mut Value::Null), &members);
@@ -46,29 +42,18 @@ pub fn complete(mut document: Value) -> Value {
     document
 }
 
-fn add_aliases(paths: &mut Map<String, Value>) {
-    for (of, alias) in ALIASES {
-        let same = |path: &str| path.strip_prefix(of).filter(|rest| rest.is_empty() || of.ends_with("resource")).map(str::to_owned);
-        let found: Vec<_> =
-            paths.iter().filter_map(|(path, item)| Some((format!("{alias}{}", same(path)?), item.clone()))).collect();
-        paths.extend(found);
-    }
-    // Only the shipyard of a project contradicts anything, and it is among the files of the project.
+/// Only the shipyard of a project contradicts anything, and it is among the files of the project.
+fn without_conflicts(paths: &mut Map<String, Value>) {
     for (_, item) in paths.iter_mut().filter(|(path, _)| path.contains("/stage/{stage}/") && path.contains("/resource")) {
         for (_, operation) in item.as_object_mut().into_iter().flatten() {
             operation["responses"].as_object_mut().map(|responses| responses.remove("409"));
         }
     }
-    // There, events can only be read.
-    if let Some(item) = paths.get_mut(crate::fence::DATASTORE).and_then(Value::as_object_mut) {
-        item.retain(|method, _| method == "get");
-    }
 }
 
-fn complete_operation(method: &str, path: &str, operation: &mut Value) {
-    let route = path.replace("{uri}", "{*uri}");
+fn complete_operation(method: &str, route: &str, path: &str, operation: &mut Value) {
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
-    let (needs, _) = scopes::of(&method, &route);
+    let (needs, _) = scopes::of(&method, route);
     operation["operationId"] = json!(operation_id(method.as_str(), path));
     let mut parameters: Vec<Value> = operation["parameters"].as_array().cloned().unwrap_or_default();
     let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -96,7 +81,7 @@ fn complete_operation(method: &str, path: &str, operation: &mut Value) {
         }
         responses.sort_keys();
     }
-    let (schemes, scopes) = let_in(&route, needs);
+    let (schemes, scopes) = let_in(route, needs);
     operation["security"] = schemes;
     operation["x-keelway-scopes"] = json!(scopes);
 }
@@ -179,7 +164,8 @@ fn require(schema: &mut Value, members: &[String]) {
     }
 }
 
-/// Without defaults that say nothing, and with `anyOf`, which is true also where forms overlap; a single form stands for itself.
+/// Without defaults that say nothing, and with `anyOf`, which is true also where forms overlap, and where `null` comes first; a single form stands for
+/// itself.
 fn plain(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -190,6 +176,10 @@ fn plain(value: &mut Value) {
                 Some(Value::Array(mut forms)) if forms.len() == 1 => {
                     let only = forms.pop().and_then(|form| form.as_object().cloned()).unwrap_or_default();
                     members.extend(only);
+                }
+                Some(Value::Array(mut forms)) => {
+                    forms.sort_by_key(|form| form["type"] != "null");
+                    members.insert("anyOf".into(), forms.into());
                 }
                 Some(forms) => drop(members.insert("anyOf".into(), forms)),
                 None => {}
