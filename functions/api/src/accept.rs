@@ -1,6 +1,7 @@
 //! `POST /v1/event`: an event, or a batch of events. All of a batch are checked before any is passed on.
 
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::approvals;
 use crate::binding::Sent;
 use crate::caller::{Caller, Told};
@@ -58,10 +59,11 @@ const TOLD: usize = 1000;
     )
 )]
 pub async fn accept<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Trigger, scope::Execute, scope::Approve)>>,
     State(api): State<Api<P>>,
     Extension(RequestId(request)): Extension<RequestId>,
     Params(said): Params<AtTrigger>,
-    caller: Caller,
+
     sent: Sent,
 ) -> Answer<Response> {
     match sent {

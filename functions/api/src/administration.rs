@@ -1,6 +1,7 @@
 //! Projects and services as Keptn's clients create, change and delete them; and secrets, which are not kept.
 
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::apply;
 use crate::caller::Caller;
 use crate::input::{Json, Path};
@@ -24,8 +25,9 @@ use keelway_wire::http::keptn::{Message, NewProject, NewService};
     responses((status = 201, body = crate::openapi::Empty), (status = 409))
 )]
 pub async fn create<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Json(sent): Json<NewProject>,
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
     let name = ProjectName::new(sent.name).map_err(|error| Refused::field("name", error))?;
@@ -54,8 +56,9 @@ pub async fn create<P: Ports + 'static>(
     responses((status = 200, body = crate::openapi::Empty), (status = 404), (status = 409))
 )]
 pub async fn update<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Json(sent): Json<NewProject>,
 ) -> Answer<axum::Json<Empty>> {
     permitted(&caller, &sent.name, "update")?;
@@ -89,8 +92,9 @@ fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
     responses((status = 200, body = Message), (status = 409))
 )]
 pub async fn delete<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(name): Path<String>,
 ) -> Answer<axum::Json<Message>> {
     let found = api.engine().find_project(&name).await?;
@@ -147,6 +151,7 @@ async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<Str
     responses((status = 200, body = crate::openapi::Empty), (status = 409))
 )]
 pub async fn create_service<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
@@ -164,6 +169,7 @@ pub async fn create_service<P: Ports + 'static>(
     responses((status = 200, body = Message), (status = 409))
 )]
 pub async fn delete_service<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((name, service)): Path<(String, String)>,
 ) -> Answer<axum::Json<Message>> {
@@ -190,7 +196,7 @@ fn remains<P: Ports>(api: &Api<P>) -> String {
     tag = "projects",
     responses((status = 404))
 )]
-pub async fn secrets() -> Refused {
+pub async fn secrets(_: Allowed<scope::AnyToken>) -> Refused {
     let detail = "Keelway keeps no secrets, and nothing of this request was stored: give them to the executor that needs them in its environment, or \
                   keep them in AWS Secrets Manager";
     Refused::new(StatusCode::NOT_FOUND, "no secrets", detail)

@@ -1,6 +1,7 @@
 //! Decisions on approvals. They are submitted to the engine, and the answer is read from the state.
 
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::caller::Caller;
 use crate::hand_in;
 use crate::input::{Json, Path, note};
@@ -40,9 +41,10 @@ pub struct Decision {
     responses((status = 200, body = Decided), (status = 202, body = Decided), (status = 409))
 )]
 pub async fn decide<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Approve>, act::Decide>,
     State(api): State<Api<P>>,
     Path((project, of, trigger)): Path<(String, String, String)>,
-    caller: Caller,
+
     Json(decision): Json<Decision>,
 ) -> Answer<Response> {
     let approve = match decision.decision.as_str() {

@@ -1,6 +1,7 @@
 //! The audit: `GET /v1/audit`, and keeping an entry for every request that did something.
 
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::caller::{Caller, Told};
 use crate::input::{Params, given, no_page_key, page_size, window};
 use crate::problem::{Answer, Refused};
@@ -85,7 +86,11 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = AuditPage))
 )]
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<AuditPage>> {
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Administer>,
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<AuditPage>> {
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
     let filter = Filter {

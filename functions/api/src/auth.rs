@@ -1,10 +1,10 @@
 //! Who sends a request, and whether they may. The function knows only the hashes of tokens.
 
+use crate::allowed::{self, Listed, Needs};
 use crate::caller::Caller;
 use crate::client::Client;
 use crate::identity::Providers;
 use crate::problem::{Answer, Refused};
-use crate::scopes::{self, Needs};
 use crate::{Api, audit, deployments, repeated, signed};
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::request::Parts;
@@ -16,6 +16,7 @@ use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::Span;
 use keelway_engine::ports::Ports;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// The task that whoever deploys versions of deployment configs carries out.
 pub const DEPLOYMENT: &str = "deployment";
@@ -83,7 +84,11 @@ pub enum Authority {
 }
 
 /// Finds out who sends a request, lets it pass if they may, and has the audit keep what they did.
-pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Request, next: Next) -> Response {
+pub async fn check<P: Ports + 'static>(
+    State((api, listed)): State<(Api<P>, Arc<[Listed]>)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let now = api.access().now();
     let counted = request.extensions().get::<Client>().map(|client| client.as_str().to_owned()).unwrap_or_default();
     if let Some(after) = api.paces().1.too_many(&counted, now) {
@@ -91,7 +96,7 @@ pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Reque
     }
     let address = request.extensions().get::<Client>().map(|client| client.address().to_owned()).unwrap_or_default();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    let (needs, act) = scopes::of(request.method(), &route);
+    let (needs, act) = allowed::of(&listed, request.method(), &route);
     let about = audit::About::of(&request, act);
     let (mut parts, body) = request.into_parts();
     let credential = credential(&parts.headers);
@@ -163,7 +168,7 @@ async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts
 }
 
 fn named(kinds: &[Kind]) -> String {
-    kinds.iter().map(scopes::name).collect::<Vec<_>>().join(" or ")
+    kinds.iter().map(allowed::name).collect::<Vec<_>>().join(" or ")
 }
 
 /// The project or namespace that a path is about.

@@ -35,7 +35,7 @@ pub struct Caller {
 /// What the audit is told by those who handle a request.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// What it is, if the table of routes does not say it.
+    /// What it is, if the route does not say it.
     pub action: &'static str,
     /// The key that signed it.
     pub key: Option<String>,
@@ -188,7 +188,7 @@ impl Caller {
         Refused::new(StatusCode::FORBIDDEN, "forbidden", missing(need, place, &self.grants))
     }
 
-    /// Tells the audit what is done, where the table of routes does not.
+    /// Tells the audit what is done, where the route does not.
     pub fn acts(&self, action: &'static str) {
         self.told().action = action;
     }

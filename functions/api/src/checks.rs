@@ -1,6 +1,7 @@
 //! Whether the installation works: its rules, its limits, and an event that goes once around.
 
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::input::{Params, Path};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
@@ -18,6 +19,7 @@ use uuid::Uuid;
 /// How the installation is set up, and whether its rules are enabled.
 #[utoipa::path(get, path = "/v1/checks", tag = "operations", responses((status = 200, body = Checks), (status = 400)))]
 pub async fn look<P: Ports + Rules + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Checks>> {
@@ -44,6 +46,7 @@ pub async fn look<P: Ports + Rules + 'static>(
 /// Sends an event around: bus, rule, queue, function, table.
 #[utoipa::path(post, path = "/v1/checks", tag = "operations", responses((status = 202, body = RoundTrip), (status = 400)))]
 pub async fn send<P: Ports + 'static>(
+    _: Allowed<scope::Trigger>,
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<(StatusCode, Json<RoundTrip>)> {
@@ -55,6 +58,7 @@ pub async fn send<P: Ports + 'static>(
 /// Whether an event that was sent around has arrived.
 #[utoipa::path(get, path = "/v1/checks/{id}", tag = "operations", responses((status = 200, body = RoundTrip)))]
 pub async fn arrived<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -1,7 +1,7 @@
 //! Deliveries of webhooks: the log, a single one, and delivering again.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path, given};
 use crate::pipelines::{Nothing, after, limit};
 use crate::problem::{Answer, Refused};
@@ -68,8 +68,9 @@ fn unknown(id: &str) -> Refused {
     responses((status = 200, body = DeliveryPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<DeliveryPage>> {
     let namespace = given(wanted.namespace.as_ref()).unwrap_or("default");
@@ -96,6 +97,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = DeliveryState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, id)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -114,6 +116,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 202, body = Redelivered), (status = 409), (status = 422))
 )]
 pub async fn redeliver<P: Ports + 'static>(
+    _: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((namespace, id)): Path<(String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,

@@ -1,6 +1,7 @@
 //! Which version runs where, since when, and what is on its way.
 
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::Answer;
 use axum::extract::State;
@@ -29,6 +30,7 @@ pub struct Wanted {
     responses((status = 200, body = keelway_wire::http::EnvironmentPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
@@ -63,6 +65,7 @@ pub struct Of {
     responses((status = 200, body = keelway_wire::http::QueueList))
 )]
 pub async fn queue<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(project): Path<String>,
     Params(of): Params<Of>,

@@ -2,7 +2,7 @@
 
 use crate::Api;
 use crate::accept;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, scope};
 use crate::input::{Maybe, Path, given};
 use crate::overrides::AtTrigger;
 use crate::problem::{Answer, Refused};
@@ -42,10 +42,11 @@ pub struct Request {
     responses((status = 200, body = keelway_wire::http::Accepted), (status = 409), (status = 422))
 )]
 pub async fn evaluate<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger>,
     State(api): State<Api<P>>,
     Path((project, stage, service)): Path<(String, String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
-    caller: Caller,
+
     Maybe(body): Maybe<Request>,
 ) -> Answer<Response> {
     let labels = body.labels.clone().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Events: the history of a context or project, open task triggers.
 
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::caller::Caller;
 use crate::hand_in;
 use crate::input::{Params, Path, given, no_page_key, page_size, position, window};
@@ -52,8 +53,9 @@ pub struct Wanted {
     responses((status = 200, body = EventPage), (status = 404))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<EventPage>> {
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
@@ -137,8 +139,9 @@ pub struct WantedWork {
     responses((status = 200, body = EventPage))
 )]
 pub async fn triggered<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(ty): Path<String>,
     Params(wanted): Params<WantedWork>,
 ) -> Answer<axum::Json<EventPage>> {

@@ -1,6 +1,7 @@
 //! Integrations and what they log, in Keptn's shapes.
 
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::openapi::{Empty, LogsDeleted};
@@ -109,8 +110,9 @@ async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
     responses((status = 200, body = Identified), (status = 201, body = Identified), (status = 409))
 )]
 pub async fn register<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Json(sent): Json<IntegrationState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
     let metadata = &sent.metadata;
@@ -139,8 +141,9 @@ pub async fn register<P: Ports + 'static>(
     responses((status = 200, body = IntegrationState))
 )]
 pub async fn ping<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(id): Path<String>,
 ) -> Answer<axum::Json<IntegrationState>> {
     let now = api.engine().now();
@@ -175,8 +178,9 @@ pub struct Wanted {
     responses((status = 200, body = Vec<IntegrationState>))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Vec<IntegrationState>>> {
     let is = |wanted: &Option<String>, has: &str| given(wanted.as_ref()).is_none_or(|wanted| wanted == has);
@@ -204,8 +208,9 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = crate::openapi::Empty))
 )]
 pub async fn unregister<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Empty>> {
     own(&api, &caller, &id).await?;
@@ -222,8 +227,9 @@ pub async fn unregister<P: Ports + 'static>(
     responses((status = 200, body = Vec<SubscriptionState>))
 )]
 pub async fn subscriptions<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Vec<SubscriptionState>>> {
     let found = shown_to(&caller, api.engine().integration(&id).await?);
@@ -239,8 +245,9 @@ pub async fn subscriptions<P: Ports + 'static>(
     responses((status = 200, body = SubscriptionState))
 )]
 pub async fn subscription<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<SubscriptionState>> {
     let found = shown_to(&caller, api.engine().integration(&id).await?);
@@ -260,8 +267,9 @@ pub async fn subscription<P: Ports + 'static>(
     responses((status = 201, body = Identified), (status = 409))
 )]
 pub async fn subscribe<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(id): Path<String>,
     Json(sent): Json<SubscriptionState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
@@ -282,8 +290,9 @@ pub async fn subscribe<P: Ports + 'static>(
     responses((status = 200, body = Identified), (status = 409))
 )]
 pub async fn replace<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path((id, subscription)): Path<(String, String)>,
     Json(sent): Json<SubscriptionState>,
 ) -> Answer<axum::Json<Identified>> {
@@ -303,8 +312,9 @@ pub async fn replace<P: Ports + 'static>(
     responses((status = 200, body = crate::openapi::Empty))
 )]
 pub async fn unsubscribe<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<Empty>> {
     own(&api, &caller, &id).await?;
@@ -322,8 +332,9 @@ pub async fn unsubscribe<P: Ports + 'static>(
     responses((status = 200, body = crate::openapi::Empty), (status = 404))
 )]
 pub async fn log<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Execute>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Json(sent): Json<Logs>,
 ) -> Answer<axum::Json<Empty>> {
     let entries = sent.logs.unwrap_or_default();
@@ -362,6 +373,7 @@ pub struct WantedLogs {
     responses((status = 200, body = LogPage))
 )]
 pub async fn logged<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogPage>> {
@@ -382,6 +394,7 @@ pub async fn logged<P: Ports + 'static>(
     responses((status = 200, body = crate::openapi::LogsDeleted))
 )]
 pub async fn delete_logged<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogsDeleted>> {

@@ -6,6 +6,7 @@
 
 mod accept;
 mod administration;
+mod allowed;
 mod apply;
 mod approvals;
 mod audit;
@@ -46,7 +47,6 @@ mod revisions;
 mod route;
 mod routes;
 mod schedules;
-mod scopes;
 mod sequences;
 mod shape;
 mod signed;
@@ -55,10 +55,10 @@ mod subscriptions;
 mod tokens;
 mod webhooks;
 
+pub use allowed::{Listed, Needs};
 pub use auth::Tokens;
 pub use client::Client;
 pub use raw::answer;
-pub use scopes::{Needs, ROUTES, Route};
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -76,6 +76,7 @@ use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_outgoing::Guard;
 use memory::Memory;
+use route::Route;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,13 +197,19 @@ impl<P: Ports> Api<P> {
     }
 }
 
-/// All routes, behind the fence and the check of who may use them ([`ROUTES`]).
+/// Every route, with what it needs.
+pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
+    routes::all::<P>().iter().flat_map(Route::listed).collect()
+}
+
+/// All routes, behind the fence and the check of who may use them.
 pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
+    let listed: Arc<[Listed]> = listed::<P>().into();
     let served = routes::all().into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
     served
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)
-        .layer(from_fn_with_state(api.clone(), auth::check::<P>))
+        .layer(from_fn_with_state((api.clone(), listed), auth::check::<P>))
         .layer(from_fn(fence::fence))
         .with_state(api)
 }

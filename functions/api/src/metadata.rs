@@ -1,6 +1,7 @@
 //! The versions of this installation, and whether a token is valid.
 
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::openapi::Empty;
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +18,7 @@ const KEPTN: &str = "1.4.5";
     tag = "access",
     responses((status = 200, body = Metadata))
 )]
-pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Metadata> {
+pub async fn metadata<P: Ports + 'static>(_: Allowed<scope::AnyToken>, State(api): State<Api<P>>) -> Json<Metadata> {
     Json(Metadata {
         keptnversion: KEPTN.into(),
         // Keptn's command line would otherwise ask for an upstream repository.
@@ -35,6 +36,6 @@ pub async fn metadata<P: Ports + 'static>(State(api): State<Api<P>>) -> Json<Met
     tag = "access",
     responses((status = 200, body = crate::openapi::Empty))
 )]
-pub async fn auth() -> Json<Empty> {
+pub async fn auth(_: Allowed<scope::AnyToken>) -> Json<Empty> {
     Json(Empty {})
 }

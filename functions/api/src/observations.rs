@@ -1,7 +1,7 @@
 //! What is reported about targets.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, given, json, json_body};
 use crate::problem::{Answer, Refused};
 use axum::Json;
@@ -36,9 +36,10 @@ pub struct Wanted {
     responses((status = 200, body = ObservationAnswer))
 )]
 pub async fn report<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Observe>,
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
-    caller: Caller,
+
     request: Request,
 ) -> Answer<Json<ObservationAnswer>> {
     let body = json(&json_body(request).await?)?;

@@ -1,6 +1,7 @@
 //! For operators: dead letters, and input that could not be used.
 
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path, given, no_page_key};
 use crate::pipelines::{Nothing, Paging, limit};
 use crate::problem::{Answer, Refused};
@@ -43,7 +44,11 @@ fn unknown(id: &str) -> Refused {
     params(Paging),
     responses((status = 200, body = DeadLetterPage))
 )]
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<DeadLetterPage>> {
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<DeadLetterPage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = given(paging.next_page_key.as_ref()).filter(|key| *key != "0");
     if let Some(key) = after.filter(|key| !letters::is_id(key)) {
@@ -63,6 +68,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging):
     responses((status = 200, body = DeadLetter))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -79,6 +85,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 202), (status = 409))
 )]
 pub async fn redrive<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Control>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -101,6 +108,7 @@ pub async fn redrive<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn drop_one<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -125,7 +133,11 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = InvalidPage))
 )]
-pub async fn of_day<P: Ports + 'static>(State(api): State<Api<P>>, Params(wanted): Params<Wanted>) -> Answer<Json<InvalidPage>> {
+pub async fn of_day<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<InvalidPage>> {
     let limit = limit(wanted.page_size.as_ref())?;
     let day = match given(wanted.day.as_ref()) {
         None => api.engine().now(),

@@ -1,6 +1,7 @@
 //! `POST /v1/sequence/{project}/{context}/override`: a context begins in a stage although the stage's windows are closed.
 
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::caller::Caller;
 use crate::input::{Json, Path, given, note};
 use crate::openapi::OverrideAnswer;
@@ -77,9 +78,10 @@ pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEv
     responses((status = 200, body = crate::openapi::OverrideAnswer), (status = 409))
 )]
 pub async fn override_windows<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Approve>, act::Override>,
     State(api): State<Api<P>>,
     Path((project, of)): Path<(String, String)>,
-    caller: Caller,
+
     Json(body): Json<Command>,
 ) -> Answer<axum::Json<OverrideAnswer>> {
     let Some(reason) = note("reason", body.reason.as_ref(), LONGEST)? else {

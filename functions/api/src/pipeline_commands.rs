@@ -1,8 +1,8 @@
 //! What people and tools ask of a pipeline: approvals of revisions, and commands. They are handed in to the engine, and the answer is read
 //! from the state. What the state refuses already is refused at once; of those who race, the engine lets one win.
 
+use crate::allowed::{Allowed, act, scope};
 use crate::auth::Authority;
-use crate::caller::Caller;
 use crate::input::{self, Params, Path, given, note};
 use crate::pipelines::{Nothing, address, find};
 use crate::problem::{Answer, Refused};
@@ -47,10 +47,11 @@ struct Asked {
     responses((status = 201, body = CommandAnswer, headers(("Location" = String))), (status = 202, body = CommandAnswer), (status = 204), (status = 409), (status = 422))
 )]
 pub async fn approval<P: Ports + Secrets + 'static>(
+    caller: Allowed<scope::Approve, act::Decide>,
     State(api): State<Api<P>>,
     path: Result<Path<(String, String, String, String)>, Refused>,
     Extension(RequestId(id)): Extension<RequestId>,
-    caller: Caller,
+
     request: Request,
 ) -> Answer<Response> {
     let authority = request.extensions().get::<Authority>().copied();
@@ -60,7 +61,7 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     let (parts, body) = request.into_parts();
     let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
     let (caller, id, path, body) = match authority {
-        Some(Authority::Token) => (caller, id, path?, body?),
+        Some(Authority::Token) => (caller.0, id, path?, body?),
         Some(Authority::Itself) => {
             // Before the signature is checked, nothing else is told.
             let (Ok(path), Ok(body)) = (path, body) else { return Err(signed::refusal()) };
@@ -128,11 +129,12 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
     responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer), (status = 409), (status = 422))
 )]
 pub async fn command<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
     Extension(RequestId(id)): Extension<RequestId>,
-    caller: Caller,
+
     input::Json(asked): input::Json<CommandRequest>,
 ) -> Answer<Response> {
     let (message, by) = (note("message", asked.message.as_ref(), MESSAGE)?, note("by", asked.by.as_ref(), NAME)?);

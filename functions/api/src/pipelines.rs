@@ -2,7 +2,7 @@
 //! deletion.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::{Answer, Refused};
 use crate::{explain, shape};
@@ -107,8 +107,9 @@ async fn unknown<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<
     responses((status = 200, body = PipelinePage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<PipelinePage>> {
     let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
@@ -146,6 +147,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = PipelineState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -162,6 +164,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -184,6 +187,7 @@ pub fn text(source: String) -> Response {
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -205,6 +209,7 @@ pub async fn delete<P: Ports + 'static>(
     responses((status = 200, body = HistoryPage))
 )]
 pub async fn history<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(paging): Params<Paging>,
@@ -231,6 +236,7 @@ pub async fn history<P: Ports + 'static>(
     responses((status = 200, body = Explanation))
 )]
 pub async fn explain<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -247,6 +253,7 @@ pub async fn explain<P: Ports + 'static>(
     responses((status = 200, body = OpenPullRequests))
 )]
 pub async fn pull_requests<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,

@@ -1,7 +1,7 @@
 //! Projects, their stages and services, in Keptn's shapes.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, scope};
 use crate::input::{Params, Path, given, no_page_key, page_size};
 use crate::problem::{Answer, Refused};
 use axum::Json;
@@ -51,8 +51,9 @@ impl Paging {
     responses((status = 200, body = ProjectPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectPage>> {
     let (after, size) = (paging.after(ProjectName::new)?, paging.size()?);
@@ -85,6 +86,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = ProjectState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
@@ -104,6 +106,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn shipyard<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
@@ -132,6 +135,7 @@ pub async fn shipyard<P: Ports + 'static>(
     responses((status = 200, body = StagePage))
 )]
 pub async fn stages<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
@@ -152,6 +156,7 @@ pub async fn stages<P: Ports + 'static>(
     responses((status = 200, body = ProjectStage))
 )]
 pub async fn stage<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
@@ -171,6 +176,7 @@ pub async fn stage<P: Ports + 'static>(
     responses((status = 200, body = ServicePage))
 )]
 pub async fn services<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
@@ -188,6 +194,7 @@ pub async fn services<P: Ports + 'static>(
     responses((status = 200, body = ServicePage))
 )]
 pub async fn stage_services<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
@@ -206,6 +213,7 @@ pub async fn stage_services<P: Ports + 'static>(
     responses((status = 200, body = ProjectService))
 )]
 pub async fn service<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((name, stage, service)): Path<(String, String, String)>,
     Params(paging): Params<Paging>,

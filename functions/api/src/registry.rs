@@ -1,7 +1,7 @@
 //! Clusters and git hosts: lists, single ones, their deletion.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path, given};
 use crate::pipelines::{KNOWN, Nothing, Paging, Wanted, after, is_name, limit, text};
 use crate::problem::{Answer, Refused};
@@ -89,8 +89,9 @@ fn git_host(name: &str) -> Option<Address> {
     responses((status = 200, body = RegisteredPage))
 )]
 pub async fn clusters<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<RegisteredPage>> {
     let among = match given(wanted.namespace.as_ref()) {
@@ -112,6 +113,7 @@ pub async fn clusters<P: Ports + 'static>(
     responses((status = 200, body = Registered))
 )]
 pub async fn cluster_one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -129,6 +131,7 @@ pub async fn cluster_one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn cluster_manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -148,6 +151,7 @@ pub async fn cluster_manifest<P: Ports + 'static>(
     responses((status = 202))
 )]
 pub async fn cluster_observe<P: Ports + 'static>(
+    _: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -169,6 +173,7 @@ pub async fn cluster_observe<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn cluster_delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -191,6 +196,7 @@ pub async fn cluster_delete<P: Ports + 'static>(
     responses((status = 200, body = RegisteredPage))
 )]
 pub async fn git_hosts<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<RegisteredPage>> {
@@ -205,6 +211,7 @@ pub async fn git_hosts<P: Ports + 'static>(
     responses((status = 200, body = Registered))
 )]
 pub async fn git_host_one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -221,6 +228,7 @@ pub async fn git_host_one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn git_host_manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -237,6 +245,7 @@ pub async fn git_host_manifest<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn git_host_delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -1,5 +1,6 @@
 //! Resources in Keptn's shapes: the files of a project, its stages and their services.
 
+use crate::allowed::{Allowed, act, scope};
 use crate::caller::Caller;
 use crate::input::{Json, Params, Path, given, page_size};
 use crate::problem::{Answer, Refused};
@@ -86,6 +87,7 @@ async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
     responses((status = 200, body = ResourcePage))
 )]
 pub async fn list<P: Ports + 'static>(
+    _: Allowed<(scope::Read, scope::Execute)>,
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
     Params(wanted): Params<Wanted>,
@@ -123,6 +125,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = Resource))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<(scope::Read, scope::Execute)>,
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
@@ -153,9 +156,10 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 201, body = Committed), (status = 409))
 )]
 pub async fn create<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
-    caller: Caller,
+
     Json(sent): Json<Resources>,
 ) -> Answer<(StatusCode, axum::Json<Committed>)> {
     let scope = scope(&api, &names).await?;
@@ -171,9 +175,10 @@ pub async fn create<P: Ports + 'static>(
     responses((status = 200, body = Committed), (status = 409))
 )]
 pub async fn replace<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
-    caller: Caller,
+
     Json(sent): Json<Resources>,
 ) -> Answer<axum::Json<Committed>> {
     let scope = scope(&api, &names).await?;
@@ -189,10 +194,11 @@ pub async fn replace<P: Ports + 'static>(
     responses((status = 200, body = Committed), (status = 409))
 )]
 pub async fn replace_one<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
-    caller: Caller,
+
     Json(sent): Json<ResourceContent>,
 ) -> Answer<axum::Json<Committed>> {
     let scope = scope(&api, &names).await?;
@@ -208,6 +214,7 @@ pub async fn replace_one<P: Ports + 'static>(
     responses((status = 200, body = Committed), (status = 409))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(names): Path<Names>,
     Uri(uri): Uri,

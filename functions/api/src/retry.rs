@@ -1,7 +1,7 @@
 //! `POST /v1/sequence/{project}/{context}/retry`: an ended sequence is repeated from the task on that failed.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::hand_in;
 use crate::input::{Maybe, Path, given};
 use crate::openapi::RetryAnswer;
@@ -34,8 +34,9 @@ pub struct Command {
     responses((status = 200, body = crate::openapi::RetryAnswer), (status = 202, body = crate::openapi::RetryAnswer), (status = 409))
 )]
 pub async fn retry<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path((project, of)): Path<(String, String)>,
     Maybe(body): Maybe<Command>,
 ) -> Answer<Response> {

@@ -1,8 +1,8 @@
 //! The revisions of a project's shipyard: `GET /v1/project/{project}/shipyard/revisions` and what is below it.
 
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::apply::{border, if_match};
-use crate::caller::Caller;
 use crate::deployments;
 use crate::input::{Json, Params, Path, given, no_page_key, page_size};
 use crate::pipelines::Nothing;
@@ -53,6 +53,7 @@ pub fn is_revision(text: &str) -> bool {
     responses((status = 200, body = RevisionPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
@@ -85,6 +86,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((name, revision)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -104,6 +106,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = ShipyardDiff))
 )]
 pub async fn compare<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(compared): Params<Compared>,
@@ -131,10 +134,11 @@ pub async fn compare<P: Ports + 'static>(
     responses((status = 200, body = AppliedDocument), (status = 409), (status = 412))
 )]
 pub async fn roll_back<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
-    caller: Caller,
+
     headers: HeaderMap,
     Json(request): Json<ShipyardRollback>,
 ) -> Answer<axum::Json<AppliedDocument>> {

@@ -1,12 +1,14 @@
-//! A route is told once, at its handler: `#[utoipa::path]` has its method and its path, and [`route!`](crate::route!) takes both to the router and
-//! to the OpenAPI document.
+//! A route is told once, at its handler: `#[utoipa::path]` has its method and its path, and its first argument, [`Allowed`](crate::allowed::Allowed),
+//! says what it needs. [`route!`](crate::route!) takes them to the router, to the check of who may use it, and to the OpenAPI document.
 
+use crate::allowed::{Listed, Needs, Says};
 use crate::{Api, repeated};
 use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, any};
 use keelway_engine::ports::Ports;
+use utoipa::openapi::HttpMethod;
 use utoipa_axum::PathItemExt;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
@@ -14,6 +16,9 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 pub struct Route<P> {
     /// Where it is; what follows the first is the same under other names.
     paths: Vec<String>,
+    method: &'static str,
+    needs: Needs,
+    act: &'static str,
     handler: MethodRouter<Api<P>>,
     once: bool,
     /// Nothing is described before somebody asks for the document: a function that starts cold does not pay for it.
@@ -22,15 +27,12 @@ pub struct Route<P> {
 
 impl<P: Ports + 'static> Route<P> {
     /// The route of a handler, which is described by `D`. One that is described with several methods takes every method.
-    pub fn new<D: utoipa::Path, H: Handler<T, Api<P>>, T: 'static>(
-        handler: H,
-        described: fn() -> UtoipaMethodRouter<Api<P>>,
-    ) -> Self {
-        let handler = match D::methods().as_slice() {
-            [method] => MethodRouter::new().on(method.to_method_filter(), handler),
-            _ => any(handler),
+    pub fn new<D: utoipa::Path, H: Handler<T, Api<P>>, T: Says>(handler: H, described: fn() -> UtoipaMethodRouter<Api<P>>) -> Self {
+        let (method, handler) = match D::methods().as_slice() {
+            [one] => (name(one), MethodRouter::new().on(one.to_method_filter(), handler)),
+            _ => ("ANY", any(handler)),
         };
-        Self { paths: vec![D::path()], handler, once: false, described }
+        Self { paths: vec![D::path()], method, needs: T::NEEDS, act: T::ACT, handler, once: false, described }
     }
 
     /// With the header `Idempotency-Key`, a request takes effect once.
@@ -49,6 +51,11 @@ impl<P: Ports + 'static> Route<P> {
         &self.paths[0]
     }
 
+    /// With each of its paths.
+    pub fn listed(&self) -> impl Iterator<Item = Listed> {
+        self.paths.iter().map(|path| Listed { method: self.method, path: path.clone(), needs: self.needs, act: self.act })
+    }
+
     /// Adds it to the router.
     pub fn serve(self, router: Router<Api<P>>, api: &Api<P>) -> Router<Api<P>> {
         let handler = match self.once {
@@ -65,6 +72,19 @@ impl<P: Ports + 'static> Route<P> {
             described.paths.extend(self.paths.iter().map(|path| (path.clone(), operations.clone())));
         }
         document.routes((schemas, described, handler))
+    }
+}
+
+fn name(method: &HttpMethod) -> &'static str {
+    match method {
+        HttpMethod::Get => "GET",
+        HttpMethod::Post => "POST",
+        HttpMethod::Put => "PUT",
+        HttpMethod::Delete => "DELETE",
+        HttpMethod::Patch => "PATCH",
+        HttpMethod::Head => "HEAD",
+        HttpMethod::Options => "OPTIONS",
+        HttpMethod::Trace => "TRACE",
     }
 }
 

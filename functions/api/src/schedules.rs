@@ -1,7 +1,7 @@
 //! Schedules: the list, single ones, their deletion.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path};
 use crate::pipelines::{Nothing, Paging, after, is_name, limit, text};
 use crate::problem::Answer;
@@ -82,6 +82,7 @@ async fn found<P: Ports>(api: &Api<P>, project: &str, name: &str) -> Answer<Sche
     responses((status = 200, body = SchedulePage), (status = 404))
 )]
 pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(project): Path<String>,
     Params(paging): Params<Paging>,
@@ -105,6 +106,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = ScheduleState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -120,6 +122,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -135,9 +138,10 @@ pub async fn manifest<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
-    caller: Caller,
+
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let known = found(&api, &project, &name).await?;

@@ -1,7 +1,7 @@
 //! Sequences: the list, and their control.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Json, Params, Path, given, page_size, position, window};
 use crate::openapi::ControlAnswer;
 use crate::problem::{Answer, Refused};
@@ -66,6 +66,7 @@ pub struct Command {
     responses((status = 200, body = keelway_wire::http::SequencePage))
 )]
 pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
@@ -102,8 +103,9 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = keelway_wire::http::ExecutionPage), (status = 404))
 )]
 pub async fn executions<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<WantedExecutions>,
 ) -> Answer<axum::Json<Value>> {
     let Some(project) = given(wanted.project.as_ref()) else {
@@ -170,9 +172,10 @@ fn prefix(text: Option<&String>) -> Answer<Option<String>> {
     responses((status = 200, body = crate::openapi::ControlAnswer))
 )]
 pub async fn control<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((project, of)): Path<(String, String)>,
-    caller: Caller,
+
     Json(body): Json<Command>,
 ) -> Answer<axum::Json<ControlAnswer>> {
     let Some(state) = given(body.state.as_ref()) else {

@@ -1,7 +1,7 @@
 //! Webhook subscriptions: lists, single ones, their deletion, and resuming one that is disabled; and how one is applied.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path, given};
 use crate::pipelines::{KNOWN, Nothing, Wanted, after, is_name, limit, text};
 use crate::problem::{Answer, Refused};
@@ -87,8 +87,9 @@ async fn unknown<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Refused> {
     responses((status = 200, body = WebhookPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<WebhookPage>> {
     let namespace = given(wanted.namespace.as_ref());
@@ -120,6 +121,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = WebhookState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -137,6 +139,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -152,6 +155,7 @@ pub async fn manifest<P: Ports + 'static>(
     responses((status = 200, body = WebhookState))
 )]
 pub async fn resume<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Control>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -170,6 +174,7 @@ pub async fn resume<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,

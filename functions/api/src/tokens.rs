@@ -1,7 +1,7 @@
 //! API tokens. The secret of one stands in the answer to the request that makes or rotates it, and nowhere else.
 
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{self, Params, Path, given, no_page_key, note, page_size};
 use crate::pipelines::{Nothing, Paging};
 use crate::problem::{Answer, Refused};
@@ -30,9 +30,9 @@ const MOST: usize = 50;
     tag = "access",
     responses((status = 200, body = WhoAmI))
 )]
-pub async fn whoami(caller: Caller) -> Json<WhoAmI> {
+pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
     let grants = caller.grants.iter().map(granted).collect();
-    Json(WhoAmI { token: caller.token, subject: caller.subject, by: caller.known, grants })
+    Json(WhoAmI { token: caller.0.token, subject: caller.0.subject, by: caller.0.known, grants })
 }
 
 /// Lists the tokens by name, without their secrets.
@@ -43,7 +43,11 @@ pub async fn whoami(caller: Caller) -> Json<WhoAmI> {
     params(Paging),
     responses((status = 200, body = TokenPage))
 )]
-pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging): Params<Paging>) -> Answer<Json<TokenPage>> {
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Administer>,
+    State(api): State<Api<P>>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
     let after = given(paging.next_page_key.as_ref()).filter(|key| *key != "0");
     let after = after.map(|key| TokenName::new(key).map_err(|_| no_page_key(key))).transpose()?;
@@ -65,6 +69,7 @@ pub async fn list<P: Ports + 'static>(State(api): State<Api<P>>, Params(paging):
     responses((status = 200, body = TokenState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Administer>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -86,9 +91,10 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 201, body = TokenAnswer), (status = 409))
 )]
 pub async fn create<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Token>,
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
-    caller: Caller,
+
     input::Json(asked): input::Json<NewTokenRequest>,
 ) -> Answer<(StatusCode, Json<TokenAnswer>)> {
     let now = api.access().now();
@@ -114,10 +120,11 @@ pub async fn create<P: Ports + 'static>(
     responses((status = 200, body = TokenAnswer))
 )]
 pub async fn rotate<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Token>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
-    caller: Caller,
+
     input::Maybe(asked): input::Maybe<RotateRequest>,
 ) -> Answer<Json<TokenAnswer>> {
     let overlap = match given(asked.overlap.as_ref()) {
@@ -147,10 +154,10 @@ pub async fn rotate<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn revoke<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Token>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
-    caller: Caller,
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;
     caller.tells("", format!("revoke {of}"));

@@ -1,5 +1,6 @@
 //! Webhooks of git hosts. One only has the repository looked at now: what became of a pull request is read from the host.
 
+use crate::allowed::{Allowed, scope};
 use crate::input::{Path, json_body};
 use crate::pipelines::is_name;
 use crate::problem::{Answer, Refused};
@@ -30,6 +31,7 @@ fn refusal() -> Refused {
     responses((status = 202), (status = 204))
 )]
 pub async fn wake<P: Ports + Secrets + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     request: Request,

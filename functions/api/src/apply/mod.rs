@@ -7,6 +7,7 @@ mod rights;
 mod store;
 pub mod stored;
 
+use crate::allowed::{Allowed, act, scope};
 use crate::caller::Caller;
 use crate::input::{Params, Text, given};
 use crate::problem::{Answer, Refused};
@@ -76,10 +77,11 @@ pub async fn one_more_config<P: Ports>(api: &Api<P>, manifest: &DeploymentConfig
     responses((status = 200, body = Applied), (status = 404), (status = 409), (status = 412))
 )]
 pub async fn apply<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
-    caller: Caller,
+
     Text(text): Text,
 ) -> Answer<axum::Json<Applied>> {
     let replaces = if_match(&headers)?;

@@ -1,7 +1,7 @@
 //! Artifact sources as they are read, and what registries tell about their images.
 
+use crate::allowed::{Allowed, act, scope};
 use crate::auth::Authority;
-use crate::caller::Caller;
 use crate::client::Client;
 use crate::input::{self, Params, Path, given};
 use crate::pipelines::{Nothing, after, is_name, limit, text};
@@ -51,8 +51,9 @@ const AHEAD: Span = Span::minutes(5);
     responses((status = 202), (status = 422))
 )]
 pub async fn told<P: Ports + Secrets + 'static>(
+    caller: Allowed<scope::Trigger, act::Push>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     path: Result<Path<(String, String)>, Refused>,
     request: Request,
 ) -> Answer<StatusCode> {
@@ -214,8 +215,9 @@ fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSource
     responses((status = 200, body = ArtifactSourcePage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ArtifactSourcePage>> {
     let namespace = given(wanted.namespace.as_ref()).unwrap_or(super::DEFAULT_NAMESPACE);
@@ -241,6 +243,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = ArtifactSourceState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -257,6 +260,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -273,6 +277,7 @@ pub async fn manifest<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,

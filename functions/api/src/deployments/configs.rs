@@ -2,7 +2,7 @@
 
 use super::{find, shape, unknown};
 use crate::Api;
-use crate::caller::Caller;
+use crate::allowed::{Allowed, act, scope};
 use crate::input::{Params, Path, given, no_page_key};
 use crate::pipelines::{Nothing, after, limit, text};
 use crate::problem::{Answer, Refused};
@@ -39,8 +39,9 @@ pub struct Wanted {
     responses((status = 200, body = ConfigPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ConfigPage>> {
     let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
@@ -82,6 +83,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -98,6 +100,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -136,6 +139,7 @@ pub async fn in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> An
     responses((status = 200, body = ConfigState))
 )]
 pub async fn status<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -152,6 +156,7 @@ pub async fn status<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -3,8 +3,8 @@
 
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
+use crate::allowed::{Allowed, act, scope};
 use crate::auth;
-use crate::caller::Caller;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
@@ -40,8 +40,9 @@ const CLAIM: usize = 255;
     responses((status = 200, body = ClaimAnswer), (status = 409))
 )]
 pub async fn claim<P: Ports + 'static>(
+    caller: Allowed<scope::Execute, act::Claim>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
@@ -87,6 +88,7 @@ pub async fn claim<P: Ports + 'static>(
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn heartbeat<P: Ports + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -110,6 +112,7 @@ pub async fn heartbeat<P: Ports + 'static>(
     responses((status = 200, body = StrategyAnswer), (status = 409))
 )]
 pub async fn strategy<P: Ports + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -156,6 +159,7 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn finish<P: Ports + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,

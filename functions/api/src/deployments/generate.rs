@@ -2,6 +2,7 @@
 
 use super::{error, find, shape};
 use crate::Api;
+use crate::allowed::{Allowed, scope};
 use crate::input::{Params, Path};
 use crate::pipelines::Nothing;
 use crate::problem::{Answer, Refused};
@@ -21,6 +22,7 @@ use keelway_wire::http::deployments::FieldError;
     responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
 )]
 pub async fn generate<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -4,6 +4,7 @@ use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::prepare::{Prepared, Wish, prepare};
 use super::{MESSAGE, NAME, error, find, id, refused, together};
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::caller::Caller;
 use crate::input::{self, Params, Path, note};
 use crate::pipelines::Nothing;
@@ -54,11 +55,12 @@ fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> 
     responses((status = 200, body = RollbackAnswer), (status = 202, body = RollbackAnswer), (status = 409), (status = 422))
 )]
 pub async fn one<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Trigger>,
     State(api): State<Api<P>>,
     Path(of): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     Extension(id): Extension<RequestId>,
-    caller: Caller,
+
     request: Request,
 ) -> Answer<Response> {
     let bytes = input::json_body(request).await?;
@@ -191,10 +193,11 @@ async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(Rollba
     responses((status = 200, body = RollbacksAnswer), (status = 422))
 )]
 pub async fn several<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
     Extension(RequestId(request)): Extension<RequestId>,
-    caller: Caller,
+
     input::Json(asked): input::Json<RollbacksRequest>,
 ) -> Answer<axum::Json<RollbacksAnswer>> {
     if asked.rollbacks.is_empty() || asked.rollbacks.len() > MOST {

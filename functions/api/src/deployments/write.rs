@@ -3,6 +3,7 @@
 use super::rollbacks;
 use super::{PAUSED, error, find, shape, unknown};
 use crate::Api;
+use crate::allowed::{Allowed, act, scope};
 use crate::apply::{border, one_more_config};
 use crate::caller::Caller;
 use crate::input::{Params, Path, Text, given, note};
@@ -44,11 +45,12 @@ pub struct Query {
     responses((status = 200, body = crate::openapi::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
 )]
 pub async fn put<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(query): Params<Query>,
     Extension(request): Extension<RequestId>,
-    caller: Caller,
+
     headers: HeaderMap,
     Text(text): Text,
 ) -> Answer<Response> {
@@ -84,10 +86,11 @@ pub async fn put<P: Ports + 'static>(
     responses((status = 201, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
 )]
 pub async fn create<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
     State(api): State<Api<P>>,
     Params(query): Params<Query>,
     Extension(RequestId(asked)): Extension<RequestId>,
-    caller: Caller,
+
     Text(text): Text,
 ) -> Answer<Response> {
     let manifest = one_config(&text)?;

@@ -1,8 +1,8 @@
-//! What follows from the path and from the table of routes, and so is not written at each handler: parameters in the path, scopes and other ways to
+//! What follows from the path and from what routes need, and so is not written at each handler: parameters in the path, scopes and other ways to
 //! be let in, refusals that every operation of a form has.
 
 use super::{answers, words};
-use crate::scopes::{self, Needs};
+use crate::allowed::{self, Listed, Needs};
 use axum::http::Method;
 use keelway_domain::access::Kind;
 use serde_json::{Map, Value, json};
@@ -14,16 +14,15 @@ const NEVER_UNKNOWN: [&str; 2] = ["/v1/checks/{id}", "/v1/schedules/{project}"];
 const ANY_TEXT: &str = "application/yaml";
 
 /// The whole document.
-pub fn complete(mut document: Value) -> Value {
+pub fn complete(mut document: Value, listed: &[Listed]) -> Value {
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
     let paths = document["paths"].as_object_mut().map(std::mem::take).unwrap_or_default();
     let mut completed = Map::new();
     for (route, mut item) in paths {
-        let path = route.replace("{*", "{");
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
-            complete_operation(&method.to_uppercase(), &route, &path, operation);
+            complete_operation(listed, &method.to_uppercase(), &route, operation);
         }
-        completed.insert(path, item);
+        completed.insert(documented(&route), item);
     }
     without_conflicts(&mut completed);
     document["paths"] = completed.into();
@@ -42,6 +41,11 @@ pub fn complete(mut document: Value) -> Value {
     document
 }
 
+/// The document has no form for a parameter that takes the rest of the path.
+fn documented(route: &str) -> String {
+    route.replace("{*", "{")
+}
+
 /// Only the shipyard of a project contradicts anything, and it is among the files of the project.
 fn without_conflicts(paths: &mut Map<String, Value>) {
     for (_, item) in paths.iter_mut().filter(|(path, _)| path.contains("/stage/{stage}/") && path.contains("/resource")) {
@@ -51,9 +55,10 @@ fn without_conflicts(paths: &mut Map<String, Value>) {
     }
 }
 
-fn complete_operation(method: &str, route: &str, path: &str, operation: &mut Value) {
+fn complete_operation(listed: &[Listed], method: &str, route: &str, operation: &mut Value) {
+    let path = &documented(route);
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
-    let (needs, _) = scopes::of(&method, route);
+    let (needs, _) = allowed::of(listed, &method, route);
     operation["operationId"] = json!(operation_id(method.as_str(), path));
     let mut parameters: Vec<Value> = operation["parameters"].as_array().cloned().unwrap_or_default();
     let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -63,7 +68,7 @@ fn complete_operation(method: &str, route: &str, path: &str, operation: &mut Val
         operation["requestBody"]["content"].as_object().into_iter().flatten().map(|(kind, _)| kind.clone()).collect();
     let mut refusals: Vec<&str> = vec!["401", "429", "500", "503"];
     refusals.extend((!parameters.is_empty() || !media.is_empty()).then_some("400"));
-    refusals.extend((needs != Needs::Itself && path.contains('{') && !NEVER_UNKNOWN.contains(&path)).then_some("404"));
+    refusals.extend((needs != Needs::Itself && path.contains('{') && !NEVER_UNKNOWN.contains(&path.as_str())).then_some("404"));
     refusals.extend(matches!(needs, Needs::Scope(_) | Needs::Handler(_)).then_some("403"));
     refusals.extend((!media.is_empty()).then_some("413"));
     refusals.extend((!media.is_empty() && !media.iter().any(|kind| kind == ANY_TEXT)).then_some("415"));
@@ -121,8 +126,8 @@ fn let_in(route: &str, needs: Needs) -> (Value, Vec<&'static str>) {
         Needs::Scope(kinds) | Needs::Handler(kinds) => kinds,
         Needs::Itself | Needs::Token => &[],
     };
-    let starts = |kind: &Kind| *kind == Kind::Trigger && scopes::BY_HAND.contains(&route);
-    let named = |kind: &Kind| [Some(scopes::name(kind)), starts(kind).then_some(scopes::FOLLOW_UP)];
+    let starts = |kind: &Kind| *kind == Kind::Trigger && allowed::BY_HAND.contains(&route);
+    let named = |kind: &Kind| [Some(allowed::name(kind)), starts(kind).then_some(allowed::FOLLOW_UP)];
     let scopes = kinds.iter().flat_map(named).flatten().collect();
     let token = json!([{"token": []}, {"bearer": []}]);
     let or_signed = json!([{"token": []}, {"bearer": []}, {"signature": []}]);

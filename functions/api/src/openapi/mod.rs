@@ -1,7 +1,7 @@
 //! The API as an OpenAPI 3.1 document: `GET /v1/openapi.json`.
 //!
 //! Handlers and bodies are described where they are written (`#[utoipa::path]`, `ToSchema`, `IntoParams`).
-//! [`complete`] adds what follows from the path and from the table of routes, so that nobody writes it for each of them.
+//! [`complete`] adds what follows from the path and from what routes need, so that nobody writes it for each of them.
 
 mod answers;
 mod bodies;
@@ -10,6 +10,7 @@ mod words;
 
 pub use bodies::*;
 
+use crate::allowed::{Allowed, scope};
 use crate::{Api, routes};
 use axum::extract::State;
 use axum::http::header;
@@ -48,11 +49,14 @@ static DOCUMENT: OnceLock<String> = OnceLock::new();
 fn document<P: Ports + Secrets + Rules + 'static>() -> Value {
     let described = OpenApiRouter::with_openapi(About::openapi());
     let described = routes::all::<P>().iter().fold(described, |described, route| route.describe(described));
-    complete::complete(serde_json::to_value(described.into_openapi()).unwrap_or_default())
+    complete::complete(serde_json::to_value(described.into_openapi()).unwrap_or_default(), &crate::listed::<P>())
 }
 
 /// This API as an OpenAPI 3.1 document.
 #[utoipa::path(get, path = "/v1/openapi.json", tag = "access", responses((status = 200, body = Value)))]
-pub async fn serve<P: Ports + Secrets + Rules + 'static>(State(_): State<Api<P>>) -> impl IntoResponse {
+pub async fn serve<P: Ports + Secrets + Rules + 'static>(
+    _: Allowed<scope::AnyToken>,
+    State(_): State<Api<P>>,
+) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.get_or_init(|| document::<P>().to_string()).as_str())
 }
