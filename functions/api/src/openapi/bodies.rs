@@ -13,6 +13,7 @@ pub struct Empty {}
 
 /// What a control request does.
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(default = Self::default)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlAnswer {
     /// The context.
@@ -25,6 +26,7 @@ pub struct ControlAnswer {
 
 /// A retry: the execution that repeats another one.
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(default = Self::default)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryAnswer {
     /// The context.
@@ -48,6 +50,7 @@ pub struct RetryAnswer {
 
 /// What an override lets begin.
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(default = Self::default)]
 #[serde(rename_all = "camelCase")]
 pub struct OverrideAnswer {
     /// The context.
@@ -64,6 +67,7 @@ pub struct OverrideAnswer {
 
 /// How many entries were deleted.
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(default = Self::default)]
 pub struct LogsDeleted {
     /// So many.
     pub deleted: usize,

@@ -1,7 +1,7 @@
 //! What follows from the path and from what routes need, and so is not written at each handler: parameters in the path, scopes and other ways to
 //! be let in, refusals that every operation of a form has.
 
-use super::{answers, words};
+use super::words;
 use crate::allowed::{self, Listed, Needs};
 use axum::http::Method;
 use keelway_domain::access::Kind;
@@ -27,9 +27,7 @@ pub fn complete(mut document: Value, listed: &[Listed]) -> Value {
     without_conflicts(&mut completed);
     document["paths"] = completed.into();
     if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
-        for (name, members) in answers::always() {
-            require(schemas.get_mut(&name).unwrap_or(&mut Value::Null), &members);
-        }
+        schemas.values_mut().for_each(require);
     }
     plain(&mut document);
     let refusal = |(status, text): (&str, &str)| {
@@ -157,16 +155,24 @@ fn schemes() -> Value {
     })
 }
 
-/// Says which members of an object are always there.
-fn require(schema: &mut Value, members: &[String]) {
+/// Says which members of an object in answers are always there. Clients read them leniently, and so the attributes of the fields do not say it: the default
+/// that stands at the type has them.
+fn require(schema: &mut Value) {
+    if !schema["default"].is_object() {
+        return;
+    }
+    let always = schema.as_object_mut().and_then(|schema| schema.remove("default")).unwrap_or_default();
     let own = match schema["allOf"].as_array().map(Vec::len) {
         Some(parts) => &mut schema["allOf"][parts - 1],
         None => schema,
     };
-    if own.is_object() {
-        let known: Vec<&String> = members.iter().filter(|member| own["properties"].get(member.as_str()).is_some()).collect();
-        own["required"] = json!(known);
-    }
+    let known: Vec<&String> = always
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys)
+        .filter(|member| own["properties"].get(member.as_str()).is_some())
+        .collect();
+    own["required"] = json!(known);
 }
 
 /// Without defaults that say nothing, and with `anyOf`, which is true also where forms overlap, and where `null` comes first; a single form stands for

@@ -3,7 +3,6 @@
 //! Handlers and bodies are described where they are written (`#[utoipa::path]`, `ToSchema`, `IntoParams`).
 //! [`complete`] adds what follows from the path and from what routes need, so that nobody writes it for each of them.
 
-mod answers;
 mod bodies;
 mod complete;
 mod words;
