@@ -4,64 +4,24 @@
 //! and decisions to the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
 //! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
 
-mod accept;
-mod administration;
-mod allowed;
+mod access;
 mod apply;
-mod approvals;
-mod audit;
-mod auth;
-mod binding;
-mod caller;
-mod checks;
-mod client;
-mod deliveries;
 mod deployments;
-mod environments;
-mod evaluations;
-mod events;
-mod explain;
 mod fence;
-mod hand_in;
-mod identity;
-mod input;
-mod integrations;
-mod memory;
-mod metadata;
-mod monitoring;
-mod observations;
-mod openapi;
-mod operations;
-mod overrides;
-mod pace;
-mod pipeline_commands;
+mod keptn;
 mod pipelines;
-mod problem;
-mod projects;
-mod raw;
-mod registry;
-mod repeated;
-mod resources;
-mod retry;
-mod revisions;
-mod route;
-mod routes;
-mod schedules;
-mod sequences;
-mod shape;
-mod signed;
-mod strict;
-mod subscriptions;
-mod tokens;
 mod webhooks;
 
-pub use allowed::{Listed, Needs};
-pub use auth::Tokens;
-pub use client::Client;
-pub use raw::answer;
+pub use fence::allowed::{Listed, Needs};
+pub use fence::auth::Tokens;
+pub use fence::client::Client;
+pub use fence::raw::answer;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
+use fence::memory::Memory;
+use fence::route::Route;
+use fence::{auth, identity, pace};
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
@@ -75,8 +35,6 @@ use keelway_engine::sequences::integrations::Integration;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_outgoing::Guard;
-use memory::Memory;
-use route::Route;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,15 +155,23 @@ impl<P: Ports> Api<P> {
     }
 }
 
+/// Every route.
+fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
+    let faces =
+        [access::routes(), keptn::routes(), apply::routes(), pipelines::routes(), deployments::routes(), webhooks::routes()];
+    faces.into_iter().flatten().collect()
+}
+
 /// Every route, with what it needs.
 pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
-    routes::all::<P>().iter().flat_map(Route::listed).collect()
+    routes::<P>().iter().flat_map(Route::listed).collect()
 }
 
 /// All routes, behind the fence and the check of who may use them.
 pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
-    let listed: Arc<[Listed]> = listed::<P>().into();
-    let served = routes::all().into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
+    let routes = routes();
+    let listed: Arc<[Listed]> = routes.iter().flat_map(Route::listed).collect();
+    let served = routes.into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
     served
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)

@@ -7,11 +7,15 @@ mod rights;
 mod store;
 pub mod stored;
 
-use crate::allowed::{Allowed, act, scope};
-use crate::caller::Caller;
-use crate::input::{Params, Text, given};
-use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, revisions, subscriptions};
+use crate::Api;
+use crate::deployments;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{Params, Text, given};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::route::{Route, route};
+use crate::keptn::revisions;
+use crate::webhooks::subscriptions;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::access::Need;
@@ -33,6 +37,11 @@ pub use rights::policy as permits_policy;
 use serde::Deserialize;
 pub use store::fits;
 use store::{How, store};
+
+/// The routes.
+pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+    vec![route!(apply), route!(stored::look)]
+}
 
 /// The name of the text in findings.
 const FILE: &str = "-";

@@ -2,8 +2,11 @@
 
 use super::Planned;
 use super::compare::compared;
-use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, revisions, subscriptions};
+use crate::Api;
+use crate::deployments;
+use crate::fence::problem::{Answer, Refused};
+use crate::keptn::revisions;
+use crate::webhooks::subscriptions;
 use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Outcome;

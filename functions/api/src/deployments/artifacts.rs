@@ -1,12 +1,14 @@
 //! Artifact sources as they are read, and what registries tell about their images.
 
-use crate::allowed::{Allowed, act, scope};
-use crate::auth::Authority;
-use crate::client::Client;
-use crate::input::{self, Params, Path, given};
-use crate::pipelines::{Nothing, after, is_name, limit, text};
-use crate::problem::{Answer, Refused};
-use crate::{Api, signed};
+use crate::Api;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::auth::Authority;
+use crate::fence::client::Client;
+use crate::fence::input::{self, Params, Path, given};
+use crate::fence::names::is_name;
+use crate::fence::pages::{Nothing, after, limit, text};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::signed;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;

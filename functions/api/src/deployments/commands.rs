@@ -3,12 +3,12 @@
 use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
 use crate::Api;
-use crate::allowed::{Allowed, act, scope};
-use crate::caller::Caller;
-use crate::input::{self, Params, Path, note};
-use crate::pipelines::Nothing;
-use crate::problem::{Answer, Refused};
-use crate::repeated::RequestId;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{self, Params, Path, note};
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};

@@ -2,10 +2,10 @@
 
 use super::{find, shape, unknown};
 use crate::Api;
-use crate::allowed::{Allowed, act, scope};
-use crate::input::{Params, Path, given, no_page_key};
-use crate::pipelines::{Nothing, after, limit, text};
-use crate::problem::{Answer, Refused};
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::input::{Params, Path, given, no_page_key};
+use crate::fence::pages::{Nothing, after, limit, text};
+use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -80,7 +80,7 @@ pub async fn list<P: Ports + 'static>(
     get,
     path = "/v1/deploymentConfigs/{id}",
     tag = "deployments",
-    responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))))
+    responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))))
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,

@@ -2,11 +2,11 @@
 
 use super::{find, shape, version};
 use crate::Api;
-use crate::allowed::{Allowed, scope};
-use crate::auth::DEPLOYMENT;
-use crate::input::{Params, Path, given, no_page_key};
-use crate::pipelines::{Nothing, Paging, after, limit};
-use crate::problem::{Answer, Refused};
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::auth::DEPLOYMENT;
+use crate::fence::input::{Params, Path, given, no_page_key};
+use crate::fence::pages::{Nothing, Paging, after, limit};
+use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -4,12 +4,12 @@ use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::prepare::{Prepared, Wish, prepare};
 use super::{MESSAGE, NAME, error, find, id, refused, together};
 use crate::Api;
-use crate::allowed::{Allowed, act, scope};
-use crate::caller::Caller;
-use crate::input::{self, Params, Path, note};
-use crate::pipelines::Nothing;
-use crate::problem::{Answer, Refused};
-use crate::repeated::RequestId;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{self, Params, Path, note};
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -51,7 +51,7 @@ fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> 
     path = "/v1/deploymentConfigs/{id}/rollback",
     tag = "deployments",
     params(("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Option<crate::openapi::AnyRollback>, example = json!({"notes": "broken", "by": "ada"})),
+    request_body(content = Option<crate::fence::bodies::AnyRollback>, example = json!({"notes": "broken", "by": "ada"})),
     responses((status = 200, body = RollbackAnswer), (status = 202, body = RollbackAnswer), (status = 409), (status = 422))
 )]
 pub async fn one<P: Ports + 'static>(

@@ -3,12 +3,12 @@
 use super::rollbacks;
 use super::{PAUSED, error, find, shape, unknown};
 use crate::Api;
-use crate::allowed::{Allowed, act, scope};
 use crate::apply::{border, one_more_config};
-use crate::caller::Caller;
-use crate::input::{Params, Path, Text, given, note};
-use crate::problem::{Answer, Refused};
-use crate::repeated::RequestId;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{Params, Path, Text, given, note};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -41,8 +41,8 @@ pub struct Query {
     path = "/v1/deploymentConfigs/{id}",
     tag = "deployments",
     params(Query, ("Idempotency-Key" = Option<String>, Header), ("If-Match" = Option<String>, Header)),
-    request_body(content((crate::openapi::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
-    responses((status = 200, body = crate::openapi::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
+    request_body(content((crate::fence::bodies::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
+    responses((status = 200, body = crate::fence::bodies::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
 )]
 pub async fn put<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
@@ -58,7 +58,7 @@ pub async fn put<P: Ports + 'static>(
     let body: Option<Value> = serde_json::from_str(&text).ok();
     if let Some(stanza) = body.as_ref().and_then(|body| body.get("rollback")) {
         only_rollback(body.as_ref(), &of)?;
-        let stanza: RollbackRequest = crate::input::read(stanza.clone())?;
+        let stanza: RollbackRequest = crate::fence::input::read(stanza.clone())?;
         return rollbacks::roll_back(&api, (of, view), stanza.into(), (&caller, request)).await;
     }
     let manifest = one_config(&text)?;
@@ -82,8 +82,8 @@ pub async fn put<P: Ports + 'static>(
     path = "/v1/deploymentConfigs",
     tag = "deployments",
     params(Query, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content((crate::openapi::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
-    responses((status = 201, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
+    request_body(content((crate::fence::bodies::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
+    responses((status = 201, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
