@@ -1,8 +1,11 @@
 //! The HTTP API under `/v1`, in Keptn's shape where Keptn has one.
 //!
 //! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go to the bus
-//! and decisions to the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
-//! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
+//! and decisions to the queue, and an answer with an outcome is read from the state.
+//!
+//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which takes manifests of every kind. Each of them lists
+//! its routes; each resource has a file of its own that reads the request, asks the engine, and shapes the answer. They stand on one `fence`: what is
+//! checked before every handler and kept after it, and what handlers share. The fence uses no handler.
 
 mod access;
 mod apply;

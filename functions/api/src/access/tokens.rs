@@ -5,6 +5,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{self, Params, Path, given, no_page_key, note, page_size};
 use crate::fence::pages::{Nothing, Paging};
 use crate::fence::problem::{Answer, Refused};
+use crate::fence::random::random_hex;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -172,16 +173,6 @@ fn fresh(name: &TokenName) -> Answer<(String, String)> {
     let text = text_of(name, &random_hex()?);
     let hash = sha256_hex(text.as_bytes());
     Ok((text, hash))
-}
-
-/// 32 random bytes in hexadecimal.
-pub fn random_hex() -> Answer<String> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        tracing::error!(%error, "the system gives no random bytes");
-        Refused::internal()
-    })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn wanted(asked: &NewTokenRequest, now: Timestamp) -> Answer<NewToken> {

@@ -12,6 +12,7 @@ use crate::deployments;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
 use crate::fence::input::{Params, Text, given};
+use crate::fence::manifests::{by, fits};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
 use crate::keptn::revisions;
@@ -35,7 +36,6 @@ use keelway_wire::manifest::{
 };
 pub use rights::policy as permits_policy;
 use serde::Deserialize;
-pub use store::fits;
 use store::{How, store};
 
 /// The routes.
@@ -121,7 +121,7 @@ pub async fn apply<P: Ports + 'static>(
     if dry_run {
         caller.does_nothing();
     }
-    let by = deployments::by(&caller, wanted.by.as_ref())?;
+    let by = by(&caller, wanted.by.as_ref())?;
     let applied = store(&api, &planned, How { replaces: replaces.as_deref(), by: &by, dry_run }).await?;
     rights::tell(&caller, &planned, &applied);
     parsed.findings.extend(circles(&api, &planned).await?);

@@ -5,8 +5,9 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth::Authority;
 use crate::fence::client::Client;
 use crate::fence::input::{self, Params, Path, given};
+use crate::fence::manifests::{fits, text};
 use crate::fence::names::is_name;
-use crate::fence::pages::{Nothing, after, limit, text};
+use crate::fence::pages::{Nothing, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
 use axum::Json;
@@ -191,7 +192,7 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) ->
     let ArtifactSourceManifest { namespace, name, artifacts, source } = manifest;
     let of = Address::new(namespace.as_str(), name);
     let outcome = api.deployments().apply_source(&of, artifacts, source).await?;
-    crate::apply::fits(outcome != Outcome::TooLarge, "artifact source", &of.to_string())?;
+    fits(outcome != Outcome::TooLarge, "artifact source", &of.to_string())?;
     let (Address { namespace: project, name }, changed) = (of, outcome.is_change());
     Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, changed, ..AppliedDocument::default() })
 }

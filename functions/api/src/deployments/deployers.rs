@@ -4,13 +4,13 @@
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
 use crate::Api;
-use crate::access::tokens::random_hex;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth;
 use crate::fence::hand_in;
 use crate::fence::input::{self, Params, Path, note};
 use crate::fence::pages::Nothing;
 use crate::fence::problem::{Answer, Refused};
+use crate::fence::random::random_hex;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};

@@ -15,7 +15,7 @@ mod write;
 
 pub use artifacts::store as store_source;
 pub use configs::in_force;
-pub use write::{by, check, store};
+pub use write::{check, store};
 
 use crate::Api;
 use crate::fence::names::{DEFAULT_NAMESPACE, config as address, is_name, version};

@@ -6,7 +6,8 @@ use crate::Api;
 use crate::apply::{border, one_more_config};
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
-use crate::fence::input::{Params, Path, Text, given, note};
+use crate::fence::input::{Params, Path, Text};
+use crate::fence::manifests::by;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, State};
@@ -251,9 +252,4 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, 
         changed,
         ..AppliedDocument::default()
     })
-}
-
-/// The name of whoever applies a manifest.
-pub fn by(caller: &Caller, said: Option<&String>) -> Answer<String> {
-    Ok(caller.by(note("by", given(said).map(str::to_owned).as_ref(), super::NAME)?))
 }

@@ -1,4 +1,6 @@
-//! Wraps every request: logs one line, and turns every failure, including panics, into problem details.
+//! What stands around every handler: who sends a request and whether they may, how fast, what is kept of it, and what handlers share.
+//!
+//! [`fence`] wraps every request: logs one line, and turns every failure, including panics, into problem details.
 //!
 //! Never logged: bodies, query strings, headers, tokens.
 
@@ -11,12 +13,14 @@ pub mod client;
 pub mod hand_in;
 pub mod identity;
 pub mod input;
+pub mod manifests;
 pub mod memory;
 pub mod names;
 pub mod openapi;
 pub mod pace;
 pub mod pages;
 pub mod problem;
+pub mod random;
 pub mod raw;
 pub mod repeated;
 pub mod route;

@@ -1,10 +1,7 @@
-//! Pages of lists, and manifests as they were applied.
+//! Pages of lists.
 
 use crate::fence::input::{given, no_page_key, page_size};
 use crate::fence::problem::Answer;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use keelway_engine::sequences::definitions::blob_id;
 use serde::Deserialize;
 
 /// So many names are looked through for one that was probably meant.
@@ -49,10 +46,4 @@ pub fn after(key: Option<&String>) -> Answer<Option<&str>> {
     let Some(key) = given(key).filter(|key| *key != "0") else { return Ok(None) };
     let fits = key.len() <= 300 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./#:".contains(&byte));
     if fits { Ok(Some(key)) } else { Err(no_page_key(key)) }
-}
-
-/// A manifest as it was applied.
-pub fn text(source: String) -> Response {
-    let tag = format!("\"{}\"", blob_id(&source));
-    ([(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, tag)], source).into_response()
 }

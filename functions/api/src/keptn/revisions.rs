@@ -2,9 +2,9 @@
 
 use crate::Api;
 use crate::apply::{border, if_match};
-use crate::deployments;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Json, Params, Path, given, no_page_key, page_size};
+use crate::fence::manifests::by;
 use crate::fence::pages::Nothing;
 use crate::fence::problem::{Answer, Refused};
 use axum::extract::State;
@@ -143,7 +143,7 @@ pub async fn roll_back<P: Ports + 'static>(
     Json(request): Json<ShipyardRollback>,
 ) -> Answer<axum::Json<AppliedDocument>> {
     let replaces = if_match(&headers)?;
-    let by = deployments::by(&caller, request.by.as_ref())?;
+    let by = by(&caller, request.by.as_ref())?;
     let project = api.engine().find_project(&name).await?.settings.name;
     let ShipyardRollback { revision, dry_run, .. } = request;
     caller.tells(project.as_str(), format!("Shipyard {project} back to {}", revision.chars().take(DIGITS).collect::<String>()));

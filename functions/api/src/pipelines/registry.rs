@@ -3,8 +3,9 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
+use crate::fence::manifests::text;
 use crate::fence::names::is_name;
-use crate::fence::pages::{KNOWN, Nothing, Paging, Wanted, after, limit, text};
+use crate::fence::pages::{KNOWN, Nothing, Paging, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;

@@ -3,8 +3,9 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
+use crate::fence::manifests::{fits, text};
 use crate::fence::names::is_name;
-use crate::fence::pages::{KNOWN, Nothing, Wanted, after, limit, text};
+use crate::fence::pages::{KNOWN, Nothing, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -33,7 +34,7 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &WebhookManifest) -> Answer
             let detail = format!("there are {MOST} webhook subscriptions: delete one before you apply another");
             return Err(Refused::new(StatusCode::CONFLICT, "too many webhook subscriptions", detail));
         }
-        Outcome::TooLarge => crate::apply::fits(false, "webhook subscription", &of.to_string())?,
+        Outcome::TooLarge => fits(false, "webhook subscription", &of.to_string())?,
         Outcome::Changed(_) | Outcome::Unchanged(_) | Outcome::Conflict(_) => {}
     }
     let changed = outcome.is_change();

@@ -55,7 +55,7 @@ async fn every_operation_says_what_it_is_and_who_may_use_it() {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             assert!(
                 text(&parameter["description"]),
-                "{place}: describe parameter {} at its field, or in functions/api/src/openapi/words.rs",
+                "{place}: describe parameter {} at its field, or in functions/api/src/fence/openapi/words.rs",
                 parameter["name"]
             );
         }
