@@ -1,66 +1,30 @@
 //! The HTTP API under `/v1`, in Keptn's shape where Keptn has one.
 //!
 //! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go to the bus
-//! and decisions to the queue, and an answer with an outcome is read from the state. Each resource has a file of its own:
-//! it reads the request, asks the engine, and shapes the answer; `input` and `problem` are what they share.
+//! and decisions to the queue, and an answer with an outcome is read from the state.
+//!
+//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which takes manifests of every kind. Each of them lists
+//! its routes; each resource has a file of its own that reads the request, asks the engine, and shapes the answer. They stand on one `fence`: what is
+//! checked before every handler and kept after it, and what handlers share. The fence uses no handler.
 
-mod accept;
-mod administration;
+mod access;
 mod apply;
-mod approvals;
-mod audit;
-mod auth;
-mod binding;
-mod caller;
-mod checks;
-mod client;
-mod deliveries;
 mod deployments;
-mod environments;
-mod evaluations;
-mod events;
-mod explain;
 mod fence;
-mod hand_in;
-mod identity;
-mod input;
-mod integrations;
-mod memory;
-mod metadata;
-mod monitoring;
-mod observations;
-mod openapi;
-mod operations;
-mod overrides;
-mod pace;
-mod pipeline_commands;
+mod keptn;
 mod pipelines;
-mod problem;
-mod projects;
-mod raw;
-mod registry;
-mod repeated;
-mod resources;
-mod retry;
-mod revisions;
-mod schedules;
-mod scopes;
-mod sequences;
-mod shape;
-mod signed;
-mod strict;
-mod subscriptions;
-mod tokens;
 mod webhooks;
 
-pub use auth::Tokens;
-pub use client::Client;
-pub use raw::answer;
-pub use scopes::{Needs, ROUTES, Route};
+pub use fence::allowed::{Listed, Needs};
+pub use fence::auth::Tokens;
+pub use fence::client::Client;
+pub use fence::raw::answer;
 
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{any, delete, get, post};
+use fence::memory::Memory;
+use fence::route::Route;
+use fence::{auth, identity, pace};
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
@@ -74,7 +38,6 @@ use keelway_engine::sequences::integrations::Integration;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_outgoing::Guard;
-use memory::Memory;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -195,89 +158,27 @@ impl<P: Ports> Api<P> {
     }
 }
 
-/// All routes, behind the fence and the check of who may use them ([`ROUTES`]).
+/// Every route.
+fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
+    let faces =
+        [access::routes(), keptn::routes(), apply::routes(), pipelines::routes(), deployments::routes(), webhooks::routes()];
+    faces.into_iter().flatten().collect()
+}
+
+/// Every route, with what it needs.
+pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
+    routes::<P>().iter().flat_map(Route::listed).collect()
+}
+
+/// All routes, behind the fence and the check of who may use them.
 pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
-    let project = Router::new()
-        .route("/", get(projects::one::<P>).delete(administration::delete::<P>))
-        .route("/shipyard", get(projects::shipyard::<P>))
-        .route("/shipyard/revisions", get(revisions::list::<P>))
-        .route("/shipyard/revisions/{revision}", get(revisions::one::<P>))
-        .route("/shipyard/diff", get(revisions::compare::<P>))
-        .route("/shipyard/rollback", post(revisions::roll_back::<P>))
-        .route("/service", get(projects::services::<P>).post(administration::create_service::<P>))
-        .route("/service/{service}", delete(administration::delete_service::<P>))
-        .route("/environment", get(environments::list::<P>))
-        .route("/queue", get(environments::queue::<P>))
-        .route("/stage", get(projects::stages::<P>))
-        .route("/stage/{stage}", get(projects::stage::<P>))
-        .route("/stage/{stage}/service", get(projects::stage_services::<P>))
-        .route("/stage/{stage}/service/{service}", get(projects::service::<P>))
-        .route(
-            "/stage/{stage}/service/{service}/evaluation",
-            post(evaluations::evaluate::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)),
-        )
-        .route("/approval/{context}/{trigger}", post(approvals::decide::<P>))
-        .merge(resources::routes());
-    let pipeline = Router::new()
-        .route("/", get(pipelines::one::<P>).delete(pipelines::delete::<P>))
-        .route("/manifest", get(pipelines::manifest::<P>))
-        .route("/history", get(pipelines::history::<P>))
-        .route("/explain", get(pipelines::explain::<P>))
-        .route("/pull-requests", get(pipelines::pull_requests::<P>))
-        .route("/commands", post(pipeline_commands::command::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)));
-    let registered = Router::new()
-        .route("/clusters", get(registry::clusters::<P>))
-        .route("/clusters/{namespace}/{name}", get(registry::cluster_one::<P>).delete(registry::cluster_delete::<P>))
-        .route("/clusters/{namespace}/{name}/manifest", get(registry::cluster_manifest::<P>))
-        .route("/clusters/{namespace}/{name}/observe", post(registry::cluster_observe::<P>))
-        .route("/githosts", get(registry::git_hosts::<P>))
-        .route("/githosts/{name}", get(registry::git_host_one::<P>).delete(registry::git_host_delete::<P>))
-        .route("/githosts/{name}/manifest", get(registry::git_host_manifest::<P>));
-    let v1 = Router::new()
-        .route("/auth", post(metadata::auth))
-        .route("/metadata", get(metadata::metadata::<P>))
-        .route("/openapi.json", get(openapi::serve))
-        .route("/whoami", get(tokens::whoami))
-        .route("/tokens", get(tokens::list::<P>).post(tokens::create::<P>))
-        .route("/tokens/{token}", get(tokens::one::<P>).delete(tokens::revoke::<P>))
-        .route("/tokens/{token}/rotate", post(tokens::rotate::<P>))
-        .route("/audit", get(audit::list::<P>))
-        .route(
-            "/event",
-            get(events::list::<P>).merge(post(accept::accept::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>))),
-        )
-        .route("/event/triggered/{type}", get(events::triggered::<P>))
-        .route("/sequence/{project}", get(sequences::list::<P>))
-        .route("/sequence-execution", get(sequences::executions::<P>))
-        .route("/sequence/{project}/{context}/control", post(sequences::control::<P>))
-        .route("/sequence/{project}/{context}/retry", post(retry::retry::<P>))
-        .route("/sequence/{project}/{context}/override", post(overrides::override_windows::<P>))
-        .route("/apply", post(apply::apply::<P>))
-        .route("/border", get(apply::stored::look::<P>))
-        .route("/project", get(projects::list::<P>).post(administration::create::<P>).put(administration::update::<P>))
-        .route("/secret", any(administration::secrets))
-        .merge(integrations::routes())
-        .nest("/project/{project}", project)
-        .route("/schedules/{project}", get(schedules::list::<P>))
-        .route("/schedules/{project}/{name}", get(schedules::one::<P>).delete(schedules::delete::<P>))
-        .route("/schedules/{project}/{name}/manifest", get(schedules::manifest::<P>))
-        .route("/pipelines", get(pipelines::list::<P>))
-        .nest("/pipelines/{namespace}/{name}", pipeline)
-        .route("/observations", post(observations::report::<P>))
-        .merge(registered)
-        .merge(operations::routes())
-        .merge(checks::routes())
-        .merge(deployments::routes(&api))
-        .merge(subscriptions::routes(&api));
-    Router::new()
-        .nest("/v1", v1)
-        .route(fence::DATASTORE, get(events::list::<P>))
-        .merge(deployments::authorised_routes())
-        .route(auth::WEBHOOK, post(webhooks::wake::<P>))
-        .route(auth::APPROVAL, post(pipeline_commands::approval::<P>).layer(from_fn_with_state(api.clone(), repeated::check::<P>)))
+    let routes = routes();
+    let listed: Arc<[Listed]> = routes.iter().flat_map(Route::listed).collect();
+    let served = routes.into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
+    served
         .fallback(fence::unknown_path)
         .method_not_allowed_fallback(fence::wrong_method)
-        .layer(from_fn_with_state(api.clone(), auth::check::<P>))
+        .layer(from_fn_with_state((api.clone(), listed), auth::check::<P>))
         .layer(from_fn(fence::fence))
         .with_state(api)
 }

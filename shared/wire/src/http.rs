@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 /// A refusal as problem details (RFC 9457): what is wrong, where, and the way out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ProblemDetails))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = ProblemDetails))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// A URI that names the kind of problem; `about:blank` when the status says it all.
@@ -67,7 +67,7 @@ impl std::fmt::Display for Problem {
 
 /// The answer to `POST /v1/event`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 pub struct Accepted {
     /// The context the event belongs to: what to watch.
     #[serde(rename = "keptnContext")]
@@ -79,7 +79,7 @@ pub struct Accepted {
 
 /// The answer to a batch of events at `POST /v1/event`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct BatchAccepted {
     /// One for each event, in the order of the batch.
@@ -88,7 +88,7 @@ pub struct BatchAccepted {
 
 /// An event of a batch that was accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct AcceptedEvent {
     /// Its id, which the API gives it if its sender did not.
@@ -103,7 +103,7 @@ pub struct AcceptedEvent {
 
 /// A page of events: `GET /v1/event` and `GET /v1/event/triggered/{type}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventPage {
     /// CloudEvents in structured JSON. Next to the attributes, `received` says when the event was accepted, or committed by the
@@ -124,7 +124,7 @@ pub struct EventPage {
 
 /// A page of sequence states, newest first: `GET /v1/sequence/{project}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SequencePage {
     /// One per context.
@@ -141,7 +141,7 @@ pub struct SequencePage {
 
 /// A page of executions: `GET /v1/sequence-execution`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExecutionPage {
     /// Those of a context in the order of their ids, each with its place.
@@ -158,7 +158,7 @@ pub struct ExecutionPage {
 
 /// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct SequenceState {
     /// The first sequence.
@@ -199,7 +199,7 @@ impl SequenceState {
 
 /// One stage of a [`SequenceState`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StageState {
     /// The stage.
@@ -222,7 +222,7 @@ pub struct StageState {
 
 /// How an evaluation ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct EvaluationState {
     /// `pass`, `warning` or `fail`.
@@ -233,7 +233,7 @@ pub struct EvaluationState {
 
 /// An event by reference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct EventState {
     /// Its type.
@@ -247,7 +247,7 @@ pub struct EventState {
 
 /// A page of projects: `GET /v1/project`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectPage {
     /// By name.
@@ -262,7 +262,7 @@ pub struct ProjectPage {
 
 /// One project: an entry of [`ProjectPage`], and `GET /v1/project/{project}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectState {
     /// Its name.
@@ -288,7 +288,7 @@ pub struct ProjectState {
 
 /// A stage of a [`ProjectState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectStage {
     /// Its name.
@@ -299,7 +299,7 @@ pub struct ProjectStage {
 
 /// A service of a [`ProjectStage`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectService {
     /// Its name.
@@ -310,7 +310,7 @@ pub struct ProjectService {
 
 /// A project's stages: `GET /v1/project/{project}/stage`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StagePage {
     /// In the shipyard's order.
@@ -325,7 +325,7 @@ pub struct StagePage {
 
 /// A page of services: `GET /v1/project/{project}/service`, and of a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServicePage {
     /// By name.
@@ -365,7 +365,7 @@ pub enum Verdict {
 
 /// The answer to a [`Decision`]: the result when it is in the state (200), where to look when it is not there yet (202).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Decided {
     /// The context.
@@ -392,7 +392,7 @@ pub struct Control {
 
 /// The answer to `GET /v1/metadata`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Metadata {
     /// The version of Keptn whose API this is like.

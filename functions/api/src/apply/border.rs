@@ -2,9 +2,10 @@
 //! [`outside`] has an arm for every kind of document.
 
 use super::Planned;
-use crate::caller::Caller;
-use crate::problem::{Answer, Refused};
-use crate::{Api, deployments};
+use crate::Api;
+use crate::deployments;
+use crate::fence::caller::Caller;
+use crate::fence::problem::{Answer, Refused};
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::address::Address;

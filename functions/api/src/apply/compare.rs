@@ -1,8 +1,10 @@
 //! How a document differs from what is in force.
 
 use super::Planned;
-use crate::problem::Answer;
-use crate::{Api, deployments, subscriptions};
+use crate::Api;
+use crate::deployments;
+use crate::fence::problem::Answer;
+use crate::webhooks::subscriptions;
 use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
 use keelway_domain::diff::{FieldChange, diff};

@@ -7,10 +7,16 @@ mod rights;
 mod store;
 pub mod stored;
 
-use crate::caller::Caller;
-use crate::input::{Params, Text, given};
-use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, revisions, subscriptions};
+use crate::Api;
+use crate::deployments;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{Params, Text, given};
+use crate::fence::manifests::{by, fits};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::route::{Route, route};
+use crate::keptn::revisions;
+use crate::webhooks::subscriptions;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::access::Need;
@@ -30,8 +36,12 @@ use keelway_wire::manifest::{
 };
 pub use rights::policy as permits_policy;
 use serde::Deserialize;
-pub use store::fits;
 use store::{How, store};
+
+/// The routes.
+pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+    vec![route!(apply), route!(stored::look)]
+}
 
 /// The name of the text in findings.
 const FILE: &str = "-";
@@ -76,10 +86,11 @@ pub async fn one_more_config<P: Ports>(api: &Api<P>, manifest: &DeploymentConfig
     responses((status = 200, body = Applied), (status = 404), (status = 409), (status = 412))
 )]
 pub async fn apply<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
     State(api): State<Api<P>>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
-    caller: Caller,
+
     Text(text): Text,
 ) -> Answer<axum::Json<Applied>> {
     let replaces = if_match(&headers)?;
@@ -110,7 +121,7 @@ pub async fn apply<P: Ports + 'static>(
     if dry_run {
         caller.does_nothing();
     }
-    let by = deployments::by(&caller, wanted.by.as_ref())?;
+    let by = by(&caller, wanted.by.as_ref())?;
     let applied = store(&api, &planned, How { replaces: replaces.as_deref(), by: &by, dry_run }).await?;
     rights::tell(&caller, &planned, &applied);
     parsed.findings.extend(circles(&api, &planned).await?);

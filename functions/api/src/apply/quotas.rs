@@ -2,8 +2,10 @@
 //! always be mended. Two requests at the same moment may exceed a quota by what one of them applies; the next one is refused.
 
 use super::Planned;
-use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, subscriptions};
+use crate::Api;
+use crate::deployments;
+use crate::fence::problem::{Answer, Refused};
+use crate::webhooks::subscriptions;
 use axum::http::StatusCode;
 use keelway_domain::border::{Counted, Exceeded};
 use keelway_domain::names::ProjectName;

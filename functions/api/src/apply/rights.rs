@@ -1,8 +1,8 @@
 //! Who may apply what, and what the audit is told about it.
 
 use super::Planned;
-use crate::caller::Caller;
-use crate::problem::Answer;
+use crate::fence::caller::Caller;
+use crate::fence::problem::Answer;
 use keelway_domain::access::Need;
 use keelway_domain::border::{Update, Vouched};
 use keelway_domain::names::ProjectName;

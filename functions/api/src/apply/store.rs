@@ -2,8 +2,12 @@
 
 use super::Planned;
 use super::compare::compared;
-use crate::problem::{Answer, Refused};
-use crate::{Api, deployments, revisions, subscriptions};
+use crate::Api;
+use crate::deployments;
+use crate::fence::manifests::fits;
+use crate::fence::problem::Answer;
+use crate::keptn::revisions;
+use crate::webhooks::subscriptions;
 use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Outcome;
@@ -106,11 +110,4 @@ async fn put_in_force<P: Ports>(api: &Api<P>, document: &Planned, by: &str) -> A
     let named = named(document);
     fits(outcome != Outcome::TooLarge, &named.kind, &named.name)?;
     Ok(AppliedDocument { changed: outcome.is_change(), ..named })
-}
-
-/// Refuses what does not fit.
-pub fn fits(fits: bool, kind: &str, name: &str) -> Answer<()> {
-    let too_large =
-        || Refused::too_large(format!("the manifest of {kind} {name} does not fit into one item of the table: shorten it"));
-    fits.then_some(()).ok_or_else(too_large)
 }

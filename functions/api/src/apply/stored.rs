@@ -3,10 +3,10 @@
 
 use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, of_source, shipyard};
 use crate::Api;
-use crate::caller::Caller;
-use crate::input::{Params, given, no_page_key};
-use crate::pipelines::{Wanted, after, limit};
-use crate::problem::{Answer, Refused};
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::input::{Params, given, no_page_key};
+use crate::fence::pages::{Wanted, after, limit};
+use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use keelway_domain::access::Need;
@@ -28,8 +28,9 @@ const SOURCES: u32 = 100;
     responses((status = 200, body = BorderPage))
 )]
 pub async fn look<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<BorderPage>> {
     let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();

@@ -1,12 +1,15 @@
 //! Artifact sources as they are read, and what registries tell about their images.
 
-use crate::auth::Authority;
-use crate::caller::Caller;
-use crate::client::Client;
-use crate::input::{self, Params, Path, given};
-use crate::pipelines::{Nothing, after, is_name, limit, text};
-use crate::problem::{Answer, Refused};
-use crate::{Api, signed};
+use crate::Api;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::auth::Authority;
+use crate::fence::client::Client;
+use crate::fence::input::{self, Params, Path, given};
+use crate::fence::manifests::{fits, text};
+use crate::fence::names::is_name;
+use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::signed;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -51,8 +54,9 @@ const AHEAD: Span = Span::minutes(5);
     responses((status = 202), (status = 422))
 )]
 pub async fn told<P: Ports + Secrets + 'static>(
+    caller: Allowed<scope::Trigger, act::Push>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     path: Result<Path<(String, String)>, Refused>,
     request: Request,
 ) -> Answer<StatusCode> {
@@ -188,7 +192,7 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) ->
     let ArtifactSourceManifest { namespace, name, artifacts, source } = manifest;
     let of = Address::new(namespace.as_str(), name);
     let outcome = api.deployments().apply_source(&of, artifacts, source).await?;
-    crate::apply::fits(outcome != Outcome::TooLarge, "artifact source", &of.to_string())?;
+    fits(outcome != Outcome::TooLarge, "artifact source", &of.to_string())?;
     let (Address { namespace: project, name }, changed) = (of, outcome.is_change());
     Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, changed, ..AppliedDocument::default() })
 }
@@ -214,8 +218,9 @@ fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSource
     responses((status = 200, body = ArtifactSourcePage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ArtifactSourcePage>> {
     let namespace = given(wanted.namespace.as_ref()).unwrap_or(super::DEFAULT_NAMESPACE);
@@ -241,6 +246,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = ArtifactSourceState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -257,6 +263,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
@@ -273,6 +280,7 @@ pub async fn manifest<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,

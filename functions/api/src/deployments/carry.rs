@@ -2,8 +2,9 @@
 //! engine lets one win.
 
 use super::{find, id, shape};
-use crate::problem::Answer;
-use crate::{Api, hand_in};
+use crate::Api;
+use crate::fence::hand_in;
+use crate::fence::problem::Answer;
 use keelway_domain::deployments::{Command, Refused as Conflict};
 use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
@@ -37,7 +38,7 @@ pub async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<
     }
     let look = || async {
         let outcome = seen(api, asked).await?;
-        Ok::<_, crate::problem::Refused>((!matches!(outcome, Outcome::Open(_))).then_some(outcome))
+        Ok::<_, crate::fence::problem::Refused>((!matches!(outcome, Outcome::Open(_))).then_some(outcome))
     };
     match hand_in::outcome(api.settings().patience, look).await? {
         Some(outcome) => Ok(outcome),

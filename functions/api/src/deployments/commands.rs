@@ -3,11 +3,12 @@
 use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
 use crate::Api;
-use crate::caller::Caller;
-use crate::input::{self, Params, Path, note};
-use crate::pipelines::Nothing;
-use crate::problem::{Answer, Refused};
-use crate::repeated::RequestId;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{self, Params, Path, note};
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -31,11 +32,12 @@ const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, pro
     responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 409), (status = 422))
 )]
 pub async fn steer<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((of, command)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
-    caller: Caller,
+
     input::Maybe(asked): input::Maybe<SteerRequest>,
 ) -> Answer<Response> {
     let command = match command.as_str() {
@@ -61,11 +63,12 @@ pub async fn steer<P: Ports + 'static>(
     responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 422))
 )]
 pub async fn triggers<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((of, command)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
-    caller: Caller,
+
     input::Maybe(asked): input::Maybe<SteerRequest>,
 ) -> Answer<Response> {
     let command = match command.as_str() {
@@ -177,11 +180,12 @@ fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
     responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 204), (status = 409), (status = 422))
 )]
 pub async fn instantiate<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Trigger>,
     State(api): State<Api<P>>,
     Path(of): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
-    caller: Caller,
+
     input::Maybe(asked): input::Maybe<InstantiateRequest>,
 ) -> Answer<Response> {
     let (to, view) = find(&api, &of).await?;

@@ -2,10 +2,11 @@
 
 use super::{find, shape, unknown};
 use crate::Api;
-use crate::caller::Caller;
-use crate::input::{Params, Path, given, no_page_key};
-use crate::pipelines::{Nothing, after, limit, text};
-use crate::problem::{Answer, Refused};
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::input::{Params, Path, given, no_page_key};
+use crate::fence::manifests::text;
+use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -39,8 +40,9 @@ pub struct Wanted {
     responses((status = 200, body = ConfigPage))
 )]
 pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ConfigPage>> {
     let namespace = given(wanted.namespace.as_ref()).map(ProjectName::new).transpose();
@@ -79,9 +81,10 @@ pub async fn list<P: Ports + 'static>(
     get,
     path = "/v1/deploymentConfigs/{id}",
     tag = "deployments",
-    responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))))
+    responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -98,6 +101,7 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
 pub async fn manifest<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -136,6 +140,7 @@ pub async fn in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> An
     responses((status = 200, body = ConfigState))
 )]
 pub async fn status<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -152,6 +157,7 @@ pub async fn status<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,

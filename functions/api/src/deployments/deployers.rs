@@ -3,13 +3,14 @@
 
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
-use crate::auth;
-use crate::caller::Caller;
-use crate::input::{self, Params, Path, note};
-use crate::pipelines::Nothing;
-use crate::problem::{Answer, Refused};
-use crate::tokens::random_hex;
-use crate::{Api, hand_in};
+use crate::Api;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::auth;
+use crate::fence::hand_in;
+use crate::fence::input::{self, Params, Path, note};
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::random::random_hex;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -40,8 +41,9 @@ const CLAIM: usize = 255;
     responses((status = 200, body = ClaimAnswer), (status = 409))
 )]
 pub async fn claim<P: Ports + 'static>(
+    caller: Allowed<scope::Execute, act::Claim>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
@@ -87,6 +89,7 @@ pub async fn claim<P: Ports + 'static>(
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn heartbeat<P: Ports + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -110,6 +113,7 @@ pub async fn heartbeat<P: Ports + 'static>(
     responses((status = 200, body = StrategyAnswer), (status = 409))
 )]
 pub async fn strategy<P: Ports + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -156,6 +160,7 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn finish<P: Ports + 'static>(
+    _: Allowed<scope::Itself>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -2,9 +2,10 @@
 
 use super::{error, find, shape};
 use crate::Api;
-use crate::input::{Params, Path};
-use crate::pipelines::Nothing;
-use crate::problem::{Answer, Refused};
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::input::{Params, Path};
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::response::Response;
 use keelway_domain::deployments::definition::Trigger;
@@ -18,9 +19,10 @@ use keelway_wire::http::deployments::FieldError;
     get,
     path = "/v1/generateDeploymentConfigs/{id}",
     tag = "deployments",
-    responses((status = 200, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
+    responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
 )]
 pub async fn generate<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(Nothing {}): Params<Nothing>,

@@ -2,11 +2,11 @@
 
 use super::{find, shape, version};
 use crate::Api;
-use crate::auth::DEPLOYMENT;
-use crate::caller::Caller;
-use crate::input::{Params, Path, given, no_page_key};
-use crate::pipelines::{Nothing, Paging, after, limit};
-use crate::problem::{Answer, Refused};
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::auth::DEPLOYMENT;
+use crate::fence::input::{Params, Path, given, no_page_key};
+use crate::fence::pages::{Nothing, Paging, after, limit};
+use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -41,6 +41,7 @@ fn page(deployments: Vec<VersionState>, next: Option<String>, limit: u32, now: T
     responses((status = 200, body = VersionState))
 )]
 pub async fn one<P: Ports + 'static>(
+    _: Allowed<(scope::Read, scope::Execute)>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
     Params(Nothing {}): Params<Nothing>,
@@ -87,6 +88,7 @@ pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Optio
     responses((status = 200, body = VersionPage))
 )]
 pub async fn of_config<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
@@ -113,6 +115,7 @@ pub async fn of_config<P: Ports + 'static>(
     responses((status = 200, body = AuditPage))
 )]
 pub async fn audit<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
@@ -153,8 +156,9 @@ pub struct Wanted {
     responses((status = 200, body = VersionPage))
 )]
 pub async fn everywhere<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
     State(api): State<Api<P>>,
-    caller: Caller,
+
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<VersionPage>> {
     let sees = |of: &Address| caller.sees(&of.namespace) || caller.may(Need::Execute(DEPLOYMENT), Some(&of.namespace));

@@ -1,30 +1,27 @@
 //! Deployment configs and their versions. `{id}` is `<name>` in namespace `default`, or `<namespace>:<name>`; a version is `{id}-{n}`.
 
-pub mod artifacts;
+mod artifacts;
 mod carry;
-pub mod commands;
-pub mod configs;
-pub mod deployers;
-pub mod generate;
-pub mod history;
+mod commands;
+mod configs;
+mod deployers;
+mod generate;
+mod history;
 mod prepare;
-pub mod rollbacks;
+mod rollbacks;
 mod shape;
 mod together;
-pub mod write;
+mod write;
 
 pub use artifacts::store as store_source;
 pub use configs::in_force;
-pub use write::{by, check, store};
+pub use write::{check, store};
 
-use crate::auth;
-use crate::pipelines::{address as address_of, is_name};
-use crate::problem::{Answer, Refused};
-use crate::{Api, repeated};
-use axum::Router;
+use crate::Api;
+use crate::fence::names::{DEFAULT_NAMESPACE, config as address, is_name, version};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::route::{Route, route};
 use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post, put};
 use keelway_domain::deployments::Refused as Conflict;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
@@ -33,8 +30,6 @@ use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::http::deployments::FieldError;
 
-/// The namespace of an id that names none.
-const DEFAULT_NAMESPACE: &str = "default";
 /// So many names are looked through for one that was probably meant.
 const KNOWN: u32 = 100;
 /// The field that the refusal of what a paused config does not do is about.
@@ -44,58 +39,42 @@ const MESSAGE: usize = 2000;
 /// The longest name of a person.
 const NAME: usize = 100;
 
-/// The routes under `/v1`.
-pub fn routes<P: Ports + Secrets + 'static>(api: &Api<P>) -> Router<Api<P>> {
-    let once = from_fn_with_state(api.clone(), repeated::check::<P>);
-    let config = Router::new()
-        .route("/", put(write::put::<P>).layer(once.clone()).get(configs::one::<P>).delete(configs::delete::<P>))
-        .route("/manifest", get(configs::manifest::<P>))
-        .route("/status", get(configs::status::<P>))
-        .route("/history", get(history::of_config::<P>))
-        .route("/audit", get(history::audit::<P>))
-        .route("/instantiate", post(commands::instantiate::<P>).layer(once.clone()))
-        .route("/rollback", post(rollbacks::one::<P>).layer(once.clone()))
-        .route("/triggers/{command}", post(commands::triggers::<P>).layer(once.clone()))
-        .route("/{command}", post(commands::steer::<P>).layer(once.clone()));
-    Router::new()
-        .nest("/deploymentConfigs/{id}", config)
-        .route("/deploymentConfigs", post(write::create::<P>).layer(once.clone()).get(configs::list::<P>))
-        .route("/generateDeploymentConfigs/{id}", get(generate::generate::<P>))
-        .route("/rollbacks", post(rollbacks::several::<P>).layer(once))
-        .route("/deployments", get(history::everywhere::<P>))
-        .route("/deployments/{name}", get(history::one::<P>))
+/// The routes.
+pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
+    vec![
+        route!(write::put).once(),
+        route!(configs::one),
+        route!(configs::delete),
+        route!(configs::manifest),
+        route!(configs::status),
+        route!(history::of_config),
+        route!(history::audit),
+        route!(commands::instantiate).once(),
+        route!(rollbacks::one).once(),
+        route!(commands::triggers).once(),
+        route!(commands::steer).once(),
+        route!(write::create).once(),
+        route!(configs::list),
+        route!(generate::generate),
+        route!(rollbacks::several).once(),
+        route!(history::everywhere),
+        route!(history::one),
         // The answer to a claim is remembered nowhere: there is a token in it.
-        .route("/deployments/{name}/claim", post(deployers::claim::<P>))
-        .route("/artifactSources", get(artifacts::list::<P>))
-        .route("/artifactSources/{namespace}/{name}", get(artifacts::one::<P>).delete(artifacts::delete::<P>))
-        .route("/artifactSources/{namespace}/{name}/manifest", get(artifacts::manifest::<P>))
-}
-
-/// The routes whose handlers check who sends the request.
-pub fn authorised_routes<P: Ports + Secrets + 'static>() -> Router<Api<P>> {
-    Router::new()
-        .route(auth::HEARTBEAT, post(deployers::heartbeat::<P>))
-        .route(auth::STRATEGY, post(deployers::strategy::<P>))
-        .route(auth::FINISH, post(deployers::finish::<P>))
-        .route(auth::ARTIFACT, post(artifacts::told::<P>))
-}
-
-/// The address that an id names, if it can be one.
-pub fn address(id: &str) -> Option<Address> {
-    let (namespace, name) = id.split_once(':').unwrap_or((DEFAULT_NAMESPACE, id));
-    address_of(namespace, name)
+        route!(deployers::claim),
+        route!(deployers::heartbeat),
+        route!(deployers::strategy),
+        route!(deployers::finish),
+        route!(artifacts::list),
+        route!(artifacts::one),
+        route!(artifacts::delete),
+        route!(artifacts::manifest),
+        route!(artifacts::told),
+    ]
 }
 
 /// `<name>` or `<namespace>:<name>`
 fn id(of: &Address) -> String {
     if of.namespace == DEFAULT_NAMESPACE { of.name.clone() } else { format!("{}:{}", of.namespace, of.name) }
-}
-
-/// The config and the number that the name of a version has.
-pub fn version(name: &str) -> Option<(Address, u64)> {
-    let (config, n) = name.rsplit_once('-')?;
-    let digits = n.bytes().all(|byte| byte.is_ascii_digit()) && !n.starts_with('0');
-    Some((address(config)?, n.parse().ok().filter(|_| digits)?))
 }
 
 /// The config with an id.

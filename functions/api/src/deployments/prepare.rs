@@ -2,7 +2,7 @@
 
 use super::{PAUSED, error, version};
 use crate::Api;
-use crate::problem::Answer;
+use crate::fence::problem::Answer;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{

@@ -4,11 +4,12 @@ use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::prepare::{Prepared, Wish, prepare};
 use super::{MESSAGE, NAME, error, find, id, refused, together};
 use crate::Api;
-use crate::caller::Caller;
-use crate::input::{self, Params, Path, note};
-use crate::pipelines::Nothing;
-use crate::problem::{Answer, Refused};
-use crate::repeated::RequestId;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{self, Params, Path, note};
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -50,15 +51,16 @@ fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> 
     path = "/v1/deploymentConfigs/{id}/rollback",
     tag = "deployments",
     params(("Idempotency-Key" = Option<String>, Header)),
-    request_body(content = Option<crate::openapi::AnyRollback>, example = json!({"notes": "broken", "by": "ada"})),
+    request_body(content = Option<crate::fence::bodies::AnyRollback>, example = json!({"notes": "broken", "by": "ada"})),
     responses((status = 200, body = RollbackAnswer), (status = 202, body = RollbackAnswer), (status = 409), (status = 422))
 )]
 pub async fn one<P: Ports + 'static>(
+    caller: Allowed<scope::Trigger, act::Trigger>,
     State(api): State<Api<P>>,
     Path(of): Path<String>,
     Params(Nothing {}): Params<Nothing>,
     Extension(id): Extension<RequestId>,
-    caller: Caller,
+
     request: Request,
 ) -> Answer<Response> {
     let bytes = input::json_body(request).await?;
@@ -191,10 +193,11 @@ async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(Rollba
     responses((status = 200, body = RollbacksAnswer), (status = 422))
 )]
 pub async fn several<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
     State(api): State<Api<P>>,
     Params(Nothing {}): Params<Nothing>,
     Extension(RequestId(request)): Extension<RequestId>,
-    caller: Caller,
+
     input::Json(asked): input::Json<RollbacksRequest>,
 ) -> Answer<axum::Json<RollbacksAnswer>> {
     if asked.rollbacks.is_empty() || asked.rollbacks.len() > MOST {

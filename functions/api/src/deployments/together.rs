@@ -2,7 +2,7 @@
 
 use super::prepare::Prepared;
 use crate::Api;
-use crate::problem::Answer;
+use crate::fence::problem::Answer;
 use keelway_domain::deployments::Config;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::template::with_images;

@@ -4,10 +4,12 @@ use super::rollbacks;
 use super::{PAUSED, error, find, shape, unknown};
 use crate::Api;
 use crate::apply::{border, one_more_config};
-use crate::caller::Caller;
-use crate::input::{Params, Path, Text, given, note};
-use crate::problem::{Answer, Refused};
-use crate::repeated::RequestId;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{Params, Path, Text};
+use crate::fence::manifests::by;
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -40,15 +42,16 @@ pub struct Query {
     path = "/v1/deploymentConfigs/{id}",
     tag = "deployments",
     params(Query, ("Idempotency-Key" = Option<String>, Header), ("If-Match" = Option<String>, Header)),
-    request_body(content((crate::openapi::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
-    responses((status = 200, body = crate::openapi::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
+    request_body(content((crate::fence::bodies::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
+    responses((status = 200, body = crate::fence::bodies::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
 )]
 pub async fn put<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(query): Params<Query>,
     Extension(request): Extension<RequestId>,
-    caller: Caller,
+
     headers: HeaderMap,
     Text(text): Text,
 ) -> Answer<Response> {
@@ -56,7 +59,7 @@ pub async fn put<P: Ports + 'static>(
     let body: Option<Value> = serde_json::from_str(&text).ok();
     if let Some(stanza) = body.as_ref().and_then(|body| body.get("rollback")) {
         only_rollback(body.as_ref(), &of)?;
-        let stanza: RollbackRequest = crate::input::read(stanza.clone())?;
+        let stanza: RollbackRequest = crate::fence::input::read(stanza.clone())?;
         return rollbacks::roll_back(&api, (of, view), stanza.into(), (&caller, request)).await;
     }
     let manifest = one_config(&text)?;
@@ -80,14 +83,15 @@ pub async fn put<P: Ports + 'static>(
     path = "/v1/deploymentConfigs",
     tag = "deployments",
     params(Query, ("Idempotency-Key" = Option<String>, Header)),
-    request_body(content((crate::openapi::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
-    responses((status = 201, body = crate::openapi::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
+    request_body(content((crate::fence::bodies::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
+    responses((status = 201, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
 )]
 pub async fn create<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
     State(api): State<Api<P>>,
     Params(query): Params<Query>,
     Extension(RequestId(asked)): Extension<RequestId>,
-    caller: Caller,
+
     Text(text): Text,
 ) -> Answer<Response> {
     let manifest = one_config(&text)?;
@@ -248,9 +252,4 @@ pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, 
         changed,
         ..AppliedDocument::default()
     })
-}
-
-/// The name of whoever applies a manifest.
-pub fn by(caller: &Caller, said: Option<&String>) -> Answer<String> {
-    Ok(caller.by(note("by", given(said).map(str::to_owned).as_ref(), super::NAME)?))
 }

@@ -1,10 +1,10 @@
 //! Who may do what: every route with every scope, tokens from their creation to their end, and what they cost.
 
 use crate::deployments;
-use crate::stand::{Answer, Stand, TOKEN};
+use crate::stand::{Answer, Stand, TOKEN, routes};
 use axum::body::Body;
 use axum::http::{Method, Request};
-use keelway_api::{Needs, ROUTES};
+use keelway_api::{Listed, Needs};
 use keelway_domain::access::Kind;
 use keelway_domain::time::Span;
 use keelway_world::core::Method as Counted;
@@ -35,25 +35,13 @@ async fn send(stand: &Stand, method: &str, path: &str, token: &str) -> Answer {
     stand.request(request.body(Body::empty()).unwrap()).await
 }
 
-/// Whoever adds a route also says who may use it, and a route that is gone leaves no row.
-#[tokio::test]
-async fn no_route_is_without_a_scope() {
-    let stand = Stand::new();
-    let shown = format!("{:?}", stand.app());
-    let paths = shown.split('"').filter(|text| text.starts_with('/') && text.len() > 1 && !text.contains("__private"));
-    let paths: BTreeSet<&str> = paths.collect();
-    assert!(paths.len() > 50, "{paths:?}");
-    let mut served = BTreeSet::new();
-    for path in paths {
-        let answer = send(&stand, "TRACE", &filled(path), TOKEN).await;
-        // Without that header, the path takes every method.
-        let allowed = answer.headers.get("allow").map_or("ANY".to_owned(), |value| value.to_str().unwrap().to_owned());
-        let methods = allowed.split(',').map(str::trim).filter(|method| *method != "HEAD");
-        served.extend(methods.map(|method| format!("{method} {}", path.trim_end_matches('/'))));
-    }
-    let listed: BTreeSet<String> = ROUTES.iter().map(|(method, path, ..)| format!("{method} {path}")).collect();
-    assert_eq!(listed.len(), ROUTES.len(), "a route stands there twice");
-    assert_eq!(served, listed);
+/// Every route with the scopes of which it needs one, and what the audit calls it: whoever adds one, or changes what it needs, sees it here.
+#[test]
+fn what_every_route_needs() {
+    let mut routes = routes();
+    routes.sort_by(|a, b| (&a.path, a.method).cmp(&(&b.path, b.method)));
+    let row = |Listed { method, path, needs, act }: Listed| format!("{method:<6} {path}  {needs:?}  {act}").trim_end().to_owned();
+    insta::assert_snapshot!(routes.into_iter().map(row).collect::<Vec<_>>().join("\n"));
 }
 
 /// One token for each kind of scope, with and without a limit to another project.
@@ -73,10 +61,10 @@ async fn every_route_with_every_scope() {
         let elsewhere = stand.token(&format!("{name}-elsewhere"), &[scope], &["elsewhere"]).await;
         tokens.push((kind, whole, elsewhere));
     }
-    for (method, path, needs, _) in ROUTES {
+    for Listed { method, path, needs, .. } in routes() {
         for (kind, whole, elsewhere) in &tokens {
             // The tokens of this test stay.
-            let (to, method) = (filled(path), if *method == "ANY" { "GET" } else { *method });
+            let (to, method) = (filled(&path), if method == "ANY" { "GET" } else { method });
             let (answer, limited) = (send(&stand, method, &to, whole).await, send(&stand, method, &to, elsewhere).await);
             let allowed = |kinds: &[Kind]| kinds.contains(kind) || *kind == Kind::Administer;
             let (expected, expected_limited) = match needs {
@@ -86,7 +74,7 @@ async fn every_route_with_every_scope() {
             };
             let place = format!("{method} {path} with {kind:?}: {answer:?}");
             assert_eq!(answer.status != 403, expected, "{place}");
-            assert!(answer.status != 401 || *needs == Needs::Itself, "{place}");
+            assert!(answer.status != 401 || needs == Needs::Itself, "{place}");
             // A handler may refuse for want of a project what it would do with one.
             if matches!(needs, Needs::Scope(_)) || !expected_limited {
                 assert_eq!(limited.status != 403, expected_limited, "{method} {path} with {kind:?} elsewhere: {limited:?}");

@@ -4,7 +4,7 @@ use crate::forge::Forge;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use keelway_api::{Api, Paces, Settings, Tokens, router};
+use keelway_api::{Api, Listed, Paces, Settings, Tokens, router};
 use keelway_domain::access::Identities;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
@@ -69,6 +69,11 @@ fn settings() -> Settings {
         paces: Paces::default(),
         guard: Guard::new(Hosts::default()),
     }
+}
+
+/// Every route.
+pub fn routes() -> Vec<Listed> {
+    keelway_api::listed::<AtOnce>()
 }
 
 pub struct Stand {

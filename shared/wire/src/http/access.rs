@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What somebody may do, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantState {
     /// `read`, `trigger`, `trigger:<stage>`, `execute:<task>`, `approve:<stage>`, `administer`.
@@ -46,7 +46,7 @@ pub struct RotateRequest {
 
 /// A token, without its secret. Times are in RFC 3339.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenState {
     /// Its name.
@@ -79,7 +79,7 @@ pub struct TokenState {
 
 /// A token with its secret: the only answer that has it.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenAnswer {
     /// What clients send as `x-token`.
@@ -96,7 +96,7 @@ impl std::fmt::Debug for TokenAnswer {
 
 /// A page of tokens, by name: `GET /v1/tokens`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenPage {
     /// In the order of their names.
@@ -111,7 +111,7 @@ pub struct TokenPage {
 
 /// Who sends the request: `GET /v1/whoami`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WhoAmI {
     /// The name of the token, or the identity provider.
@@ -127,7 +127,7 @@ pub struct WhoAmI {
 
 /// A page of the audit, newest first: `GET /v1/audit`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditPage {
     /// What was done.
@@ -142,7 +142,7 @@ pub struct AuditPage {
 
 /// What somebody did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditEntry {
     /// When, in RFC 3339.

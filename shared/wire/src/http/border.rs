@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A consent of a project: what others may do there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ConsentState {
     /// Who: patterns of projects.
@@ -27,7 +27,7 @@ impl From<&Consent> for ConsentState {
 
 /// What a project may use of the installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct PolicyState {
     /// Patterns by kind; of a kind that is absent, nothing may be used.
@@ -47,7 +47,7 @@ impl From<&Policy> for PolicyState {
 
 /// Names of resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct PatternState {
     /// Of the name: `*` stands for any text, `?` for one character.
@@ -69,7 +69,7 @@ impl From<&Pattern> for PatternState {
 /// Something that a stored manifest names outside of its namespace, and may not: applied today it would be refused, and what it asks for is
 /// not done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BorderGap {
     /// The kind of the manifest: `Shipyard`, `DeploymentConfig`, `Pipeline`, `Cluster` or `ArtifactSource`.
@@ -94,7 +94,7 @@ pub struct BorderGap {
 
 /// A page of what stored manifests name and may not: `GET /v1/border`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BorderPage {
     /// What is missing, by kind, namespace and name.

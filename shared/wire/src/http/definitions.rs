@@ -18,7 +18,7 @@ pub struct FieldChangeSchema {
 
 /// The answer to `POST /v1/apply`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Applied {
     /// One per document, in the order of the text.
@@ -32,7 +32,7 @@ pub struct Applied {
 
 /// What became of one document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct AppliedDocument {
     /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource` or
@@ -58,7 +58,7 @@ pub struct AppliedDocument {
 
 /// A page of the history of a project's shipyards: `GET /v1/project/{project}/shipyard/revisions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RevisionPage {
     /// The times that a revision was put in force, newest first.
@@ -73,7 +73,7 @@ pub struct RevisionPage {
 
 /// One time that a revision was put in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RevisionState {
     /// Counts the times, from 1.
@@ -90,7 +90,7 @@ pub struct RevisionState {
 
 /// What differs between two revisions: `GET /v1/project/{project}/shipyard/diff`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ShipyardDiff {
     /// The one revision.

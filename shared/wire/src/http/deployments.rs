@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// A page of deployment configs: `GET /v1/deploymentConfigs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigPage {
     /// By name.
@@ -32,7 +32,7 @@ pub struct ConfigPage {
 
 /// How a deployment config is: `GET /v1/deploymentConfigs/{id}/status`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ConfigState {
     /// Its project.
@@ -83,7 +83,7 @@ pub struct ConfigState {
 
 /// What targets of a [`ConfigState`] serve that Keelway did not put there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DriftState {
     /// Since when that is known.
@@ -100,7 +100,7 @@ pub struct DriftState {
 
 /// A target of a [`DriftState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServedState {
     /// The version that was deployed there.
@@ -112,7 +112,7 @@ pub struct ServedState {
 
 /// A trigger of a [`ConfigState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TriggerState {
     /// `ConfigChange`, `ImageChange` or `Manual`.
@@ -141,7 +141,7 @@ pub struct TriggerState {
 
 /// A page of versions: a config's history (newest first), `GET /v1/deployments` (oldest first).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct VersionPage {
     /// One per attempt.
@@ -158,7 +158,7 @@ pub struct VersionPage {
 
 /// A numbered version of a config, and how its deployment goes: `GET /v1/deployments/{id}-{n}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct VersionState {
     /// The config's project.
@@ -235,7 +235,7 @@ impl VersionState {
 
 /// Why a version was cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Details {
     /// The causes in a few words.
@@ -246,7 +246,7 @@ pub struct Details {
 
 /// A cause of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cause {
     /// `ConfigChange`, `ImageChange`, `Manual`, `Rollback`, `AutoRollback` or `Drift`.
@@ -277,7 +277,7 @@ pub struct Cause {
 
 /// How far a deployment is, as the deployer says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ProgressState {
     /// A sentence for people.
@@ -311,7 +311,7 @@ pub struct TargetState {
 
 /// A page of what anybody did with a config, newest first: `GET /v1/deploymentConfigs/{id}/audit`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ConfigAuditPage))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = ConfigAuditPage))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditPage {
     /// The entries.
@@ -328,7 +328,7 @@ pub struct AuditPage {
 
 /// An entry of a config's audit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ConfigAuditEntry))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = ConfigAuditEntry))]
 #[serde(default)]
 pub struct AuditEntry {
     /// When.

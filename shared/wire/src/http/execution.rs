@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One execution of a sequence in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExecutionState {
     /// 13 characters.
@@ -74,7 +74,7 @@ pub struct ExecutionState {
 
 /// One task of an [`ExecutionState`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct TaskState {
     /// The task.
@@ -103,7 +103,7 @@ pub struct TaskState {
 
 /// Somebody let an execution begin although its stage was closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Overridden {
     /// Who.
@@ -114,7 +114,7 @@ pub struct Overridden {
 
 /// What an open execution waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Waits {
     /// `lane`: for another execution of the service in the stage; `executor`: for a `.started`; `answer`: for a `.finished`;
@@ -147,7 +147,7 @@ pub struct Waits {
 
 /// The execution that another one waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Behind {
     /// Its context.
@@ -163,7 +163,7 @@ pub struct Behind {
 
 /// A sequence that an end did not start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct NotReached {
     /// Its stage.
@@ -176,7 +176,7 @@ pub struct NotReached {
 
 /// How a sequence ended in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Ended {
     /// The stage.
@@ -189,7 +189,7 @@ pub struct Ended {
 
 /// A page of environments: `GET /v1/project/{project}/environment`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentPage {
     /// By service, each in the shipyard's order.
@@ -206,7 +206,7 @@ pub struct EnvironmentPage {
 
 /// `GET /v1/project/{project}/queue`
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct QueueList {
     /// By service and stage; those without anybody in them are left out.
@@ -217,7 +217,7 @@ pub struct QueueList {
 
 /// Who waits for one service in one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Queue {
     /// The service.
@@ -233,7 +233,7 @@ pub struct Queue {
 
 /// One service in one stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentState {
     /// The stage.
@@ -261,7 +261,7 @@ pub struct EnvironmentState {
 
 /// The last sequence that ended in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastSequence {
     /// Its name.

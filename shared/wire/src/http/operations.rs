@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A dead letter: `GET /v1/dead-letters/{id}`; without its body in lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetter {
     /// Names it.
@@ -34,7 +34,7 @@ pub struct DeadLetter {
 
 /// A page of dead letters, newest first: `GET /v1/dead-letters`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeadLetterPage {
     /// The letters.
@@ -49,7 +49,7 @@ pub struct DeadLetterPage {
 
 /// How the installation is set up, and whether its rules are enabled: `GET /v1/checks`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Checks {
     /// The API's clock, RFC 3339.
@@ -62,7 +62,7 @@ pub struct Checks {
 
 /// A rule of the stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleState {
     /// Its name without the stack's: `sequences`.
@@ -73,7 +73,7 @@ pub struct RuleState {
 
 /// What the deployment's parameters allow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstalledLimits {
     /// The largest event, in bytes.
@@ -90,7 +90,7 @@ pub struct InstalledLimits {
 
 /// An event that was sent around: `POST /v1/checks`, `GET /v1/checks/{id}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoundTrip {
     /// Its id, a UUID.
@@ -105,7 +105,7 @@ pub struct RoundTrip {
 
 /// Input that could not be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InvalidInput {
     /// When it was accepted, RFC 3339.
@@ -121,7 +121,7 @@ pub struct InvalidInput {
 
 /// A page of a day's invalid input, newest first: `GET /v1/invalid`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InvalidPage {
     /// The day, UTC: `2026-11-22`.

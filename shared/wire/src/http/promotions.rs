@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// A page of pipelines: `GET /v1/pipelines`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PipelinePage {
     /// By name.
@@ -27,7 +27,7 @@ pub struct PipelinePage {
 
 /// A pipeline in one line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PipelineEntry {
     /// Its project.
@@ -57,7 +57,7 @@ pub struct PipelineEntry {
 
 /// A pipeline: `GET /v1/pipelines/{namespace}/{name}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PipelineState {
     /// Its project.
@@ -100,7 +100,7 @@ pub struct PipelineState {
 
 /// The object that all targets of a pipeline run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct AppState {
     /// For example `helm.toolkit.fluxcd.io/v2`.
@@ -113,7 +113,7 @@ pub struct AppState {
 
 /// A run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct RunState {
     /// From 1.
@@ -126,7 +126,7 @@ pub struct RunState {
 
 /// Who did something, when and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Actor {
     /// Who, as they said; empty: they did not.
@@ -140,7 +140,7 @@ pub struct Actor {
 
 /// An environment of a [`PipelineState`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineEnvironment))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = PipelineEnvironment))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvironmentState {
     /// Its name.
@@ -177,7 +177,7 @@ pub struct EnvironmentState {
 
 /// A target and the newest fact about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TargetState {
     /// `<namespace>/<name>` of its cluster; absent: the one that reports without a name.
@@ -200,7 +200,7 @@ pub struct TargetState {
 
 /// The revision an environment is held on, by whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineHold))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = PipelineHold))]
 #[serde(default)]
 pub struct Hold {
     /// The revision.
@@ -212,7 +212,7 @@ pub struct Hold {
 
 /// On what an environment is healthy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Healthy {
     /// The revision.
@@ -223,7 +223,7 @@ pub struct Healthy {
 
 /// What an environment waits to have approved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct WaitingApproval {
     /// The revision: an approval of any other is refused.
@@ -245,7 +245,7 @@ pub struct WaitingApproval {
 
 /// A promotion of a revision into an environment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PromotionState {
     /// The run it belongs to.
@@ -298,7 +298,7 @@ fn is_zero(n: &u64) -> bool {
 
 /// A pull request of a promotion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct PullRequestState {
     /// Its number at the host.
@@ -317,7 +317,7 @@ pub struct PullRequestState {
 
 /// The last look at the repository of a pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct LookState {
     /// When it was.
@@ -332,7 +332,7 @@ pub struct LookState {
 
 /// Something that is wrong in an environment, whatever the pipeline waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineCondition))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = PipelineCondition))]
 #[serde(default)]
 pub struct ConditionState {
     /// The environment.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A schedule: `GET /v1/schedules/{project}/{name}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScheduleState {
     /// Its project.
@@ -52,7 +52,7 @@ pub struct ScheduleState {
 
 /// The last time that a schedule was due.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScheduleLast {
     /// When it was due, RFC 3339.
@@ -67,7 +67,7 @@ pub struct ScheduleLast {
 
 /// A run that a schedule has triggered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ScheduleRun {
     /// The service.
@@ -81,7 +81,7 @@ pub struct ScheduleRun {
 
 /// A page of schedules: `GET /v1/schedules/{project}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SchedulePage {
     /// By name.

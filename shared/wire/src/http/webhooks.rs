@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A subscription: `GET /v1/webhookSubscriptions/{namespace}/{name}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebhookState {
     /// Its namespace.
@@ -31,7 +31,7 @@ pub struct WebhookState {
 
 /// Why a subscription is disabled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebhookDisabled {
     /// `gone`: the receiver answered 410. `failing`: nothing reached it for three days.
@@ -46,7 +46,7 @@ pub struct WebhookDisabled {
 
 /// A page of subscriptions, by namespace and name: `GET /v1/webhookSubscriptions`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WebhookPage {
     /// The subscriptions.
@@ -61,7 +61,7 @@ pub struct WebhookPage {
 
 /// A delivery: `GET /v1/deliveries/{namespace}/{id}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeliveryState {
     /// Its id.
@@ -97,7 +97,7 @@ pub struct DeliveryState {
 
 /// An attempt of a delivery. Secrets are masked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeliveryAttempt {
     /// When it was made.
@@ -117,7 +117,7 @@ pub struct DeliveryAttempt {
 
 /// A page of deliveries, newest first: `GET /v1/deliveries`. A page that is filtered may have few or none, and yet not be the last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeliveryPage {
     /// The deliveries.
@@ -132,7 +132,7 @@ pub struct DeliveryPage {
 
 /// The answer to `POST /v1/deliveries/{namespace}/{id}/redeliver`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Redelivered {
     /// The delivery to look at: a new one if the old one had ended.

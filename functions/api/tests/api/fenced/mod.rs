@@ -12,9 +12,9 @@ mod messages;
 mod requests;
 
 use crate::generated::document::{Document, Operation};
-use crate::stand::{Answer, Stand};
+use crate::stand::{Answer, Stand, routes};
 use furnished::{Furnished, NOBODY, OTHER, OWN, furnish};
-use keelway_api::{Needs, ROUTES};
+use keelway_api::Needs;
 use keelway_domain::access::Kind;
 use keelway_engine::item::{Item, Key};
 use requests::{Pair, Sent, pairs};
@@ -34,7 +34,7 @@ fn bearer(kind: Kind) -> &'static str {
 
 /// Whose requests are tried: a token of each kind of scope that a route asks for, and one with all of them.
 fn bearers() -> BTreeSet<&'static str> {
-    let kinds = ROUTES.iter().flat_map(|(_, _, needs, _)| match needs {
+    let kinds = routes().into_iter().flat_map(|route| match route.needs {
         Needs::Scope(kinds) | Needs::Handler(kinds) => kinds.to_vec(),
         Needs::Itself | Needs::Token => vec![],
     });

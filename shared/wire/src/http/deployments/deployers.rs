@@ -22,7 +22,7 @@ pub struct ClaimRequest {
 
 /// The answer to a claim: what the deployer needs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClaimAnswer {
     /// The token of this attempt: the bearer of heartbeats and of the end. It is told only here.
@@ -78,7 +78,7 @@ pub struct StrategyRequest {
 
 /// How far Keelway is with a strategy that it carries out for a deployer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct StrategyAnswer {
     /// `running`: send the request again; `done`; or `failed`: everything is back where it was, and no more can be asked for.
@@ -118,7 +118,7 @@ pub struct FinishRequest {
 
 /// The answer to a heartbeat, and to an end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReportAnswer {
     /// `run`: go on; `pause`: stop where you can go on later; `cancel`: stop, and end.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// One thing wrong with a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct FieldError {
     /// The field: of the request, or of what it is about.
@@ -82,7 +82,7 @@ pub struct SteerRequest {
 
 /// The answer to what is asked of a config: 200 when the state shows it, 202 when it does not yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SteerAnswer {
     /// Its project.
@@ -240,7 +240,7 @@ pub struct OneRollback {
 
 /// What a rollback did to a config, or would do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollbackAnswer {
     /// Its project.
@@ -278,7 +278,7 @@ pub struct RollbackAnswer {
 
 /// The answer to `POST /v1/rollbacks`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollbacksAnswer {
     /// What the new versions have in common.
@@ -319,7 +319,7 @@ pub enum ArtifactAction {
 
 /// A page of artifact sources: `GET /v1/artifactSources`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ArtifactSourcePage {
     /// By name.
@@ -334,7 +334,7 @@ pub struct ArtifactSourcePage {
 
 /// An artifact source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ArtifactSourceState {
     /// Its project.

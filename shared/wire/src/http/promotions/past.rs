@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A page of what happened, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PipelineHistoryPage))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = PipelineHistoryPage))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryPage {
     /// Promotions that are over, newest first.
@@ -24,7 +24,7 @@ pub struct HistoryPage {
 
 /// A promotion that is over.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PastPromotion {
     /// Into which environment.
@@ -38,7 +38,7 @@ pub struct PastPromotion {
 
 /// A command that was obeyed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PastCommand {
     /// When it was obeyed.
@@ -60,7 +60,7 @@ pub struct PastCommand {
 
 /// What each environment waits for: `GET /v1/pipelines/{namespace}/{name}/explain`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Explanation {
     /// Its project.
@@ -78,7 +78,7 @@ pub struct Explanation {
 
 /// What an environment waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct Explained {
     /// The environment.
@@ -98,7 +98,7 @@ pub struct Explained {
 
 /// The open pull requests of a pipeline: `GET /v1/pipelines/{namespace}/{name}/pull-requests`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct OpenPullRequests {
     /// In the order of the environments.
@@ -109,7 +109,7 @@ pub struct OpenPullRequests {
 
 /// An open pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct OpenPullRequest {
     /// Into which environment it promotes.

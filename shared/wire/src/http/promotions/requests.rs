@@ -38,7 +38,7 @@ pub enum ApprovalDecision {
 /// The answer to an approval or a command: 201 with `Location` when a pull request is open by then, 200 when the state shows it, 202 when
 /// it does not yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct CommandAnswer {
     /// Its project.
@@ -81,7 +81,7 @@ pub struct CommandRequest {
 
 /// The answer to `POST /v1/observations`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ObservationAnswer {
     /// One per fact, in the order of the body.
@@ -90,7 +90,7 @@ pub struct ObservationAnswer {
 
 /// What became of a fact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ObservedFact {
     /// The object's kind.
@@ -112,7 +112,7 @@ pub struct ObservedFact {
 
 /// A page of clusters (`GET /v1/clusters`) or git hosts (`GET /v1/githosts`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RegisteredPage {
     /// By namespace and name.
@@ -127,7 +127,7 @@ pub struct RegisteredPage {
 
 /// A registered cluster or git host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Registered {
     /// `Cluster` or `GitHost`.

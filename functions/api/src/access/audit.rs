@@ -1,0 +1,85 @@
+//! The audit as it is read.
+
+use crate::Api;
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::input::{Params, given, no_page_key, page_size, window};
+use crate::fence::problem::Answer;
+use axum::Json;
+use axum::extract::State;
+use keelway_engine::access::{Entry, Filter};
+use keelway_engine::ports::Ports;
+use keelway_wire::http::access::{AuditEntry, AuditPage};
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    token: Option<String>,
+    action: Option<String>,
+    project: Option<String>,
+    from_time: Option<String>,
+    before_time: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// Lists who did what, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/audit",
+    tag = "access",
+    params(Wanted),
+    responses((status = 200, body = AuditPage))
+)]
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Administer>,
+    State(api): State<Api<P>>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<Json<AuditPage>> {
+    let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
+    let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
+    let filter = Filter {
+        token: own(&wanted.token),
+        action: own(&wanted.action),
+        project: own(&wanted.project),
+        from: window.after,
+        before: window.before,
+    };
+    let size = page_size(wanted.page_size.as_ref())?;
+    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
+    if let Some(odd) = after.filter(|key| !is_key(key)) {
+        return Err(no_page_key(odd));
+    }
+    let (entries, next) = api.access().audit(&filter, after, u32::try_from(size).unwrap_or(1)).await?;
+    Ok(Json(AuditPage {
+        total_count: entries.len() as u64,
+        entries: entries.into_iter().map(shown).collect(),
+        next_page_key: next.unwrap_or_else(|| "0".into()),
+        page_size: size as u64,
+    }))
+}
+
+/// Whether a page may have ended with it: a time, then perhaps an id.
+fn is_key(key: &str) -> bool {
+    let (time, id) = key.split_once('#').unwrap_or((key, ""));
+    time.len() == 13 && time.bytes().all(|byte| byte.is_ascii_digit()) && id.len() <= 20
+}
+
+fn shown(entry: Entry) -> AuditEntry {
+    let Entry { at, id, action, token, subject, by, address, project, request, what, note, status } = entry;
+    AuditEntry {
+        at: at.rfc3339(),
+        id: format!("{id:016x}"),
+        action,
+        token,
+        subject,
+        by,
+        address,
+        project,
+        request,
+        what,
+        note,
+        status,
+    }
+}

@@ -1,0 +1,27 @@
+//! The OpenAPI document of this API.
+
+use crate::Api;
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::openapi;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use keelway_engine::checks::Rules;
+use keelway_engine::ports::Ports;
+use keelway_engine::secrets::Secrets;
+use std::sync::OnceLock;
+
+/// The document, which is the same whatever the ports are. It is made once, when it is first asked for: no other request pays for it.
+static DOCUMENT: OnceLock<String> = OnceLock::new();
+
+/// This API as an OpenAPI 3.1 document.
+#[utoipa::path(get, path = "/v1/openapi.json", tag = "access", responses((status = 200, body = Value)))]
+pub async fn serve<P: Ports + Secrets + Rules + 'static>(
+    _: Allowed<scope::AnyToken>,
+    State(_): State<Api<P>>,
+) -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, "application/json")],
+        DOCUMENT.get_or_init(|| openapi::document(&crate::routes::<P>()).to_string()).as_str(),
+    )
+}

@@ -1,0 +1,61 @@
+//! The audit: keeping an entry for every request that did something.
+
+use crate::Api;
+use crate::fence::caller::{Caller, Told};
+use crate::fence::problem::Refused;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use keelway_domain::ids::hash64;
+use keelway_engine::access::Entry;
+use keelway_engine::ports::Ports;
+
+/// What is known of a request before it is handled.
+pub struct About {
+    request: String,
+    act: &'static str,
+}
+
+/// The request was answered from what is remembered of an earlier one; an extension of its response.
+#[derive(Debug, Clone, Copy)]
+pub struct Replayed;
+
+impl About {
+    /// Of this request.
+    pub fn of(request: &Request, act: &'static str) -> Self {
+        Self { request: format!("{} {}", request.method(), request.uri().path().chars().take(500).collect::<String>()), act }
+    }
+}
+
+/// Keeps an entry about a request that succeeded, before its sender learns that. Otherwise it is told to send the request again.
+pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, response: Response) -> Response {
+    let Told { action, key, by, id, project, others, what, note, nothing } = caller.told().clone();
+    let action = if action.is_empty() { about.act } else { action };
+    let replayed = response.extensions().get::<Replayed>().is_some();
+    if action.is_empty() || nothing || replayed || !response.status().is_success() {
+        return response;
+    }
+    let entry = Entry {
+        at: api.access().now(),
+        id: id.unwrap_or_else(|| hash64(&[b"audit", uuid::Uuid::now_v7().as_bytes()])),
+        action: action.to_owned(),
+        token: key.unwrap_or_else(|| caller.token.clone()),
+        subject: caller.subject.clone(),
+        by: by.unwrap_or_else(|| caller.known.clone()),
+        address: caller.address.clone(),
+        project,
+        request: about.request,
+        what,
+        note,
+        status: response.status().as_u16(),
+    };
+    let of = |project: String| {
+        let id = hash64(&[b"audit", &entry.id.to_be_bytes(), project.as_bytes()]);
+        Entry { id, project, ..entry.clone() }
+    };
+    for entry in std::iter::once(entry.clone()).chain(others.into_iter().map(of)) {
+        if let Err(error) = api.access().record(&entry).await {
+            return Refused::from(error).into_response();
+        }
+    }
+    response
+}

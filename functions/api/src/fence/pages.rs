@@ -1,0 +1,49 @@
+//! Pages of lists.
+
+use crate::fence::input::{given, no_page_key, page_size};
+use crate::fence::problem::Answer;
+use serde::Deserialize;
+
+/// So many names are looked through for one that was probably meant.
+pub const KNOWN: u32 = 100;
+
+/// Which entries of a list are wanted.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    /// Only those of this namespace.
+    pub namespace: Option<String>,
+    /// How many.
+    pub page_size: Option<String>,
+    /// Where the page before ended.
+    pub next_page_key: Option<String>,
+}
+
+/// Paging.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Paging {
+    /// How many.
+    pub page_size: Option<String>,
+    /// Where the page before ended.
+    pub next_page_key: Option<String>,
+}
+
+/// No parameters are taken.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// The size of a page, for the engine.
+pub fn limit(size: Option<&String>) -> Answer<u32> {
+    page_size(size).map(|size| u32::try_from(size).unwrap_or(KNOWN))
+}
+
+/// The last name of the page before. Other texts that cannot be part of a key are refused.
+pub fn after(key: Option<&String>) -> Answer<Option<&str>> {
+    let Some(key) = given(key).filter(|key| *key != "0") else { return Ok(None) };
+    let fits = key.len() <= 300 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./#:".contains(&byte));
+    if fits { Ok(Some(key)) } else { Err(no_page_key(key)) }
+}

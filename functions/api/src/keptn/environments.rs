@@ -1,0 +1,81 @@
+//! Which version runs where, since when, and what is on its way.
+
+use crate::Api;
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::input::{Params, Path, given, no_page_key, page_size};
+use crate::fence::problem::Answer;
+use axum::extract::State;
+use keelway_domain::names::ServiceName;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::views::EnvironmentFilter;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    stage: Option<String>,
+    service: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// Lists which version runs where, since when, and what is on its way.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/environment",
+    tag = "projects",
+    params(Wanted),
+    responses((status = 200, body = keelway_wire::http::EnvironmentPage))
+)]
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(project): Path<String>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<Value>> {
+    let size = page_size(wanted.page_size.as_ref())?;
+    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
+    if let Some(key) = after.filter(|key| ServiceName::new(*key).is_err()) {
+        return Err(no_page_key(key));
+    }
+    let filter = filter(wanted.stage.as_ref(), wanted.service.as_ref());
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let (environments, next) = api.engine().environments(&project, &filter, size, after).await?;
+    let (n, now) = (environments.len(), api.engine().now().rfc3339());
+    let next = next.unwrap_or_else(|| "0".into());
+    Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct Of {
+    stage: Option<String>,
+    service: Option<String>,
+}
+
+/// Lists what waits for its turn.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/queue",
+    tag = "sequences",
+    params(Of),
+    responses((status = 200, body = keelway_wire::http::QueueList))
+)]
+pub async fn queue<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(project): Path<String>,
+    Params(of): Params<Of>,
+) -> Answer<axum::Json<Value>> {
+    let filter = filter(of.stage.as_ref(), of.service.as_ref());
+    let project = api.engine().find_project(&project).await?.settings.name;
+    let queues = api.engine().queues(&project, &filter).await?;
+    Ok(axum::Json(json!({"queues": queues, "now": api.engine().now().rfc3339()})))
+}
+
+fn filter(stage: Option<&String>, service: Option<&String>) -> EnvironmentFilter {
+    EnvironmentFilter { stage: given(stage).map(str::to_owned), service: given(service).map(str::to_owned) }
+}

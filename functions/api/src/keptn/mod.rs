@@ -1,0 +1,75 @@
+//! Sequences and projects, in Keptn's shape where Keptn has one.
+
+mod accept;
+mod administration;
+mod approvals;
+mod binding;
+mod environments;
+mod evaluations;
+mod events;
+mod integrations;
+mod monitoring;
+mod overrides;
+mod projects;
+mod resources;
+mod retry;
+pub mod revisions;
+mod schedules;
+mod sequences;
+
+use crate::fence::DATASTORE;
+use crate::fence::route::{Route, route};
+use keelway_engine::ports::Ports;
+
+/// The routes.
+pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+    let routes = vec![
+        route!(events::list).also(DATASTORE),
+        route!(accept::accept).once(),
+        route!(events::triggered),
+        route!(sequences::list),
+        route!(sequences::executions),
+        route!(sequences::control),
+        route!(retry::retry),
+        route!(overrides::override_windows),
+        route!(projects::list),
+        route!(administration::create),
+        route!(administration::update),
+        route!(administration::secrets),
+        route!(projects::one),
+        route!(administration::delete),
+        route!(projects::shipyard),
+        route!(revisions::list),
+        route!(revisions::one),
+        route!(revisions::compare),
+        route!(revisions::roll_back),
+        route!(projects::services),
+        route!(administration::create_service),
+        route!(administration::delete_service),
+        route!(environments::list),
+        route!(environments::queue),
+        route!(projects::stages),
+        route!(projects::stage),
+        route!(projects::stage_services),
+        route!(projects::service),
+        route!(evaluations::evaluate).once(),
+        route!(approvals::decide),
+        route!(integrations::list),
+        route!(integrations::register),
+        route!(integrations::unregister),
+        route!(integrations::ping),
+        route!(integrations::subscriptions),
+        route!(integrations::subscribe),
+        route!(integrations::subscription),
+        route!(integrations::replace),
+        route!(integrations::unsubscribe),
+        route!(integrations::log),
+        route!(integrations::logged),
+        route!(integrations::delete_logged),
+        route!(schedules::list),
+        route!(schedules::one),
+        route!(schedules::delete),
+        route!(schedules::manifest),
+    ];
+    routes.into_iter().chain(resources::routes()).collect()
+}

@@ -1,0 +1,33 @@
+//! `keptn configure monitoring`: Keelway has no monitoring of its own, so it depends on the shipyards whether anything answers.
+
+use crate::Api;
+use crate::fence::problem::Answer;
+use keelway_domain::event::SOURCE;
+use keelway_domain::names::Context;
+use keelway_domain::time::Timestamp;
+use keelway_engine::ports::Ports;
+use serde_json::{Value, json};
+
+/// The answer that `keptn configure monitoring` waits for, asking for it ten times, 3 s apart.
+pub const CONFIGURED: &str = "sh.keptn.event.configure-monitoring.finished";
+/// What that command sends.
+const CONFIGURE: &str = "monitoring.configure";
+/// Projects whose shipyards are looked through for who listens to it.
+const LOOKED_THROUGH: u32 = 100;
+
+/// Whether any sequence of any project is triggered by a wish to configure the monitoring.
+pub async fn configures<P: Ports>(api: &Api<P>) -> Answer<bool> {
+    let (projects, more) = api.engine().list_projects(None, LOOKED_THROUGH).await?;
+    let mut sequences = projects.iter().flat_map(|project| &project.shipyard.stages).flat_map(|stage| &stage.sequences);
+    Ok(more || sequences.any(|sequence| sequence.triggered_on.iter().any(|on| on.event.ends_with(CONFIGURE))))
+}
+
+/// What is answered if nobody listens, so that the command need not wait; it is in no history.
+pub fn nothing_configured(of: &Context, now: Timestamp) -> Value {
+    let message = format!("nothing was configured: no sequence of any project is triggered by sh.keptn.event.{CONFIGURE}");
+    json!({
+        "type": CONFIGURED, "specversion": "1.0", "id": format!("nobody-listens-{of}"), "source": SOURCE, "time": now.rfc3339(),
+        "shkeptncontext": of.as_str(), "contenttype": "application/json",
+        "data": {"status": "succeeded", "result": "pass", "message": message}
+    })
+}

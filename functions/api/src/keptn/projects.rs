@@ -1,0 +1,286 @@
+//! Projects, their stages and services, in Keptn's shapes.
+
+use crate::Api;
+use crate::fence::allowed::{Allowed, scope};
+use crate::fence::input::{Params, Path, given, no_page_key, page_size};
+use crate::fence::problem::{Answer, Refused};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use keelway_domain::names::{ProjectName, ServiceName};
+use keelway_domain::time::Timestamp;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::definitions::{Project, Refusal};
+use keelway_wire::http::{ProjectPage, ProjectService, ProjectStage, ProjectState, ServicePage, StagePage};
+use serde::Deserialize;
+
+/// Services shown inside projects and stages; all of them are listed page by page.
+const SHOWN: u32 = 100;
+
+/// Paging. Other parameters that Keptn's clients send are accepted and ignored.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Paging {
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+    #[serde(rename = "disableUpstreamSync")]
+    _disable_upstream_sync: Option<String>,
+}
+
+impl Paging {
+    fn size(&self) -> Answer<u32> {
+        page_size(self.page_size.as_ref()).map(|size| u32::try_from(size).unwrap_or(SHOWN))
+    }
+    /// The last name of the previous page; anything that cannot be such a name is refused.
+    fn after<N, E>(&self, name: impl Fn(String) -> Result<N, E>) -> Answer<Option<&str>> {
+        match given(self.next_page_key.as_ref()).filter(|key| *key != "0") {
+            Some(key) if name(key.to_owned()).is_err() => Err(no_page_key(key)),
+            key => Ok(key),
+        }
+    }
+}
+
+/// Lists the projects by name, with stages and services.
+#[utoipa::path(
+    get,
+    path = "/v1/project",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectPage))
+)]
+pub async fn list<P: Ports + 'static>(
+    caller: Allowed<scope::Anywhere<scope::Read>>,
+    State(api): State<Api<P>>,
+
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ProjectPage>> {
+    let (after, size) = (paging.after(ProjectName::new)?, paging.size()?);
+    let (found, more) = match caller.seen() {
+        None => api.engine().list_projects(after, size).await?,
+        // Not a page of all projects without those of others: its key would name one of them.
+        Some(mut names) => {
+            names.retain(|name| after.is_none_or(|after| name.as_str() > after));
+            let mut found = api.engine().projects_named(&names).await?;
+            let more = found.len() > size as usize;
+            found.truncate(size as usize);
+            (found, more)
+        }
+    };
+    let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| last.settings.name.to_string());
+    let mut projects = vec![];
+    for project in &found {
+        projects.push(state(&api, project, None).await?);
+    }
+    let (size, n) = (u64::from(size), projects.len() as u64);
+    Ok(Json(ProjectPage { projects, next_page_key: next, page_size: size, total_count: n }))
+}
+
+/// A project, with the text of its shipyard.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectState))
+)]
+pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ProjectState>> {
+    paging.size()?;
+    let project = api.engine().find_project(&name).await?;
+    let source = source(&api, &project).await?;
+    Ok(Json(state(&api, &project, source).await?))
+}
+
+/// The text of the shipyard in force.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard",
+    tag = "definitions",
+    params(Paging),
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
+pub async fn shipyard<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Response> {
+    paging.size()?;
+    let project = api.engine().find_project(&name).await?;
+    match source(&api, &project).await? {
+        Some(text) => {
+            let revision = project.revision.unwrap_or_default();
+            Ok(([(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, format!("\"{revision}\""))], text)
+                .into_response())
+        }
+        None => {
+            let detail = format!("project {} has no shipyard yet: apply one", project.settings.name);
+            Err(Refused::new(StatusCode::NOT_FOUND, "no shipyard", detail))
+        }
+    }
+}
+
+/// Lists the stages in the shipyard's order, with services.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = StagePage))
+)]
+pub async fn stages<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<StagePage>> {
+    paging.size()?;
+    let project = api.engine().find_project(&name).await?;
+    let stages = state(&api, &project, None).await?.stages;
+    let n = stages.len() as u64;
+    Ok(Json(StagePage { stages, next_page_key: "0".into(), page_size: n, total_count: n }))
+}
+
+/// A stage, with services.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage/{stage}",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectStage))
+)]
+pub async fn stage<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path((name, stage)): Path<(String, String)>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ProjectStage>> {
+    paging.size()?;
+    let project = api.engine().find_project(&name).await?;
+    check_stage(&project, &stage)?;
+    Ok(Json(ProjectStage { stage_name: stage, services: shown_services(&api, &project).await? }))
+}
+
+/// Lists the services by name.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/service",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ServicePage))
+)]
+pub async fn services<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ServicePage>> {
+    let project = api.engine().find_project(&name).await?;
+    service_page(&api, &project, &paging).await
+}
+
+/// Lists the services by name: those of a project are in all of its stages.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage/{stage}/service",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ServicePage))
+)]
+pub async fn stage_services<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path((name, stage)): Path<(String, String)>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ServicePage>> {
+    let project = api.engine().find_project(&name).await?;
+    check_stage(&project, &stage)?;
+    service_page(&api, &project, &paging).await
+}
+
+/// A service.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/stage/{stage}/service/{service}",
+    tag = "projects",
+    params(Paging),
+    responses((status = 200, body = ProjectService))
+)]
+pub async fn service<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path((name, stage, service)): Path<(String, String, String)>,
+    Params(paging): Params<Paging>,
+) -> Answer<Json<ProjectService>> {
+    paging.size()?;
+    let project = api.engine().find_project(&name).await?;
+    check_stage(&project, &stage)?;
+    // A text that breaks the rule for names names no service, and may be longer than any key of the table.
+    let found = match ServiceName::new(service.as_str()) {
+        Ok(_) => api.engine().get_service(&project.settings.name, &service).await?,
+        Err(_) => None,
+    };
+    match found {
+        Some(at) => Ok(Json(info(service, at))),
+        None => {
+            let (known, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
+            Err(Refusal::unknown("service", &service, known.iter().map(|(name, _)| name.as_str())).into())
+        }
+    }
+}
+
+fn check_stage(project: &Project, stage: &str) -> Answer<()> {
+    match project.shipyard.stage(stage) {
+        Some(_) => Ok(()),
+        None => Err(Refusal::unknown("stage", stage, project.shipyard.stages.iter().map(|stage| stage.name.as_str())).into()),
+    }
+}
+
+async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
+    let (found, more) = api.engine().list_services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
+    let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |(last, _)| last.clone());
+    let services: Vec<ProjectService> = found.into_iter().map(|(name, at)| info(name, at)).collect();
+    let (size, n) = (u64::from(paging.size()?), services.len() as u64);
+    Ok(Json(ServicePage { services, next_page_key: next, page_size: size, total_count: n }))
+}
+
+async fn shown_services<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Vec<ProjectService>> {
+    let (found, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
+    Ok(found.into_iter().map(|(name, at)| info(name, at)).collect())
+}
+
+async fn source<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Option<String>> {
+    let Some(revision) = &project.revision else { return Ok(None) };
+    let found = api.engine().get_revision(&project.settings.name, revision).await?;
+    Ok(found.map(|revision| revision.source))
+}
+
+async fn state<P: Ports>(api: &Api<P>, project: &Project, shipyard: Option<String>) -> Answer<ProjectState> {
+    let services = shown_services(api, project).await?;
+    let stage = |name: &str| ProjectStage { stage_name: name.to_owned(), services: services.clone() };
+    Ok(ProjectState {
+        project_name: project.settings.name.to_string(),
+        creation_date: nanoseconds(project.created),
+        shipyard_version: project.revision.clone().unwrap_or_default(),
+        description: project.settings.description.clone().unwrap_or_default(),
+        stages: project.shipyard.stages.iter().map(|declared| stage(declared.name.as_str())).collect(),
+        shipyard,
+        consents: project.border.consents().0.iter().map(Into::into).collect(),
+        policy: project.border.policy().map(Into::into),
+    })
+}
+
+fn info(name: String, at: Timestamp) -> ProjectService {
+    ProjectService { service_name: name, creation_date: nanoseconds(at) }
+}
+
+/// A time as Keptn writes when something was created.
+fn nanoseconds(at: Timestamp) -> String {
+    format!("{}000000", at.0)
+}

@@ -1,0 +1,277 @@
+//! Resources in Keptn's shapes: the files of a project, its stages and their services.
+
+use crate::Api;
+use crate::apply;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
+use crate::fence::input::{Json, Params, Path, given, page_size};
+use crate::fence::problem::{Answer, Refused};
+use crate::fence::route::Route;
+use crate::fence::route::route;
+use axum::extract::{FromRequestParts, MatchedPath, OriginalUri, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::sequences::remediation::is_remediation;
+use keelway_engine::sequences::resources::{Forms, Scope, check_files, uri};
+use keelway_wire::http::keptn::{Committed, Resource, ResourceContent, ResourcePage, Resources, Version};
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// The names in the path: always a project, perhaps a stage, perhaps a service.
+type Names = HashMap<String, String>;
+
+/// The URI at the end of the path, with `/` as such or encoded. Keptn's clients write a space as `+`.
+pub struct Uri(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Uri {
+    type Rejection = Refused;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        let whole = parts.extensions.get::<OriginalUri>().map_or_else(|| parts.uri.path(), |uri| uri.path());
+        let before = parts.extensions.get::<MatchedPath>().map_or(0, |path| path.as_str().matches('/').count());
+        let text = whole.splitn(before + 1, '/').last().unwrap_or_default().replace('+', " ");
+        match percent_decode_str(&text).decode_utf8() {
+            Ok(uri) => Ok(Self(uri.into_owned())),
+            Err(_) => Err(Refused::field("resourceURI", "is not UTF-8 once it is percent-decoded: encode it as UTF-8")),
+        }
+    }
+}
+
+/// Which version is asked for. Other parameters that Keptn's clients send are accepted and ignored.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Wanted {
+    #[serde(rename = "gitCommitID")]
+    commit: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+    #[serde(rename = "disableUpstreamSync")]
+    _disable_upstream_sync: Option<String>,
+}
+
+/// The same, as clients of Keptn call it. Its command line writes `//resource` for the files of a project.
+const ALSO: [&str; 3] = [
+    "/v1/project/{project}//resource",
+    "/v1/project/{project}/stage/{stage}/resource",
+    "/v1/project/{project}/stage/{stage}/service/{service}/resource",
+];
+
+/// The routes of files: of a project, of a stage, and of a service there.
+pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+    let of_project = [route!(list), route!(create), route!(replace), route!(one), route!(replace_one), route!(delete)].into_iter();
+    let everywhere = |route: Route<P>| {
+        let end = if route.path().ends_with("/{*uri}") { "/{*uri}" } else { "" };
+        ALSO.iter().fold(route, |route, path| route.also(format!("{path}{end}")))
+    };
+    of_project.map(everywhere).collect()
+}
+
+async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
+    let project = api.engine().find_project(names.get("project").map_or("", String::as_str)).await?.settings.name;
+    Ok(match (names.get("stage"), names.get("service")) {
+        (Some(stage), Some(service)) => Scope::service(project, stage, service)?,
+        (Some(stage), None) => Scope::stage(project, stage)?,
+        _ => Scope::project(project),
+    })
+}
+
+/// Lists the files by URI, without their contents.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/resource",
+    tag = "resources",
+    params(Wanted),
+    responses((status = 200, body = ResourcePage))
+)]
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<(scope::Read, scope::Execute)>,
+    State(api): State<Api<P>>,
+    Path(names): Path<Names>,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<ResourcePage>> {
+    let scope = scope(&api, &names).await?;
+    let size = page_size(wanted.page_size.as_ref())?;
+    let after = match given(wanted.next_page_key.as_ref()).filter(|key| *key != "0") {
+        // A key begins with `/`, so that none is "0", whatever a resource is called.
+        Some(key) => match key.strip_prefix('/').map(uri) {
+            Some(Ok(after)) => Some(after),
+            _ => return Err(crate::fence::input::no_page_key(key)),
+        },
+        None => None,
+    };
+    let (found, more) = api.engine().list_resources(&scope, after.as_deref(), u32::try_from(size).unwrap_or(100)).await?;
+    let next_page_key = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| format!("/{}", last.uri));
+    let resources: Vec<Resource> = found
+        .into_iter()
+        .map(|found| Resource {
+            resource_uri: found.uri,
+            resource_content: None,
+            metadata: Some(Version { version: found.version }),
+        })
+        .collect();
+    let total_count = resources.len() as u64;
+    Ok(axum::Json(ResourcePage { resources, next_page_key, page_size: size as u64, total_count }))
+}
+
+/// A file, as it is now or as it was at a commit.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/resource/{*uri}",
+    tag = "resources",
+    params(Wanted),
+    responses((status = 200, body = Resource))
+)]
+pub async fn one<P: Ports + 'static>(
+    _: Allowed<(scope::Read, scope::Execute)>,
+    State(api): State<Api<P>>,
+    Path(names): Path<Names>,
+    Uri(uri): Uri,
+    Params(wanted): Params<Wanted>,
+) -> Answer<axum::Json<Resource>> {
+    let scope = scope(&api, &names).await?;
+    // Keptn's clients quote an absent commit.
+    let at = given(wanted.commit.as_ref()).filter(|commit| *commit != "\"\"");
+    match api.engine().resource(&scope, &uri, at).await? {
+        Some(found) => Ok(axum::Json(Resource {
+            resource_uri: found.uri,
+            resource_content: Some(STANDARD.encode(found.content)),
+            metadata: Some(Version { version: found.version }),
+        })),
+        None => {
+            let (known, _) = api.engine().list_resources(&scope, None, 100).await?;
+            Err(Refusal::unknown("resource", &uri, known.iter().map(|resource| resource.uri.as_str())).into())
+        }
+    }
+}
+
+/// Writes up to 30 files, all of them or none.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/resource",
+    tag = "resources",
+    request_body(content = Resources, example = json!({"resources": [{"resourceURI": "slo.yaml", "resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="}]})),
+    responses((status = 201, body = Committed), (status = 409))
+)]
+pub async fn create<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
+    State(api): State<Api<P>>,
+    Path(names): Path<Names>,
+
+    Json(sent): Json<Resources>,
+) -> Answer<(StatusCode, axum::Json<Committed>)> {
+    let scope = scope(&api, &names).await?;
+    Ok((StatusCode::CREATED, write(&api, &caller, &scope, sent.resources).await?))
+}
+
+/// Writes up to 30 files, all of them or none.
+#[utoipa::path(
+    put,
+    path = "/v1/project/{project}/resource",
+    tag = "resources",
+    request_body(content = Resources, example = json!({"resources": [{"resourceURI": "slo.yaml", "resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="}]})),
+    responses((status = 200, body = Committed), (status = 409))
+)]
+pub async fn replace<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
+    State(api): State<Api<P>>,
+    Path(names): Path<Names>,
+
+    Json(sent): Json<Resources>,
+) -> Answer<axum::Json<Committed>> {
+    let scope = scope(&api, &names).await?;
+    write(&api, &caller, &scope, sent.resources).await
+}
+
+/// Writes a file.
+#[utoipa::path(
+    put,
+    path = "/v1/project/{project}/resource/{*uri}",
+    tag = "resources",
+    request_body(content = ResourceContent, example = json!({"resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="})),
+    responses((status = 200, body = Committed), (status = 409))
+)]
+pub async fn replace_one<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
+    State(api): State<Api<P>>,
+    Path(names): Path<Names>,
+    Uri(uri): Uri,
+
+    Json(sent): Json<ResourceContent>,
+) -> Answer<axum::Json<Committed>> {
+    let scope = scope(&api, &names).await?;
+    let resource = Resource { resource_uri: uri, resource_content: Some(sent.resource_content), metadata: None };
+    write(&api, &caller, &scope, vec![resource]).await
+}
+
+/// Deletes a file.
+#[utoipa::path(
+    delete,
+    path = "/v1/project/{project}/resource/{*uri}",
+    tag = "resources",
+    responses((status = 200, body = Committed), (status = 409))
+)]
+pub async fn delete<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Delete>,
+    State(api): State<Api<P>>,
+    Path(names): Path<Names>,
+    Uri(uri): Uri,
+) -> Answer<axum::Json<Committed>> {
+    let scope = scope(&api, &names).await?;
+    Ok(committed(api.engine().delete_resource(&scope, &uri).await?.id))
+}
+
+/// Writes what was sent; a project's `shipyard.yaml` is applied, after everything was checked and before anything else is written.
+async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
+    let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
+    for resource in sent {
+        let name = uri(&resource.resource_uri)?;
+        let content = decoded(
+            "resourceContent",
+            resource.resource_content.as_deref().unwrap_or_default(),
+            &format!("send the content of {name}"),
+        )?;
+        if is_remediation(&name) {
+            forms.extend(apply::remediation(&name, &content)?);
+        }
+        if !scope.is_shipyard(&name) {
+            files.push((name, content));
+        } else if shipyard.replace(content).is_some() {
+            return Err(Refused::field("resources", format!("{name:?} is there more than once: send each resource once")));
+        }
+    }
+    let Some(text) = shipyard else { return Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)) };
+    let text = text_of(text)?;
+    if !files.is_empty() {
+        check_files(scope, &files)?;
+    }
+    let project = api.engine().check_scope(scope).await?.settings;
+    let revision = apply::one_shipyard(api, caller, project, &text).await?;
+    match files.is_empty() {
+        true => Ok(committed(revision)),
+        false => Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)),
+    }
+}
+
+fn committed(id: String) -> axum::Json<Committed> {
+    axum::Json(Committed { metadata: Version { version: id.clone() }, version: id.clone(), commit_id: id })
+}
+
+/// What was sent in base64 in a field.
+pub fn decoded(field: &str, text: &str, remedy: &str) -> Answer<Vec<u8>> {
+    STANDARD
+        .decode(text)
+        .map_err(|error| Refused::field(field, format!("is not base64 ({error}): {remedy} in base64, with padding")))
+}
+
+/// A manifest that was sent in base64.
+pub fn text_of(content: Vec<u8>) -> Answer<String> {
+    String::from_utf8(content).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Refused::field("shipyard", format!("is not UTF-8 at byte {at}: send it as UTF-8"))
+    })
+}

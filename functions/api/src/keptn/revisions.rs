@@ -1,0 +1,212 @@
+//! The revisions of a project's shipyard: `GET /v1/project/{project}/shipyard/revisions` and what is below it.
+
+use crate::Api;
+use crate::apply::{border, if_match};
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::input::{Json, Params, Path, given, no_page_key, page_size};
+use crate::fence::manifests::by;
+use crate::fence::pages::Nothing;
+use crate::fence::problem::{Answer, Refused};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use keelway_domain::diff::{FieldChange, diff};
+use keelway_domain::names::ProjectName;
+use keelway_engine::ports::Ports;
+use keelway_engine::sequences::definitions::{InForce, NewShipyard, Refusal, is_place};
+use keelway_wire::http::{AppliedDocument, RevisionPage, RevisionState, ShipyardDiff, ShipyardRollback};
+use keelway_wire::manifest::{self, Document};
+use serde::Deserialize;
+
+/// The digits of a revision.
+const DIGITS: usize = 40;
+
+/// Paging.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Paging {
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// Which two revisions.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compared {
+    from: Option<String>,
+    to: Option<String>,
+}
+
+/// Whether a text is a revision: 40 hexadecimal digits in lower case.
+pub fn is_revision(text: &str) -> bool {
+    text.len() == DIGITS && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
+}
+
+/// Lists the revisions of the shipyard that were in force, newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard/revisions",
+    tag = "definitions",
+    params(Paging),
+    responses((status = 200, body = RevisionPage))
+)]
+pub async fn list<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(paging): Params<Paging>,
+) -> Answer<axum::Json<RevisionPage>> {
+    let size = page_size(paging.page_size.as_ref())?;
+    let from = match given(paging.next_page_key.as_ref()).filter(|key| *key != "0") {
+        None => None,
+        Some(key) if is_place(key) => Some(key.to_owned()),
+        Some(key) => return Err(no_page_key(key)),
+    };
+    let project = api.engine().find_project(&name).await?;
+    let (found, next) = api.engine().history_of_shipyards(&project.settings.name, from, size).await?;
+    let state = |one: InForce| RevisionState {
+        in_force: one.number == project.revisions,
+        number: one.number,
+        revision: one.revision,
+        applied: one.applied.rfc3339(),
+        by: one.by,
+    };
+    let revisions: Vec<RevisionState> = found.into_iter().map(state).collect();
+    let next_page_key = next.unwrap_or_else(|| "0".to_owned());
+    Ok(axum::Json(RevisionPage { total_count: revisions.len() as u64, revisions, next_page_key, page_size: size as u64 }))
+}
+
+/// The text of a revision.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard/revisions/{revision}",
+    tag = "definitions",
+    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
+)]
+pub async fn one<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path((name, revision)): Path<(String, String)>,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Response> {
+    let project = api.engine().find_project(&name).await?.settings.name;
+    let text = source(&api, &project, &revision).await?;
+    let headers = [(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, format!("\"{revision}\""))];
+    Ok((headers, text).into_response())
+}
+
+/// What differs between two revisions.
+#[utoipa::path(
+    get,
+    path = "/v1/project/{project}/shipyard/diff",
+    tag = "definitions",
+    params(Compared),
+    responses((status = 200, body = ShipyardDiff))
+)]
+pub async fn compare<P: Ports + 'static>(
+    _: Allowed<scope::Read>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(compared): Params<Compared>,
+) -> Answer<axum::Json<ShipyardDiff>> {
+    let project = api.engine().find_project(&name).await?;
+    let in_force = project.revision.clone().unwrap_or_default();
+    let named = |field: &'static str, text: Option<&String>| match given(text) {
+        Some(revision) => Ok(revision.to_owned()),
+        None if field == "to" => Ok(in_force.clone()),
+        None => Err(Refused::field(field, "is missing: name the revision to compare with".to_owned())),
+    };
+    let (from, to) = (named("from", compared.from.as_ref())?, named("to", compared.to.as_ref())?);
+    let name = &project.settings.name;
+    let (old, new) = (source(&api, name, &from).await?, source(&api, name, &to).await?);
+    Ok(axum::Json(ShipyardDiff { changes: changes(&old, &new), from, to }))
+}
+
+/// Puts a revision in force again.
+#[utoipa::path(
+    post,
+    path = "/v1/project/{project}/shipyard/rollback",
+    tag = "definitions",
+    params(("If-Match" = Option<String>, Header)),
+    request_body(content = ShipyardRollback, example = json!({"revision": "45b983be36b73c0788dc9cbcb76cbb80fc7bb057", "by": "ada", "dryRun": true})),
+    responses((status = 200, body = AppliedDocument), (status = 409), (status = 412))
+)]
+pub async fn roll_back<P: Ports + 'static>(
+    caller: Allowed<scope::Administer, act::Apply>,
+    State(api): State<Api<P>>,
+    Path(name): Path<String>,
+    Params(Nothing {}): Params<Nothing>,
+
+    headers: HeaderMap,
+    Json(request): Json<ShipyardRollback>,
+) -> Answer<axum::Json<AppliedDocument>> {
+    let replaces = if_match(&headers)?;
+    let by = by(&caller, request.by.as_ref())?;
+    let project = api.engine().find_project(&name).await?.settings.name;
+    let ShipyardRollback { revision, dry_run, .. } = request;
+    caller.tells(project.as_str(), format!("Shipyard {project} back to {}", revision.chars().take(DIGITS).collect::<String>()));
+    if dry_run {
+        caller.does_nothing();
+    }
+    let source = source(&api, &project, &revision).await?;
+    let mut parsed = manifest::parse(&source, &revision);
+    let document = if parsed.refused() { None } else { parsed.documents.pop() };
+    let Some(Document::Shipyard(manifest)) = document else {
+        let detail = format!("revision {revision} is not accepted any more, for what the findings name: apply a text that is");
+        let mut refused = Refused::new(StatusCode::CONFLICT, "manifest refused", detail);
+        refused.problem.findings = parsed.findings;
+        return Err(refused);
+    };
+    border::check_one(&api, &caller, &border::shipyard(project.as_str(), &manifest.shipyard)).await?;
+    let new =
+        NewShipyard { revision: &revision, source: &source, shipyard: &manifest.shipyard, replaces: replaces.as_deref(), by: &by };
+    let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
+    Ok(axum::Json(put_in_force(&api, &project, (new, name), dry_run).await?))
+}
+
+/// Puts a shipyard in force, or says what that would change.
+pub async fn put_in_force<P: Ports>(
+    api: &Api<P>,
+    project: &ProjectName,
+    (new, name): (NewShipyard<'_>, String),
+    dry_run: bool,
+) -> Answer<AppliedDocument> {
+    let replaced = match dry_run {
+        true => api.engine().check_shipyard((project, true), new).await?,
+        false => api.engine().apply_shipyard(project, new).await?,
+    };
+    let before = replaced.before.filter(|_| replaced.changed);
+    let old = match &before {
+        Some(before) => api.engine().get_revision(project, before).await?,
+        None => None,
+    };
+    Ok(AppliedDocument {
+        kind: "Shipyard".into(),
+        name,
+        project: project.to_string(),
+        revision: Some(new.revision.to_owned()),
+        changed: replaced.changed,
+        replaces: before,
+        changes: old.map(|old| changes(&old.source, new.source)).unwrap_or_default(),
+    })
+}
+
+/// What differs between two documents of a shipyard, field by field.
+fn changes(old: &str, new: &str) -> Vec<FieldChange> {
+    diff(&manifest::value_of(old), &manifest::value_of(new))
+}
+
+/// The text of a revision.
+async fn source<P: Ports>(api: &Api<P>, project: &ProjectName, revision: &str) -> Answer<String> {
+    // A text that is no revision names none, and may be longer than any key of the table.
+    let found = if is_revision(revision) { api.engine().get_revision(project, revision).await? } else { None };
+    match found {
+        Some(found) => Ok(found.source),
+        None => {
+            let (known, _) = api.engine().history_of_shipyards(project, None, 20).await?;
+            Err(Refusal::unknown("revision", revision, known.iter().map(|one| one.revision.as_str())).into())
+        }
+    }
+}
