@@ -71,6 +71,12 @@ pub fn hook(failure_policy: FailurePolicy) -> Option<Hook> {
     Some(Hook { failure_policy, action: Action::Invoke("check".into()) })
 }
 
+impl Default for Stand {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Stand {
     /// A function `shop` with nine versions, and no alias.
     pub fn new() -> Self {

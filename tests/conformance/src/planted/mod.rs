@@ -8,6 +8,7 @@ mod sweeps;
 
 pub use plant::Plant;
 
+use keelway_domain::cause::Cause;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Condition, Page, PortError, Store, Transacted, Write, Written};
 use keelway_engine::sequences::{Address, Body, Delivery, Message};
@@ -41,7 +42,7 @@ struct State {
     message: Option<Message>,
     /// It was put on the bus by somebody else.
     outside: bool,
-    /// The message as a cause.
+    /// The message as a cause of its own.
     cause: u64,
     /// It is a tick of the sweep.
     sweeps: bool,
@@ -98,6 +99,16 @@ fn remade(item: Item, by: u64) -> Item {
     item.with("j", json.to_string())
 }
 
+/// A message as a cause of its own, also where its copies are the same cause: the mistakes take copies for different messages.
+fn by_itself(delivery: &Delivery) -> u64 {
+    let text = match &delivery.body {
+        Body::Event(event) => event.to_bytes(),
+        Body::Own(own) => own.to_body(),
+        Body::Invalid { text, .. } => text.clone(),
+    };
+    Cause::of(text.as_bytes(), delivery.sent).id
+}
+
 impl Planted {
     /// Around these ports.
     pub fn new(inner: Worker, plant: Option<Plant>, seen: Arc<Mutex<Seen>>) -> Self {
@@ -106,7 +117,7 @@ impl Planted {
     /// A message begins; `None`: something else does.
     pub fn begin(&self, received: Option<&Received>) {
         let delivery: Option<Delivery> = received.and_then(Received::delivery);
-        let cause = delivery.as_ref().map_or(0, |delivery| delivery.cause().id);
+        let cause = delivery.as_ref().map_or(0, by_itself);
         let (mut message, mut outside) = (None, false);
         match delivery.map(|delivery| (delivery.sent, delivery.body)) {
             Some((sent, Body::Own(own))) => {
