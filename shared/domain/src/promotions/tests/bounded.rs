@@ -332,3 +332,14 @@ fn a_closing_is_ordered_once_until_somebody_tells_how_it_went() {
     stand.give(Input::Closed(&old, &Closed::Closed));
     assert_eq!((stand.x == before, stand.closings().len()), (true, 1), "a copy of the answer");
 }
+
+#[test]
+fn what_was_told_last_about_a_look_is_stored_with_the_promotion() {
+    let stand = refused(2);
+    let promotion = |unseen| Promotion { unseen, ..stand.promotion("staging").clone() };
+    let stored = |unseen| serde_json::to_value(promotion(unseen)).unwrap();
+    assert_eq!((&stored(7)["uo"], stored(0).get("uo")), (&serde_json::json!(7), None));
+    for unseen in [0, 7] {
+        assert_eq!(serde_json::from_value::<Promotion>(stored(unseen)).unwrap(), promotion(unseen));
+    }
+}
