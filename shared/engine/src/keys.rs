@@ -1,18 +1,26 @@
 //! The table keys of the items that all engines share. Each engine has a `keys` of its own for its subjects.
 
 use crate::item::Key;
+use crate::partition::{Kind, Partition};
+pub use crate::partition::{MAIN, RECORD};
 use keelway_domain::ids::{RecordHash, RecordId, SubjectId, hash64};
 use keelway_domain::time::Timestamp;
 use uuid::Uuid;
 
-/// The sort key of an item that is alone or first in its partition: sorts before every other.
-pub const MAIN: &str = "!";
 /// The partition of dead letters.
 pub const DEAD_LETTERS: &str = "L";
 /// The partition that lists which dead letters are sent again, and when; sorted by time.
 pub const DUE_LETTERS: &str = "LD";
 /// Number of index partitions over which an engine's open work is spread.
 pub const SHARDS: u32 = 8;
+
+static INVALID: Partition = Partition::new("B#", "<day>", &[Kind::of("", "<accepted>#<content>", "invalid input")]);
+static CHECKS: Partition = Partition::new("CHECK#", "<id>", &[Kind::main("event that was sent around to check the installation")]);
+static SWEEP: Partition = Partition::new("SWEEP", "", &[Kind::of("", "<engine>", "the sweep's place")]);
+static LETTERS: Partition = Partition::new(DEAD_LETTERS, "", &[Kind::of("", "<sent>#<message>", "dead letter")]);
+static DUE: Partition = Partition::new(DUE_LETTERS, "", &[Kind::of("", "<due>#<letter>", "when a dead letter is sent again")]);
+/// What all engines share.
+pub(crate) static PARTITIONS: &[&Partition] = &[&INVALID, &CHECKS, &SWEEP, &LETTERS, &DUE];
 
 /// A time as text that sorts like the time.
 pub fn ms(t: Timestamp) -> String {
@@ -26,7 +34,7 @@ pub fn hash(content: u64) -> String {
 
 /// What the sort keys of a subject's transition records begin with.
 pub fn records_of(subject: SubjectId) -> String {
-    format!("T#{subject}#")
+    format!("{RECORD}{subject}#")
 }
 
 /// Where a subject's records with this number, and those with higher ones, begin.
@@ -41,19 +49,19 @@ pub fn record_sort(id: &RecordId) -> String {
 
 /// Parses the sort key of a transition record.
 pub fn record_id(sort: &str) -> Option<RecordId> {
-    let mut parts = sort.strip_prefix("T#")?.split('#');
+    let mut parts = sort.strip_prefix(RECORD)?.split('#');
     let subject = SubjectId::parse(parts.next()?)?;
     Some(RecordId { subject, number: parts.next()?.parse().ok()?, hash: RecordHash::parse(parts.next()?)? })
 }
 
 /// Input that belongs to no subject.
 pub fn invalid(at: Timestamp, content: u64) -> Key {
-    Key::new(format!("B#{}", at.day()), format!("{}#{}", ms(at), hash(content)))
+    Key::new(INVALID.named(at.day()), format!("{}#{}", ms(at), hash(content)))
 }
 
 /// Says that an event that was sent around has arrived.
 pub fn check(id: &Uuid) -> Key {
-    Key::new(format!("CHECK#{id}"), MAIN)
+    Key::new(CHECKS.named(id), MAIN)
 }
 
 /// A dead letter.
@@ -78,7 +86,7 @@ pub fn due_bound(at: Timestamp) -> String {
 
 /// The position at which an engine's sweep continues.
 pub fn sweep(engine: &str) -> Key {
-    Key::new("SWEEP", engine)
+    Key::new(SWEEP.begins, engine)
 }
 
 /// Index partition: a shard of an engine's open work.

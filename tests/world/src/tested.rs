@@ -2,10 +2,10 @@
 
 use crate::bus::{rule_takes, webhooks_rule_takes};
 use keelway_engine::item::Key;
-use keelway_engine::keys;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
-use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::register;
+use keelway_engine::sequences::{self, Limits, Sequences};
 use keelway_engine::webhooks::{self, Sender, Webhooks};
 
 /// What the tests need of an engine besides the engine.
@@ -39,10 +39,8 @@ impl<P: Ports + 'static> Tested for Sequences<P> {
     fn takes(source: &str, detail_type: &str) -> bool {
         rule_takes(source, detail_type)
     }
-    /// Executions, contexts, lanes and schedules.
     fn is_state(key: &Key) -> bool {
-        let schedule = key.pk.starts_with("SC#") && key.sk.starts_with("S#");
-        schedule || key.sk.starts_with("X#") || key.pk.starts_with("K#") || (key.pk.starts_with("C#") && key.sk == keys::MAIN)
+        register::is_state(sequences::keys::PARTITIONS, key)
     }
 }
 
@@ -61,6 +59,6 @@ impl<P: Ports + Clone + 'static, S: Sender + From<P> + 'static> Tested for Webho
     }
     /// Deliveries and subscriptions.
     fn is_state(key: &Key) -> bool {
-        key.pk.starts_with("WD#") && key.sk == keys::MAIN || key.pk == webhooks::keys::SUBSCRIPTIONS
+        register::is_state(webhooks::keys::PARTITIONS, key)
     }
 }

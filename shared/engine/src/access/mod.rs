@@ -8,6 +8,7 @@ pub use tokens::{Held, REMEMBERED, RETRY, Refused};
 
 use crate::item::Key;
 use crate::keys::{hash, ms};
+use crate::partition::{Kind, Partition};
 use keelway_domain::names::TokenName;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
@@ -32,6 +33,11 @@ impl<P> Access<P> {
 /// The partition of all tokens.
 const TOKENS: &str = "TOKENS";
 
+static ALL_TOKENS: Partition = Partition::new(TOKENS, "", &[Kind::of("", "<name>", "API token")]);
+static AUDIT: Partition = Partition::new("AUDIT#", "<day>", &[Kind::of("", "<time>#<id>", "entry of the audit")]);
+/// What access keeps.
+pub(crate) static PARTITIONS: &[&Partition] = &[&ALL_TOKENS, &AUDIT];
+
 /// A token.
 fn token(name: &TokenName) -> Key {
     Key::new(TOKENS, name.as_str())
@@ -39,7 +45,7 @@ fn token(name: &TokenName) -> Key {
 
 /// The partition of a day's audit.
 fn day(at: Timestamp) -> String {
-    format!("AUDIT#{}", at.day())
+    AUDIT.named(at.day())
 }
 
 /// An entry of the audit.

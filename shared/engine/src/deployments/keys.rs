@@ -4,15 +4,50 @@
 use super::message::Address;
 use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
+use crate::partition::{Kind, Partition};
 use keelway_domain::deployments::Obeyed;
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::Repository;
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::Timestamp;
 
+static CONFIGS: Partition = Partition::new(
+    "D#",
+    "<namespace>#<config>",
+    &[
+        Kind::main("deployment config").state(),
+        Kind::records(),
+        Kind::of(SNAPSHOTS, "<version>#<content>", "snapshot").state(),
+        Kind::of(PAST, "<version>#<attempt>", "attempt that has ended").state(),
+        Kind::of(AUDIT, "<time>#<id>", "entry of the config's audit"),
+    ],
+);
+static DEFINITIONS: Partition =
+    Partition::new("DD#", "<namespace>", &[Kind::of("", "<config>", "definition of a deployment config").state()]);
+static LISTED: Partition =
+    Partition::new(NAMESPACES, "", &[Kind::of("", "<namespace>", "namespace in which there was a deployment config")]);
+static SOURCES: Partition = Partition::new("DS#", "<namespace>", &[Kind::of("", "<source>", "definition of an artifact source")]);
+static IMAGES: Partition = Partition::new(
+    "DH#",
+    "<hash>",
+    &[
+        Kind::of(HEADS, "<tag>", "what a tag of an artifact source points to").state(),
+        Kind::of(WATCHERS, "<tag>#<namespace>#<config>", "config that watches the tag").state(),
+        Kind::of(IMAGE, "<digest>", "image of the source: whether it is still there").state(),
+    ],
+);
+static FEEDS: Partition =
+    Partition::new("DR#", "<hash>", &[Kind::of("", "<namespace>/<source>", "source that a repository feeds")]);
+static ALARMS: Partition = Partition::new("DA#", "<hash>", &[Kind::of("", "<namespace>#<config>", "config that names an alarm")]);
+static ASKED: Partition =
+    Partition::new(ASKABLE, "", &[Kind::of("", "<namespace>/<source>", "source whose registry can be asked")]);
+static TASKS: Partition = Partition::new("DT#", "<hash>", &[Kind::main("task that a config has decided about")]);
+/// What deployments keep.
+pub static PARTITIONS: &[&Partition] = &[&CONFIGS, &DEFINITIONS, &LISTED, &SOURCES, &IMAGES, &FEEDS, &ALARMS, &ASKED, &TASKS];
+
 /// The partition of a config.
 pub fn partition(to: &Address) -> String {
-    format!("D#{}#{}", to.namespace, to.name)
+    CONFIGS.named(format_args!("{}#{}", to.namespace, to.name))
 }
 
 /// The state of a config.
@@ -22,7 +57,7 @@ pub fn config(to: &Address) -> Key {
 
 /// The partition that lists the configs of a namespace.
 pub fn definitions(namespace: &str) -> String {
-    format!("DD#{namespace}")
+    DEFINITIONS.named(namespace)
 }
 
 /// The partition that lists the namespaces in which a config was ever applied.
@@ -87,7 +122,7 @@ pub fn unclaimed(to: &Address, since: Timestamp) -> String {
 
 /// The partition that lists the artifact sources of a namespace.
 pub fn sources(namespace: &str) -> String {
-    format!("DS#{namespace}")
+    SOURCES.named(namespace)
 }
 
 /// An artifact source.
@@ -97,7 +132,7 @@ pub fn source(namespace: &str, name: &str) -> Key {
 
 /// The partition of what an artifact source's tags point to.
 pub fn source_partition(namespace: &str, name: &str) -> String {
-    format!("DH#{}", hash(hash64(&[b"artifact source", namespace.as_bytes(), name.as_bytes()])))
+    IMAGES.named(hash(hash64(&[b"artifact source", namespace.as_bytes(), name.as_bytes()])))
 }
 
 /// What the sort keys of tags begin with.
@@ -128,9 +163,12 @@ pub fn watches(tag: &ImageTag, to: &Address) -> Key {
     Key::new(source_partition(&tag.namespace, &tag.name), sort)
 }
 
+/// What the sort keys of images begin with.
+const IMAGE: &str = "X#";
+
 /// What was told of an image at its source: whether it is still there.
 pub fn image(namespace: &str, name: &str, digest: &str) -> Key {
-    Key::new(source_partition(namespace, name), format!("X#{}", sha256_hex(digest.as_bytes())))
+    Key::new(source_partition(namespace, name), format!("{IMAGE}{}", sha256_hex(digest.as_bytes())))
 }
 
 /// A tag as a part of a key: `#` separates parts.
@@ -143,7 +181,7 @@ pub fn repository_partition(repository: &Repository, here: (&str, &str)) -> Stri
     let account = repository.account.as_deref().unwrap_or(here.0);
     let region = repository.region.as_deref().unwrap_or(here.1);
     let parts = [account, region, &repository.name].map(str::as_bytes);
-    format!("DR#{}", hash(hash64(&[b"ecr", parts[0], parts[1], parts[2]])))
+    FEEDS.named(hash(hash64(&[b"ecr", parts[0], parts[1], parts[2]])))
 }
 
 /// Says that a repository feeds a source.
@@ -161,12 +199,12 @@ pub fn askable(namespace: &str, name: &str) -> Key {
 
 /// What was decided about a task of a sequence, by the id of its trigger.
 pub fn task(triggered: &str) -> Key {
-    Key::new(format!("DT#{}", hash(hash64(&[b"task", triggered.as_bytes()]))), MAIN)
+    Key::new(TASKS.named(hash(hash64(&[b"task", triggered.as_bytes()]))), MAIN)
 }
 
 /// The partition of the configs that name an alarm.
 pub fn alarm_partition(name: &str) -> String {
-    format!("DA#{}", hash(hash64(&[b"alarm", name.as_bytes()])))
+    ALARMS.named(hash(hash64(&[b"alarm", name.as_bytes()])))
 }
 
 /// Says that a config names an alarm.

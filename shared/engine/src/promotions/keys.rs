@@ -5,13 +5,54 @@
 use super::message::Address;
 use crate::item::Key;
 use crate::keys::{MAIN, hash, ms};
+use crate::partition::{Kind, Partition};
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_domain::promotions::{Attempt, MERGED_LATE, NOT_TAKEN_BACK, Obeyed, Past};
 
+static PIPELINES: Partition = Partition::new(
+    "P#",
+    "<namespace>#<pipeline>",
+    &[
+        Kind::main("pipeline").state(),
+        Kind::records(),
+        Kind::of(HISTORY, "<time>#<run>#<environment>#<again>", "promotion that has ended, command that was obeyed").state(),
+    ],
+);
+static DEFINITIONS: Partition = Partition::new("PD#", "<namespace>", &[Kind::of("", "<pipeline>", "definition of a pipeline")]);
+static LISTED: Partition =
+    Partition::new(NAMESPACES, "", &[Kind::of("", "<namespace>", "namespace in which there was a pipeline")]);
+static REGISTERED: Partition = Partition::new(CLUSTERS, "", &[Kind::of("", "<namespace>/<name>", "registered cluster")]);
+static HOSTS: Partition = Partition::new(GIT_HOSTS, "", &[Kind::of("", "<name>", "git host")]);
+static NONCES: Partition = Partition::new("N#", "<hash>", &[Kind::main("used nonce")]);
+static REQUESTS: Partition = Partition::new("I#", "<hash>", &[Kind::main("request with an idempotency key, and its answer")]);
+static COUNTS: Partition =
+    Partition::new("RC#", "<hash>#<window>", &[Kind::main("how many requests a client sent without a token")]);
+static TARGETS: Partition = Partition::new(
+    "O#",
+    "<hash>",
+    &[Kind::main("target: the newest fact").state(), Kind::of(DEPENDS, "<namespace>#<pipeline>", "pipeline that names the target")],
+);
+static OBSERVED: Partition = Partition::new(
+    "OC#",
+    "<hash>",
+    &[
+        Kind::main("cluster: when it is observed"),
+        Kind::of(NAMED, "<target>#<namespace>#<pipeline>#<version>", "object in the cluster that a pipeline names"),
+    ],
+);
+static REPOSITORIES: Partition = Partition::new(
+    "R#",
+    "<hash>",
+    &[Kind::main("repository: when it is looked at").state(), Kind::of(OPEN, "<identity>", "open pull request").state()],
+);
+/// What promotions keep.
+pub static PARTITIONS: &[&Partition] =
+    &[&PIPELINES, &DEFINITIONS, &LISTED, &REGISTERED, &HOSTS, &NONCES, &REQUESTS, &COUNTS, &TARGETS, &OBSERVED, &REPOSITORIES];
+
 /// The partition of a pipeline.
 pub fn pipeline_partition(to: &Address) -> String {
-    format!("P#{}#{}", to.namespace, to.name)
+    PIPELINES.named(format_args!("{}#{}", to.namespace, to.name))
 }
 
 /// The state of a pipeline.
@@ -21,7 +62,7 @@ pub fn pipeline(to: &Address) -> Key {
 
 /// The partition that lists the pipelines of a namespace.
 pub fn definitions(namespace: &str) -> String {
-    format!("PD#{namespace}")
+    DEFINITIONS.named(namespace)
 }
 
 /// The partition that lists the namespaces in which a pipeline was ever applied.
@@ -39,17 +80,17 @@ pub const GIT_HOSTS: &str = "PH";
 
 /// A nonce that was used. Both parts come from outside, so their hash is the key.
 pub fn nonce(scope: &str, nonce: &str) -> Key {
-    Key::new(format!("N#{}", sha256_hex(format!("{}#{scope}#{nonce}", scope.len()).as_bytes())), MAIN)
+    Key::new(NONCES.named(sha256_hex(format!("{}#{scope}#{nonce}", scope.len()).as_bytes())), MAIN)
 }
 
 /// A request that carries a key of its client's; `id` is a hash.
 pub fn request(id: &str) -> Key {
-    Key::new(format!("I#{id}"), MAIN)
+    Key::new(REQUESTS.named(id), MAIN)
 }
 
 /// The requests that a client sent without a token in a window of time. The address comes from outside, so its hash is the key.
 pub fn requests(client: &str, window: i64) -> Key {
-    Key::new(format!("RC#{}#{window}", sha256_hex(client.as_bytes())), MAIN)
+    Key::new(COUNTS.named(format_args!("{}#{window}", sha256_hex(client.as_bytes()))), MAIN)
 }
 
 /// What the sort keys of a pipeline's history begin with.
@@ -77,7 +118,7 @@ pub fn command(obeyed: &Obeyed) -> String {
 pub fn target_partition(app: &App, target: &Target) -> String {
     let cluster = target.cluster.as_deref().unwrap_or_default();
     let parts = [cluster, &target.namespace, group(&app.api_version), &app.kind, &app.name].map(str::as_bytes);
-    format!("O#{}", hash(hash64(&[b"target", parts[0], parts[1], parts[2], parts[3], parts[4]])))
+    TARGETS.named(hash(hash64(&[b"target", parts[0], parts[1], parts[2], parts[3], parts[4]])))
 }
 
 /// The whole name of a target, of which the partition is only a hash.
@@ -112,7 +153,7 @@ pub fn depends(app: &App, target: &Target, to: &Address) -> Key {
 /// The partition of a cluster: when it is observed next, and which objects in it applied pipelines name. Whoever reads the entries compares
 /// the cluster's name, because the partition is only its hash.
 pub fn cluster_partition(cluster: &str) -> String {
-    format!("OC#{}", hash(hash64(&[b"cluster", cluster.as_bytes()])))
+    OBSERVED.named(hash(hash64(&[b"cluster", cluster.as_bytes()])))
 }
 
 /// When a cluster is observed next.
@@ -125,7 +166,7 @@ pub const NAMED: &str = "T#";
 
 /// The place of a target among the entries of its cluster.
 pub fn place(app: &App, target: &Target) -> String {
-    target_partition(app, target).trim_start_matches("O#").to_owned()
+    target_partition(app, target).trim_start_matches(TARGETS.begins).to_owned()
 }
 
 /// Says that a pipeline names an object of a cluster. `None`: the target names no cluster.
@@ -138,7 +179,7 @@ pub fn named(app: &App, target: &Target, to: &Address) -> Option<Key> {
 
 /// The partition of a repository.
 pub fn repository_partition(url: &str) -> String {
-    format!("R#{}", hash(hash64(&[b"repository", url.as_bytes()])))
+    REPOSITORIES.named(hash(hash64(&[b"repository", url.as_bytes()])))
 }
 
 /// When a repository is looked at next.

@@ -33,7 +33,7 @@ fn broken(item: &Item, what: &str) -> PortError {
 /// [`PortError::Refused`] for an item without what every execution has.
 pub fn execution(item: &Item) -> Result<Execution, PortError> {
     let (project, context) = scope_of(&item.key.pk).ok_or_else(|| broken(item, "partition"))?;
-    let id = item.key.sk.strip_prefix("X#").and_then(ExecutionId::parse).ok_or_else(|| broken(item, "sort key"))?;
+    let id = item.key.sk.strip_prefix(keys::EXECUTION).and_then(ExecutionId::parse).ok_or_else(|| broken(item, "sort key"))?;
     let text = |name: &str| item.text(name).map(str::to_owned);
     let time = |name: &str| item.number(name).map(Timestamp);
     let small = |name: &str| item.number(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
@@ -115,7 +115,7 @@ fn stored<T: serde::de::DeserializeOwned>(item: &Item, name: &str) -> Option<T> 
 }
 
 fn scope_of(partition: &str) -> Option<(ProjectName, Context)> {
-    let (project, context) = partition.strip_prefix("C#")?.split_once('#')?;
+    let (project, context) = partition.strip_prefix(keys::CONTEXTS.begins)?.split_once('#')?;
     Some((ProjectName::new(project).ok()?, Context::new(context).ok()?))
 }
 

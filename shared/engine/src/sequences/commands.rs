@@ -257,7 +257,7 @@ impl<P: Ports> Sequences<P> {
 
     /// How many of a context's first 1,000 executions are open, in one stage or in all.
     async fn count_open(&self, project: &ProjectName, context: &Context, stage: Option<&str>) -> Result<usize, PortError> {
-        let query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+        let query = Query::table(keys::context_partition(project, context), 100).prefix(keys::EXECUTION);
         let (items, _) = table::all(&self.ports, query, 1000).await?;
         let concerned = |x: &Execution| x.outcome.is_none() && stage.is_none_or(|stage| x.stage == stage);
         Ok(items.iter().filter(|item| Loaded::read(item).is_ok_and(|loaded| concerned(&loaded.x))).count())

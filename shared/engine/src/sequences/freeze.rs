@@ -40,7 +40,7 @@ impl<P: Ports> Sequences<P> {
         if self.context(project, context).await?.version == 0 {
             return Err(unknown_context(project, context));
         }
-        let query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+        let query = Query::table(keys::context_partition(project, context), 100).prefix(keys::EXECUTION);
         let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
         let all = items.iter().map(|item| Ok(Loaded::read(item)?.x)).collect::<Result<Vec<Execution>, PortError>>()?;
         let held = || all.iter().filter(|x| x.held.is_some());

@@ -3,11 +3,10 @@
 //!
 //! An integration that is not heard of expires after two days. What it logs is kept for five.
 
-use super::Sequences;
 use super::definitions::Refusal;
+use super::{Sequences, keys};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::json::{json, member};
-use crate::keys;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::change::{Step, as_read, change};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
@@ -29,9 +28,6 @@ pub const MAX_SUBSCRIPTIONS: usize = 100;
 const MAX_BYTES: usize = 16 * 1024;
 /// The newest format of an integration that this code knows.
 const FORMAT: i64 = 1;
-/// The partition of integrations.
-const PARTITION: &str = "U";
-
 /// Who registers: the same again is the same integration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
@@ -103,7 +99,7 @@ pub struct Integration {
 }
 
 fn key(id: &str) -> Key {
-    Key::new(PARTITION, id)
+    Key::new(keys::INTEGRATIONS, id)
 }
 
 fn read(item: &Item) -> Result<Integration, PortError> {
@@ -140,7 +136,7 @@ impl<P: Ports> Sequences<P> {
         check(new)?;
         for _ in 0..COMMIT_TRIES {
             let now = self.ports.now();
-            let (items, _) = table::all(&self.ports, Query::table(PARTITION, 100), MOST).await?;
+            let (items, _) = table::all(&self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
             let mut known: Option<(&Item, Integration)> = None;
             for item in &items {
                 let one = read(item)?;
@@ -224,7 +220,7 @@ impl<P: Ports> Sequences<P> {
     /// Of the ports.
     pub async fn integrations(&self) -> Result<Vec<Integration>, PortError> {
         let now = self.ports.now();
-        let (items, _) = table::all(&self.ports, Query::table(PARTITION, 100), MOST).await?;
+        let (items, _) = table::all(&self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
         let mut all = vec![];
         for item in &items {
             all.push(read(item)?);

@@ -3,19 +3,86 @@
 
 use super::Address;
 use crate::item::Key;
-pub use crate::keys::{MAIN, hash, ms, record_id, record_sort};
+pub use crate::keys::{MAIN, RECORD, hash, ms, record_id, record_sort};
 use crate::keys::{open_work, shard_of};
+use crate::partition::{Kind, Partition};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::{Class, Execution};
 use keelway_domain::time::Timestamp;
+use std::fmt::Display;
 
 /// The partition that lists the projects.
 pub const PROJECTS: &str = "PROJECTS";
+/// The partition of integrations.
+pub const INTEGRATIONS: &str = "U";
+/// The partition of what integrations log.
+pub const LOGS: &str = "UL";
+
+/// What the sort keys of recorded events begin with.
+pub const EVENT: &str = "E#";
+/// What the sort keys of requests in a lane's queue begin with.
+pub const QUEUED: &str = "Q#";
+/// What the sort keys of services begin with.
+pub const SERVICE: &str = "V#";
+/// What the sort keys of the resources in force begin with.
+pub const IN_FORCE: &str = "H#";
+const REVISION: &str = "S#";
+const COMMIT: &str = "C#";
+const VERSION: &str = "V#";
+
+pub(super) static CONTEXTS: Partition = Partition::new(
+    "C#",
+    "<project>#<context>",
+    &[
+        Kind::main("context (flags: paused, aborted; number of executions)").state(),
+        Kind::of(EXECUTION, "<execution>", "execution").state(),
+        Kind::of(EVENT, "<accepted>#<content>", "event as received"),
+        Kind::records(),
+    ],
+);
+static LANES: Partition = Partition::new(
+    "K#",
+    "<project>#<stage>#<service>",
+    &[
+        Kind::main("lane: the lock, and what runs there").state(),
+        Kind::of(QUEUED, "<class>#<accepted>#<execution>#<ask>", "execution that waits for the lane").state(),
+    ],
+);
+static TOMBSTONES: Partition = Partition::new("Z#", "<project>#<execution>", &[Kind::main("tombstone of an execution")]);
+static ACCEPTED: Partition = Partition::new("Y#", "<project>#<what it starts>", &[Kind::main("domain event that was accepted")]);
+static DEFINITIONS: Partition = Partition::new(
+    "P#",
+    "<project>",
+    &[
+        Kind::main("project"),
+        Kind::of(REVISION, "<revision>", "shipyard revision"),
+        Kind::of(SERVICE, "<service>", "service"),
+        Kind::of(HISTORY, "<number>-<content>", "history of the project's shipyards"),
+    ],
+);
+static LISTED: Partition = Partition::new(PROJECTS, "", &[Kind::of("", "<project>", "list of projects")]);
+static SCHEDULES: Partition =
+    Partition::new("SC#", "<project>", &[Kind::of(SCHEDULE, "<name>", "schedule").state(), Kind::records()]);
+static RESOURCES: Partition = Partition::new(
+    "F#",
+    "<project>",
+    &[
+        Kind::main("the store of a project's resources"),
+        Kind::of(COMMIT, "<commit>", "commit of resources"),
+        Kind::of(IN_FORCE, "<stage>#<path>", "resource in force"),
+        Kind::of(VERSION, "<stage>#<path>#<n>", "version of a resource"),
+    ],
+);
+static REPORTED: Partition = Partition::new(INTEGRATIONS, "", &[Kind::of("", "<integration>", "integration")]);
+static LOGGED: Partition = Partition::new(LOGS, "", &[Kind::of("", "<time>#<content>", "what an integration logs")]);
+/// What sequences keep.
+pub static PARTITIONS: &[&Partition] =
+    &[&CONTEXTS, &LANES, &TOMBSTONES, &ACCEPTED, &DEFINITIONS, &LISTED, &SCHEDULES, &RESOURCES, &REPORTED, &LOGGED];
 
 /// The partition of a context.
 pub fn context_partition(project: &ProjectName, context: &Context) -> String {
-    format!("C#{project}#{context}")
+    CONTEXTS.named(format_args!("{project}#{context}"))
 }
 
 /// The context item: its flags, and what the list of sequences shows.
@@ -33,12 +100,12 @@ pub fn execution(to: &Address) -> Key {
 
 /// The sort key of a recorded event: by acceptance, then content.
 pub fn event_sort(at: Timestamp, content: u64) -> String {
-    format!("E#{}#{}", ms(at), hash(content))
+    format!("{EVENT}{}#{}", ms(at), hash(content))
 }
 
 /// The content hash in the sort key of a recorded event.
 pub fn event_content(sort: &str) -> Option<u64> {
-    let text = sort.strip_prefix("E#")?.split('#').nth(1)?;
+    let text = sort.strip_prefix(EVENT)?.split('#').nth(1)?;
     ExecutionId::parse(text).map(|id| id.0)
 }
 
@@ -54,7 +121,11 @@ pub struct LaneKey(pub String);
 impl LaneKey {
     /// The lane an execution runs on.
     pub fn of(x: &Execution) -> Self {
-        Self(format!("K#{}#{}#{}", x.project, x.stage, x.service))
+        Self::at(&x.project, &x.stage, &x.service)
+    }
+    /// The lane of a service in a stage.
+    pub fn at(project: &ProjectName, stage: impl Display, service: impl Display) -> Self {
+        Self(LANES.named(format_args!("{project}#{stage}#{service}")))
     }
     /// The lock.
     pub fn lock(&self) -> Key {
@@ -67,18 +138,18 @@ impl LaneKey {
             Class::FollowUp => format!("0#{}.{}.{:03}", ms(x.accepted), ms(x.caused), x.place),
             Class::Outside => format!("1#{}", ms(x.accepted)),
         };
-        Key::new(self.0.clone(), format!("Q#{place}#{}#{ask:06}", x.id))
+        Key::new(self.0.clone(), format!("{QUEUED}{place}#{}#{ask:06}", x.id))
     }
 }
 
 /// The tombstone of an execution, which never expires: however old its trigger is, it starts nothing a second time.
 pub fn tombstone(project: &ProjectName, execution: ExecutionId) -> Key {
-    Key::new(format!("Z#{project}#{execution}"), MAIN)
+    Key::new(TOMBSTONES.named(format_args!("{project}#{execution}")), MAIN)
 }
 
 /// The partition of a project's definitions.
 pub fn project_partition(project: &ProjectName) -> String {
-    format!("P#{project}")
+    DEFINITIONS.named(project)
 }
 
 /// A project.
@@ -88,7 +159,7 @@ pub fn project(project: &ProjectName) -> Key {
 
 /// An applied shipyard revision; immutable.
 pub fn revision(project: &ProjectName, revision: &str) -> Key {
-    Key::new(project_partition(project), format!("S#{revision}"))
+    Key::new(project_partition(project), format!("{REVISION}{revision}"))
 }
 
 /// What the sort keys of a project's history begin with.
@@ -101,12 +172,12 @@ pub fn history(project: &ProjectName, place: &str) -> Key {
 
 /// A service.
 pub fn service(project: &ProjectName, service: &str) -> Key {
-    Key::new(project_partition(project), format!("V#{service}"))
+    Key::new(project_partition(project), format!("{SERVICE}{service}"))
 }
 
 /// The partition of a project's resources.
 pub(super) fn resource_partition(project: &ProjectName) -> String {
-    format!("F#{project}")
+    RESOURCES.named(project)
 }
 
 /// The store of a project's resources: it counts the commits and names the last one.
@@ -116,12 +187,12 @@ pub fn resources(project: &ProjectName) -> Key {
 
 /// A commit of a project's resources.
 pub fn commit(project: &ProjectName, commit: &str) -> Key {
-    Key::new(resource_partition(project), format!("C#{commit}"))
+    Key::new(resource_partition(project), format!("{COMMIT}{commit}"))
 }
 
 /// A resource: which version is in force. Those of the project have an empty stage.
 pub fn resource(project: &ProjectName, stage: &str, path: &str) -> Key {
-    Key::new(resource_partition(project), format!("H#{stage}#{}", path_in_key(path)))
+    Key::new(resource_partition(project), format!("{IN_FORCE}{stage}#{}", path_in_key(path)))
 }
 
 /// The largest number of a resource's version.
@@ -129,7 +200,7 @@ pub const LAST_VERSION: i64 = 9_999_999_999_999;
 
 /// A version of a resource: its content.
 pub fn resource_version(project: &ProjectName, stage: &str, path: &str, n: i64) -> Key {
-    Key::new(resource_partition(project), format!("V#{stage}#{}#{n:013}", path_in_key(path)))
+    Key::new(resource_partition(project), format!("{VERSION}{stage}#{}#{n:013}", path_in_key(path)))
 }
 
 /// A path without `#`, which separates the parts of keys.
@@ -144,7 +215,7 @@ pub fn resource_path(in_key: &str) -> String {
 
 /// The partition of a project's schedules, and of their transition records.
 pub fn schedules(project: &ProjectName) -> String {
-    format!("SC#{project}")
+    SCHEDULES.named(project)
 }
 
 /// What the sort keys of schedules begin with.
@@ -157,7 +228,7 @@ pub fn schedule(project: &ProjectName, name: &str) -> Key {
 
 /// What is remembered for ever of a domain event that was accepted, by the id of the root of what it started.
 pub fn domain_event(project: &ProjectName, root: ExecutionId) -> Key {
-    Key::new(format!("Y#{project}#{root}"), MAIN)
+    Key::new(ACCEPTED.named(format_args!("{project}#{root}")), MAIN)
 }
 
 /// Number of index partitions over which the open tasks of a name are spread: what an executor asks for that serves every project.

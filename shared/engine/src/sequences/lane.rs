@@ -211,7 +211,7 @@ impl<P: Ports> Sequences<P> {
 
     /// The first in a queue that no window holds back, behind those that one does.
     async fn first_free(&self, x: &Execution, lane: &LaneKey) -> Result<Option<Box<Execution>>, PortError> {
-        let (items, _) = table::all(&self.ports, Query::table(lane.0.clone(), 100).prefix("Q#"), LOOKED_AT).await?;
+        let (items, _) = table::all(&self.ports, Query::table(lane.0.clone(), 100).prefix(keys::QUEUED), LOOKED_AT).await?;
         let requests: Vec<_> = items.iter().filter_map(|item| request(&x.project, item)).collect();
         for some in requests.chunks(AT_ONCE) {
             let wanted: Vec<_> = some.iter().map(|(to, _)| keys::execution(to)).collect();
@@ -229,7 +229,7 @@ impl<P: Ports> Sequences<P> {
     /// Of the executions of one sequence that wait for the lane of `x` and may be replaced, the newest stays: each older one is told by
     /// which it is replaced. Those of one root replace nobody.
     pub(super) async fn supersede(&self, x: &Execution) -> Result<(), PortError> {
-        let (items, _) = table::all(&self.ports, Query::table(LaneKey::of(x).0, 100).prefix("Q#"), LOOKED_AT).await?;
+        let (items, _) = table::all(&self.ports, Query::table(LaneKey::of(x).0, 100).prefix(keys::QUEUED), LOOKED_AT).await?;
         let entry = |item: Item| {
             let mut parts = item.key.sk.split('#').skip(2);
             let accepted = Timestamp(parts.next()?.get(..13)?.parse().ok()?);

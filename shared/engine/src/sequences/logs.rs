@@ -1,9 +1,8 @@
 //! What integrations log: errors of their handlers, for people to read.
 
-use super::Sequences;
 use super::definitions::Refusal;
+use super::{Sequences, keys};
 use crate::item::{Item, Key};
-use crate::keys;
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, slot, split};
 use crate::table;
@@ -19,9 +18,6 @@ pub const MAX_ENTRIES: usize = 100;
 pub const MAX_BYTES: usize = 64 * 1024;
 /// Entries looked at for one page.
 const LOOKED_AT: u32 = 200;
-/// The partition of all entries.
-const PARTITION: &str = "UL";
-
 /// Behind everything that was logged at a time.
 fn behind(at: Timestamp) -> String {
     format!("{}#\u{10ffff}", keys::ms(at))
@@ -46,7 +42,7 @@ impl<P: Ports> Sequences<P> {
                 return Err(Refusal::TooLarge(format!("logs: entry {n} has {size} bytes, at most {MAX_BYTES} are kept")));
             }
             let content = keys::hash(hash64(&[&n.to_be_bytes(), text.as_bytes()]));
-            let item = Item::new(Key::new(PARTITION, format!("{}#{content}", keys::ms(now))));
+            let item = Item::new(Key::new(keys::LOGS, format!("{}#{content}", keys::ms(now))));
             items.push(item.with("i", integration.as_str()).with("j", text).with("ttl", (now + KEEP).0 / 1000));
         }
         Ok(table::record(&self.ports, items, vec![]).await?)
@@ -59,7 +55,7 @@ impl<P: Ports> Sequences<P> {
     pub async fn logged(&self, integration: Option<&str>, window: Window, size: usize, from: Position) -> Result<Page, PortError> {
         let (size, (at, skipped)) = (size.clamp(1, MAX_PAGE), split(from));
         let newest = (from != 0).then_some(at).into_iter().chain(window.before.map(|before| before - Span(1))).min();
-        let mut query = Query::table(PARTITION, LOOKED_AT).newest_first();
+        let mut query = Query::table(keys::LOGS, LOOKED_AT).newest_first();
         query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
         query.to = newest.map(behind);
         let (mut entries, more) = self.whole_milliseconds(query).await?;
@@ -108,7 +104,7 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// Of the ports.
     pub async fn delete_logged(&self, integration: Option<&str>, window: Window) -> Result<usize, PortError> {
-        let mut query = Query::table(PARTITION, LOOKED_AT);
+        let mut query = Query::table(keys::LOGS, LOOKED_AT);
         query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
         query.to = window.before.map(|before| behind(before - Span(1)));
         let mut deleted = 0;

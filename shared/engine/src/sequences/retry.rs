@@ -98,7 +98,7 @@ impl<P: Ports> Sequences<P> {
         if let Some(stage) = wanted.stage {
             stage_of(&known.shipyard, stage)?;
         }
-        let query = Query::table(keys::context_partition(project, context), 100).prefix("X#");
+        let query = Query::table(keys::context_partition(project, context), 100).prefix(keys::EXECUTION);
         let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
         let all = items.iter().map(|item| Ok(Loaded::read(item)?.x)).collect::<Result<Vec<Execution>, PortError>>()?;
         let old = pick(&all, (project, context), wanted)?;

@@ -40,7 +40,7 @@ pub fn attributes(x: &Delivery, expires: Timestamp) -> Attrs {
 pub fn delivery(item: &Item) -> Result<Delivery, PortError> {
     let broken = |what: &str| PortError::Refused { request: "decode", reason: format!("{}: {what}", item.key) };
     let text = |name: &str| item.text(name).map(str::to_owned).ok_or_else(|| broken(&format!("attribute {name} is missing")));
-    let id = item.key.pk.strip_prefix("WD#").and_then(SubjectId::parse).ok_or_else(|| broken("no delivery"))?;
+    let id = item.key.pk.strip_prefix(keys::DELIVERIES.begins).and_then(SubjectId::parse).ok_or_else(|| broken("no delivery"))?;
     Ok(Delivery {
         id,
         of: (text("ns")?, text("na")?),

@@ -185,6 +185,7 @@ impl OneKind for Counters<Worker> {
 impl Scenario for Counting {
     type Engine = Counters<Worker>;
     type Action = Addition;
+    const REGISTERED: bool = false;
 
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         Arc::new(Counters::new(ports, self.rules))

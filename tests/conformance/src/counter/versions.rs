@@ -136,6 +136,7 @@ fn id_of(i: usize) -> u64 {
 impl<const FORMAT: i64> Scenario for SideBySide<FORMAT> {
     type Engine = Either<FORMAT>;
     type Action = Order;
+    const REGISTERED: bool = false;
 
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         let older = Arc::new(Counters::new(ports.clone(), self.rules));

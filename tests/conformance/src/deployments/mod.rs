@@ -27,10 +27,10 @@ use keelway_domain::time::Span;
 use keelway_engine::deployments::deployers::Told;
 use keelway_engine::deployments::{Address, Deployments, Job, Limits, Message, NAME, keys};
 use keelway_engine::item::Key;
-use keelway_engine::keys::MAIN;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::sweep::Tick;
 use keelway_engine::protocol::{Engine, Handled, Inbox, Letter, Loaded, OwnMessage, Sameness, Subject};
+use keelway_engine::register;
 use keelway_world::Tested;
 use keelway_world::worker::Worker;
 use serde::{Deserialize, Serialize};
@@ -251,8 +251,7 @@ impl Tested for Both {
     }
     /// Configs, their definitions, snapshots and attempts that have ended, and what tags point to.
     fn is_state(key: &Key) -> bool {
-        let config = key.pk.starts_with("D#") && (key.sk == MAIN || key.sk.starts_with("D#") || key.sk.starts_with("F#"));
-        config || key.pk.starts_with("DD#") || key.pk.starts_with("DH#")
+        register::is_state(keelway_engine::deployments::keys::PARTITIONS, key)
     }
 }
 

@@ -26,13 +26,13 @@ use keelway_domain::promotions::definition::{
 };
 use keelway_domain::time::Span;
 use keelway_engine::item::Key;
-use keelway_engine::keys::MAIN;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::promotions::{Job, Limits, Message, NAME, Promotions};
 use keelway_engine::protocol::sweep::Tick;
 use keelway_engine::protocol::{Engine, Handled, Inbox, Letter, Loaded, OwnMessage, Sameness, Subject};
+use keelway_engine::register;
 use keelway_world::Tested;
 use keelway_world::worker::Worker;
 use reach::Reach;
@@ -123,8 +123,7 @@ impl Tested for Both {
     }
     /// Pipelines, their history, facts, and which pull requests are looked at.
     fn is_state(key: &Key) -> bool {
-        let state = key.sk == MAIN || key.sk.starts_with("H#") || key.sk.starts_with("Q#");
-        state && ["P#", "O#", "R#"].iter().any(|kind| key.pk.starts_with(kind))
+        register::is_state(keelway_engine::promotions::keys::PARTITIONS, key)
     }
 }
 

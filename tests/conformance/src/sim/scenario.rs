@@ -42,6 +42,8 @@ pub trait Scenario: Sized {
     type Engine: Hands + ?Sized;
     /// What somebody does at some time: a client, an executor, a person. The sweep is the scheduler's own.
     type Action: Clone + Debug;
+    /// Whether every item that the engine writes is in the register of the table. Those of engines that only tests have are not.
+    const REGISTERED: bool = true;
 
     /// A new engine on these ports: a worker starts, or starts again.
     fn engine(&self, ports: Worker) -> Arc<Self::Engine>;

@@ -7,6 +7,7 @@ use super::troubles::Troubles;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
+use keelway_engine::register;
 use keelway_world::World;
 use keelway_world::exec::{Task, step};
 use keelway_world::queue::Received;
@@ -386,6 +387,9 @@ impl<S: Scenario> Sim<S> {
         }
         if changes.is_empty() {
             return Ok(());
+        }
+        if let Some(change) = changes.iter().find(|change| S::REGISTERED && register::kind(&change.key).is_none()) {
+            return Err(format!("{} is not in the register of the table", change.key));
         }
         self.makers.learn(&changes);
         scenario.changed(&changes, &core.table, core.request_count())

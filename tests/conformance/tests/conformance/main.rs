@@ -28,6 +28,7 @@ mod promotions;
 mod quiet;
 mod races;
 mod reads;
+mod register;
 mod repetition;
 mod scale;
 mod simulation;

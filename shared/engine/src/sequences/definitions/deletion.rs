@@ -67,9 +67,9 @@ impl<P: Ports> Sequences<P> {
     pub async fn delete_project(&self, project: &ProjectName) -> Result<Deleted, Refusal> {
         let item = self.project_item(project).await?;
         self.check_nothing_open(project, None).await?;
-        let services = Query::table(keys::project_partition(project), 100).prefix("V#");
+        let services = Query::table(keys::project_partition(project), 100).prefix(keys::SERVICE);
         let resources = Query::table(keys::resource_partition(project), AT_ONCE);
-        let in_force = |item: &Item| item.key.sk.starts_with("H#");
+        let in_force = |item: &Item| item.key.sk.starts_with(keys::IN_FORCE);
         let schedule = |item: &Item| item.key.sk.starts_with(keys::SCHEDULE) && !item.flag("de");
         let schedules = Query::table(keys::schedules(project), 100);
         let deleted = Deleted {

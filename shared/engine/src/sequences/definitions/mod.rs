@@ -207,10 +207,10 @@ impl<P: Ports> Sequences<P> {
         most: u32,
     ) -> Result<(Vec<(String, Timestamp)>, bool), PortError> {
         let after = after.map(|name| Cursor { key: keys::service(project, name), index_sort: None });
-        let query = Query::table(keys::project_partition(project), most).prefix("V#").after(after);
+        let query = Query::table(keys::project_partition(project), most).prefix(keys::SERVICE).after(after);
         let (items, more) = table::all(&self.ports, query, most as usize).await?;
         let service = |item: &Item| {
-            let name = item.key.sk.strip_prefix("V#")?.to_owned();
+            let name = item.key.sk.strip_prefix(keys::SERVICE)?.to_owned();
             Some((name, Timestamp(item.number("at").unwrap_or(0))))
         };
         Ok((items.iter().filter_map(service).collect(), more))

@@ -175,7 +175,7 @@ impl<P: Ports> Sequences<P> {
             return Ok(open);
         }
         for (service, run) in &x.runs {
-            let query = Query::table(keys::context_partition(&x.project, &run.context), 100).prefix("X#");
+            let query = Query::table(keys::context_partition(&x.project, &run.context), 100).prefix(keys::EXECUTION);
             let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
             let mut is_open = items.is_empty() && now < run.at + ON_ITS_WAY;
             for item in &items {

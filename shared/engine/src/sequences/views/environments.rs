@@ -73,7 +73,7 @@ impl<P: Ports> Sequences<P> {
 
     /// These places, without those where nothing has ever happened.
     async fn standing(&self, project: &ProjectName, places: &[Place]) -> Result<Vec<Value>, PortError> {
-        let lock = |place: &Place| LaneKey(format!("K#{project}#{}#{}", place.0, place.1)).lock();
+        let lock = |place: &Place| LaneKey::at(project, &place.0, &place.1).lock();
         let mut wanted: Vec<Key> = places.iter().map(lock).collect();
         wanted.push(keys::project(project));
         let items = self.read(&wanted).await?;

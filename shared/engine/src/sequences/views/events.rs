@@ -152,12 +152,12 @@ impl<P: Ports> Sequences<P> {
     async fn history(&self, project: &ProjectName, context: &Context, from: Timestamp) -> Result<Part, Refusal> {
         let partition = keys::context_partition(project, context);
         let query = |prefix: &str| Query::table(partition.clone(), 500).prefix(prefix);
-        let inputs = self.bounded(query("E#"), READ, READ_BYTES);
+        let inputs = self.bounded(query(keys::EVENT), READ, READ_BYTES);
         // All of them, however many: without its execution, nobody knows which of the records count.
         let executions = self.executions(project, context, usize::MAX, usize::MAX);
         let ((inputs, inputs_complete), (executions, _)) = try_join(inputs, executions).await?;
         // After the executions, so that the records they name are there.
-        let (records, records_complete) = self.bounded(query("T#"), READ, READ_BYTES).await?;
+        let (records, records_complete) = self.bounded(query(keys::RECORD), READ, READ_BYTES).await?;
         if inputs_complete && records_complete {
             return Ok(Part { events: in_order(&inputs, &executions, &records), until: None });
         }
@@ -167,7 +167,7 @@ impl<P: Ports> Sequences<P> {
     /// A part of a long history: the events that were recorded from `from` on, as many as are read at once, and the records of the
     /// executions that were open then. It ends before the first event and before the first execution that were not read.
     async fn part(&self, partition: &str, executions: Vec<Shown>, from: Timestamp) -> Result<Part, Refusal> {
-        let mut wanted = Query::table(partition, 500).prefix("E#");
+        let mut wanted = Query::table(partition, 500).prefix(keys::EVENT);
         wanted.from = keys::event_sort(from, 0);
         let (inputs, complete) = self.bounded(wanted, READ, READ_BYTES).await?;
         let recorded = |item: &Item| Some(Timestamp(item.key.sk.split('#').nth(1)?.parse().ok()?));
@@ -187,7 +187,7 @@ impl<P: Ports> Sequences<P> {
                 until = Some(first);
                 break;
             }
-            let of_one = |one: &Shown| Query::table(partition, 500).prefix(&format!("T#{}#", one.x.id));
+            let of_one = |one: &Shown| Query::table(partition, 500).prefix(&crate::keys::records_of(one.x.id));
             let found = try_join_all(together.iter().map(|one| self.bounded(of_one(one), READ, READ_BYTES))).await?;
             for (found, _) in found {
                 bytes += found.iter().map(Item::size).sum::<usize>();

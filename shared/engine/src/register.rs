@@ -1,0 +1,56 @@
+//! The register of the table: every kind of item, where it lies, and what it is. Each engine registers its own in its `keys`, and makes
+//! the keys from it. The table in `docs/architecture.md` is written from the register, the tests take from it what a state is, and an item
+//! that nobody has registered fails their world.
+
+use crate::item::Key;
+use crate::partition::{Kind, Partition};
+use crate::{access, deployments, keys, promotions, sequences, webhooks};
+
+/// All kinds of partitions.
+pub fn partitions() -> impl Iterator<Item = &'static Partition> {
+    let engines =
+        [sequences::keys::PARTITIONS, promotions::keys::PARTITIONS, deployments::keys::PARTITIONS, webhooks::keys::PARTITIONS];
+    engines.into_iter().chain([access::PARTITIONS, keys::PARTITIONS]).flatten().copied()
+}
+
+/// The kind of a partition. Where a project and a pipeline begin alike, the one with more parts is meant.
+pub fn partition(pk: &str) -> Option<&'static Partition> {
+    partitions().filter(|partition| partition.is(pk)).max_by_key(|partition| partition.separators())
+}
+
+/// The kind of the item that lies there.
+pub fn kind(key: &Key) -> Option<&'static Kind> {
+    let items = partition(&key.pk)?.items.iter();
+    items.filter(|kind| key.sk.starts_with(kind.begins)).max_by_key(|kind| kind.begins.len())
+}
+
+/// Whether a state lies there, in one of these.
+pub fn is_state(partitions: &[&Partition], key: &Key) -> bool {
+    let here = || partition(&key.pk).is_some_and(|found| partitions.iter().any(|one| std::ptr::eq(*one, found)));
+    kind(key).is_some_and(|kind| kind.state) && here()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_kinds_have_the_same_place() {
+        let places: Vec<_> = partitions().map(|partition| (partition.begins, partition.separators())).collect();
+        assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), places.len(), "{places:?}");
+        for partition in partitions() {
+            let begins: BTreeSet<_> = partition.items.iter().map(|kind| kind.begins).collect();
+            assert!(!begins.is_empty() && begins.len() == partition.items.len(), "{}", partition.begins);
+            assert_eq!(partition.begins.ends_with('#'), !partition.parts.is_empty(), "{}", partition.begins);
+        }
+    }
+
+    #[test]
+    fn a_project_is_no_pipeline() {
+        assert_eq!(kind(&Key::new("P#shop", "!")).unwrap().what, "project");
+        assert_eq!(kind(&Key::new("P#shop#podinfo", "!")).unwrap().what, "pipeline");
+        assert!(kind(&Key::new("P#shop#podinfo", "V#carts")).is_none());
+        assert!(kind(&Key::new("LX", "1")).is_none() && kind(&Key::new("Q#1", "!")).is_none());
+    }
+}
