@@ -3,11 +3,12 @@
 //! in-memory world of the tests.
 
 pub mod access;
+pub mod aliases;
 pub mod border;
 pub mod checks;
+pub mod deployers;
 pub mod deployments;
 mod entries;
-pub mod functions;
 pub mod item;
 mod json;
 pub mod keys;
@@ -20,8 +21,8 @@ pub mod protocol;
 pub mod register;
 pub mod registry;
 pub mod remembered;
+pub mod runners;
 pub mod secrets;
 pub mod sequences;
-pub mod starters;
 pub mod table;
 pub mod webhooks;

@@ -1,8 +1,8 @@
-//! Where a deployment is, as it is kept with the deployment between two steps. What is written here is about to be done: a step that is
+//! Where a deployment that Keelway carries out itself is, as it is kept with the deployment between two steps. What is written here is about to be done: a step that is
 //! repeated after a crash finds what it did before.
 
-use keelway_domain::deployments::Deployment;
-use keelway_domain::time::{Span, Timestamp};
+use super::deployment::Deployment;
+use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use keelway_deployers_stand::stand::{Stand, definition, hook, to, version};
 use keelway_domain::deployments::definition::{Custom, Definition, FailurePolicy, Weight};
 use keelway_domain::deployments::{Call, Command, Desired, LEASE_MOST, Progress, Reply, Status, WHOLE};
 use keelway_domain::time::Span;
-use keelway_engine::functions::Route;
+use keelway_engine::aliases::Route;
 use keelway_world::exec::block_on;
 
 /// A canary with a step that holds, a hook at each end, and a deployer around it.

@@ -4,8 +4,9 @@ use crate::Aws;
 use crate::error::{passes_by_code, refused, retry};
 use crate::signed::{Answered, Ask, Signed};
 use aws_smithy_types::base64;
+use keelway_domain::deployments::plan::{Code, Function, Package};
 use keelway_domain::json::canonical;
-use keelway_engine::functions::{Alias, Called, Code, Function, Functions, Package, Readiness, Route};
+use keelway_engine::aliases::{Alias, Aliases, Called, Readiness, Route};
 use keelway_engine::ports::PortError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -183,17 +184,17 @@ impl Signed {
     }
 }
 
-impl Functions for Aws {
-    async fn alias(&self, of: &Function, alias: &str) -> Result<Option<Alias>, PortError> {
+impl Aliases for Aws {
+    async fn find(&self, of: &Function, alias: &str) -> Result<Option<Alias>, PortError> {
         self.inner.signed.get_alias(of, alias).await
     }
-    async fn create_alias(&self, of: &Function, alias: &str, version: &str) -> Result<(), PortError> {
+    async fn create(&self, of: &Function, alias: &str, version: &str) -> Result<(), PortError> {
         self.inner.signed.create_alias(of, alias, version).await
     }
-    async fn update_alias(&self, of: &Function, alias: &str, route: &Route, revision: &str) -> Result<(), PortError> {
+    async fn shift(&self, of: &Function, alias: &str, route: &Route, revision: &str) -> Result<(), PortError> {
         self.inner.signed.update_alias(of, (alias, revision), route).await
     }
-    async fn update_code(&self, of: &Function, code: &Code) -> Result<String, PortError> {
+    async fn publish(&self, of: &Function, code: &Code) -> Result<String, PortError> {
         self.inner.signed.update_code(of, code).await
     }
     async fn readiness(&self, of: &Function, version: &str) -> Result<Readiness, PortError> {

@@ -1,11 +1,9 @@
 //! What a definition means for aliases: in which stages a version comes, and which version it is.
 
-use crate::checkpoint::{Checkpoint, Place, Stage};
-use crate::work::Work;
-use keelway_domain::deployments::WHOLE;
-use keelway_domain::deployments::definition::{Definition, Strategy, StrategyKind, Target, Weight};
-use keelway_domain::time::Span;
-use keelway_engine::functions::{Code, Function, Package};
+use super::checkpoint::{Checkpoint, Place, Stage};
+use super::definition::{Definition, Strategy, StrategyKind, Target, Weight};
+use super::part::WHOLE;
+use crate::time::Span;
 use serde_json::{Map, Value};
 
 /// A rolling deployment's step if its parameters name none, in percent.
@@ -13,7 +11,7 @@ const STEP: u8 = 25;
 /// The whole traffic.
 const ALL: u8 = 100;
 
-/// The stages of a deployment in their order. `at_once`: see [`Work::at_once`].
+/// The stages of a deployment in their order. `at_once`: nothing is to be compared with the new version, so it gets all requests at once.
 pub fn stages(definition: &Definition, point: &Checkpoint, at_once: bool) -> Vec<Stage> {
     let hooks = &definition.strategy.hooks;
     let published = matches!(image(definition), Ok(Image::Code(_)));
@@ -50,14 +48,13 @@ pub fn weights(strategy: &Strategy, at_once: bool) -> Vec<Weight> {
     weights
 }
 
-/// Whether what was asked for of the strategy is done after a stage: the new version has that share of the requests.
-pub fn goes_so_far(work: &Work, done: Stage, next: Stage) -> bool {
-    let until = work.deployment.part.as_ref().map_or(WHOLE, |part| part.until);
+/// Whether the new version has the share of the requests that was asked for, `until`, when a stage is `done` and another one comes `next`.
+pub fn goes_so_far(weights: &[Weight], until: u8, done: Stage, next: Stage) -> bool {
     if until >= WHOLE {
         return false;
     }
     match (done, next) {
-        (Stage::Shift(n), _) => weights(&work.definition.strategy, work.at_once()).get(n).is_none_or(|step| step.weight >= until),
+        (Stage::Shift(n), _) => weights.get(n).is_none_or(|step| step.weight >= until),
         (_, Stage::Shift(_)) => until == 0,
         // There is nothing to share.
         (_, next) => matches!(next, Stage::Post | Stage::Restore | Stage::End),
@@ -83,6 +80,37 @@ pub fn is_test(definition: &Definition) -> bool {
 pub fn least_bake(definition: &Definition) -> Span {
     let seconds = definition.other.get("minReadySeconds").and_then(Value::as_i64).unwrap_or(0);
     Span::seconds(seconds.clamp(0, 24 * 3600))
+}
+
+/// A function, as a request names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Function {
+    /// Its name or its ARN, without a version.
+    pub name: String,
+    /// Its region; `None`: the installation's.
+    pub region: Option<String>,
+}
+
+/// What becomes a version of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    /// A container image by its digest, in the function's region.
+    Image(String),
+    /// A package of code in S3, in the function's region.
+    Package(Package),
+}
+
+/// An object of S3 that is a package of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// Its bucket.
+    pub bucket: String,
+    /// Its key.
+    pub key: String,
+    /// Its version, in a bucket that keeps versions; `None`: the newest.
+    pub version: Option<String>,
+    /// The SHA-256 of what it holds, in lower-case hexadecimal.
+    pub sha256: String,
 }
 
 /// What the image of a version is.

@@ -1,15 +1,14 @@
 //! Looks at what the targets of a config serve, and tells the config. Whether that is drift, and what follows, is decided there.
 
-use crate::aliases::Seen;
-use crate::checkpoint::{Checkpoint, Place};
-use crate::plan;
-use crate::work::Work;
+use super::aliases::Seen;
+use super::step::Step;
+use crate::aliases::Alias;
+use crate::deployments::{Address, Deployments};
+use crate::ports::{PortError, Ports};
+use keelway_domain::deployments::checkpoint::{Checkpoint, Place};
 use keelway_domain::deployments::definition::Definition;
-use keelway_domain::deployments::{Config, Served, Sight};
+use keelway_domain::deployments::{Config, Served, Sight, plan};
 use keelway_domain::time::Timestamp;
-use keelway_engine::deployments::{Address, Deployments};
-use keelway_engine::functions::Alias;
-use keelway_engine::ports::{PortError, Ports};
 use std::collections::BTreeMap;
 
 /// A version that was deployed, and where.
@@ -61,13 +60,13 @@ pub fn at_rest(deployed: &Deployed, x: &Config, at: Timestamp, seen: Seen) -> Re
 }
 
 /// What a deployment has found when it began.
-pub fn at_start(deployed: &Deployed, x: &Config, work: &Work) -> Option<Sight> {
+pub fn at_start(deployed: &Deployed, x: &Config, step: &Step) -> Option<Sight> {
     let same = |name: &String| {
         let of = |definition: &Definition| definition.targets.iter().find(|target| target.name == *name).cloned();
-        of(&deployed.definition) == of(&work.definition)
+        of(&deployed.definition) == of(&step.definition)
     };
-    let found = work.point.aliases.iter().filter(|(name, _)| same(name));
-    deployed.sight(x, work.now, found.map(|(name, place)| (name.clone(), place.from.clone().unwrap_or_default())))
+    let found = step.point.aliases.iter().filter(|(name, _)| same(name));
+    deployed.sight(x, step.now, found.map(|(name, place)| (name.clone(), place.from.clone().unwrap_or_default())))
 }
 
 /// `3`, or `3 (10 % to 4)`.

@@ -6,7 +6,7 @@ use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy,
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Status};
 use keelway_domain::time::Span;
-use keelway_engine::functions::Called;
+use keelway_engine::aliases::Called;
 use keelway_engine::ports::Store;
 use keelway_world::exec::block_on;
 use serde_json::json;

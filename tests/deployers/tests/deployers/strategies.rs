@@ -4,7 +4,7 @@ use keelway_deployers_stand::stand::{Stand, definition, hook, version, with_imag
 use keelway_domain::deployments::definition::{Definition, FailurePolicy, Target, Weight};
 use keelway_domain::deployments::{Command, Status};
 use keelway_domain::time::Span;
-use keelway_engine::functions::Route;
+use keelway_engine::aliases::Route;
 use serde_json::json;
 
 fn canary(steps: &[(u8, Option<i64>)]) -> Definition {

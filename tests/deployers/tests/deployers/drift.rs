@@ -4,9 +4,9 @@ use keelway_deployers_stand::stand::{Stand, definition, to, version, with_image}
 use keelway_domain::deployments::definition::{Definition, OnDrift};
 use keelway_domain::deployments::{Command, LOOK_EVERY, Status};
 use keelway_domain::time::Span;
+use keelway_engine::aliases::Route;
 use keelway_engine::deployments::Message;
 use keelway_engine::deployments::views::Entry;
-use keelway_engine::functions::Route;
 use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
 

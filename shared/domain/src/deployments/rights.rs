@@ -1,11 +1,10 @@
 //! What a deployment may use of the installation, asked before the first request of each stage: a right may have ended since the config was
 //! applied. Functions, code, tasks and builds are reached by a [`Permitted`] only.
 
-use crate::checkpoint::Stage;
-use crate::plan::{self, Image};
-use keelway_domain::border::{Permitted, Resource, ResourceKind, Standing};
-use keelway_domain::deployments::definition::{Action, Definition, Hook};
-use keelway_engine::functions::{Code, Function};
+use super::checkpoint::Stage;
+use super::definition::{Action, Definition, Hook};
+use super::plan::{self, Code, Function, Image};
+use crate::border::{Permitted, Resource, ResourceKind, Standing};
 use std::collections::BTreeMap;
 
 /// What one stage may use.
@@ -20,7 +19,10 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Of a stage; or what is missing, and who may grant it.
+    /// Of a stage.
+    ///
+    /// # Errors
+    /// What is missing, and who may grant it.
     pub fn of(definition: &Definition, stage: Stage, standing: Standing<'_>) -> Result<Self, String> {
         let permit = |resource: Resource| standing.permit(resource).map_err(|denied| denied.to_string());
         let mut rights = Self::default();

@@ -1,26 +1,26 @@
 //! What a rollback goes back to was published when it was deployed: the aliases are pointed to that version, and none is made of
 //! the same code again.
 
-use crate::aliases::targets;
-use crate::checkpoint::Checkpoint;
-use crate::work::Work;
+use super::aliases::targets;
+use super::step::Step;
+use crate::aliases::{Aliases, Readiness};
+use crate::deployments::Deployments;
+use crate::ports::{PortError, Ports};
+use keelway_domain::deployments::checkpoint::Checkpoint;
 use keelway_domain::deployments::definition::Target;
-use keelway_engine::deployments::Deployments;
-use keelway_engine::functions::{Functions, Readiness};
-use keelway_engine::ports::{PortError, Ports};
 
 /// Finds the versions that the version to go back to has deployed, if they are of the same image, at the same targets, and still
 /// there.
-pub async fn find<P: Ports>(engine: &Deployments<P>, cloud: &impl Functions, work: &mut Work) -> Result<(), PortError> {
-    let Some(release) = work.deployment.rollback.as_ref().map(|rollback| rollback.release) else { return Ok(()) };
-    let Ok(Some((past, snapshot))) = engine.ended(&work.of, release).await? else { return Ok(()) };
-    if snapshot.definition.main_image() != work.definition.main_image() {
+pub async fn find<P: Ports>(engine: &Deployments<P>, cloud: &impl Aliases, step: &mut Step) -> Result<(), PortError> {
+    let Some(release) = step.deployment.rollback.as_ref().map(|rollback| rollback.release) else { return Ok(()) };
+    let Ok(Some((past, snapshot))) = engine.ended(&step.of, release).await? else { return Ok(()) };
+    if snapshot.definition.main_image() != step.definition.main_image() {
         return Ok(());
     }
     let before = Checkpoint::of(&past.deployment).aliases;
     let same = |target: &Target| snapshot.definition.targets.contains(target);
     let mut found = vec![];
-    for (target, function, _) in targets(work).into_iter().filter(|(target, ..)| same(target)) {
+    for (target, function, _) in targets(step).into_iter().filter(|(target, ..)| same(target)) {
         let Some(version) = before.get(&target.name).map(|place| place.to.clone()).filter(|to| !to.is_empty()) else { continue };
         match cloud.readiness(&function, &version).await {
             Ok(Readiness::Ready | Readiness::Pending) => {}
@@ -28,13 +28,13 @@ pub async fn find<P: Ports>(engine: &Deployments<P>, cloud: &impl Functions, wor
             // It was deleted meanwhile: the code is published once more.
             Ok(Readiness::Failed(_)) | Err(_) => continue,
         }
-        if let Some(place) = work.point.aliases.get_mut(&target.name) {
+        if let Some(place) = step.point.aliases.get_mut(&target.name) {
             found.push(format!("{}:{version}", function.name));
             place.to = version;
         }
     }
     if !found.is_empty() {
-        work.tell(format!("goes back to {}, which was published before", found.join(", ")));
+        step.tell(format!("goes back to {}, which was published before", found.join(", ")));
     }
     Ok(())
 }

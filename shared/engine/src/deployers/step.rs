@@ -1,13 +1,13 @@
 //! A deployment while one of its steps is taken.
 
-use crate::aliases::Seen;
-use crate::checkpoint::Checkpoint;
-use crate::rights::Rights;
+use super::aliases::Seen;
+use crate::deployments::Address;
+use crate::ports::PortError;
+use keelway_domain::deployments::checkpoint::{Checkpoint, Stage};
 use keelway_domain::deployments::definition::{Definition, Target};
-use keelway_domain::deployments::{Config, Deployment, Progress, Status, TargetProgress};
+use keelway_domain::deployments::rights::Rights;
+use keelway_domain::deployments::{Config, Deployment, Progress, Status, TargetProgress, WHOLE, plan};
 use keelway_domain::time::Timestamp;
-use keelway_engine::deployments::Address;
-use keelway_engine::ports::PortError;
 
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,8 @@ impl From<PortError> for Done {
 }
 
 /// A deployment while one of its steps is taken.
-pub struct Work {
+#[derive(Clone)]
+pub struct Step {
     /// Of which config.
     pub of: Address,
     /// Which version, as it is now.
@@ -53,7 +54,7 @@ pub struct Work {
     pub rights: Rights,
 }
 
-impl Work {
+impl Step {
     /// As the config says it is.
     pub fn new(
         of: &Address,
@@ -84,6 +85,12 @@ impl Work {
     /// Whether it is a rollback that does not take the steps of the strategy.
     pub fn goes_back(&self) -> bool {
         self.deployment.rollback.as_ref().is_some_and(|rollback| !rollback.by_steps)
+    }
+
+    /// Whether the new version has the share of the requests that was asked for, if another stage follows.
+    pub fn goes_so_far(&self, next: Stage) -> bool {
+        let until = self.deployment.part.as_ref().map_or(WHOLE, |part| part.until);
+        plan::goes_so_far(&plan::weights(&self.definition.strategy, self.at_once()), until, self.point.stage, next)
     }
 
     /// Tells a sentence, and keeps it in the log.
