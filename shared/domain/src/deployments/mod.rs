@@ -3,9 +3,17 @@
 //! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config against
 //! what is known now (`advance`). What a deployer says is the one exception: [`answer`] decides it without effects, so that whoever
 //! serves the deployer writes it at once, and the evaluation that follows tells what became of it.
+//!
+//! Of the deployments that Keelway carries out itself, [`plan`] has the stages, [`checkpoint`] what is kept between two of them, [`rights`] what
+//! each may use, and [`runner`] what is started instead. [`notice`] is what others tell of images, alarms, tasks and builds.
 
+pub mod checkpoint;
 pub mod definition;
+pub mod notice;
+pub mod plan;
 pub mod registry;
+pub mod rights;
+pub mod runner;
 pub mod template;
 pub mod together;
 pub mod variables;
