@@ -51,7 +51,8 @@ class NotRun(Exception):
 # --- the API ---
 
 def podman_settings():
-    """Variables for podman. On a machine without cgroups v2 its own defaults do not work: settings of ours take their place then."""
+    """Variables for podman. On a machine without cgroups v2 its own defaults do not work: settings of ours take their place
+    then."""
     if "CONTAINERS_CONF" in os.environ or Path("/sys/fs/cgroup/cgroup.controllers").exists():
         return {}
     runtime = next((name for name in ("runc", "crun") if shutil.which(name)), None)
@@ -67,14 +68,15 @@ def podman_settings():
 
 
 def podman_of_this_machine():
-    """podman, which can serve the API itself; only on Linux: elsewhere its containers are in a machine with a network of its own."""
+    """podman, which can serve the API itself; only on Linux: elsewhere its containers are in a machine with a network of its
+    own."""
     return shutil.which("podman") if platform.system() == "Linux" and not os.environ.get("DOCKER_HOST") else None
 
 
 @contextlib.contextmanager
 def api():
-    """(the API, the directory that tests and container share, where to tell which group of processes runs the tests: a line with its id, and one with
-    0 when it has ended). Nothing is left at the end, also if this process is killed."""
+    """(the API, the directory that tests and container share, where to tell which group of processes runs the tests: a line with
+    its id, and one with 0 when it has ended). Nothing is left at the end, also if this process is killed."""
     named = os.environ.get("DOCKER_HOST")
     if named and not engine.is_local(named):
         raise NotRun(f"DOCKER_HOST is {named}: tests share a directory and the loopback address with their container, so name a Docker API of this "
@@ -111,7 +113,8 @@ def _missing(looked):
 
 
 def guard(folder, shared, url, serve):
-    """A process of its own session: serves podman's API if asked to, waits for the end of whoever started it, and removes what that left."""
+    """A process of its own session: serves podman's API if asked to, waits for the end of whoever started it, and removes what that
+    left."""
     found, service = engine.Engine(url), None
     os.mkdir(shared)
     if serve:
@@ -142,8 +145,8 @@ def _end_group(group):
 
 
 def _clean(found, shared):
-    """The tests remove their container and their files themselves, also after an interruption. What is still there, or is just being made by a
-    process that outlives them, is removed here: until nothing is there twice, a second apart."""
+    """The tests remove their container and their files themselves, also after an interruption. What is still there, or is just
+    being made by a process that outlives them, is removed here: until nothing is there twice, a second apart."""
     looks, deadline = 0, time.monotonic() + READY_SECONDS
     while looks < 2 and time.monotonic() < deadline:
         try:

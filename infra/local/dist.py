@@ -1,4 +1,5 @@
-"""make dist: what a release has. The command for Linux on x86-64 and arm64, the stack's packages with its template for both, and their checksums.
+"""make dist: what a release has. The command for Linux on x86-64 and arm64, the stack's packages with its template for both, and
+their checksums.
 
     python3 infra/local/dist.py                    build everything, and pack it into target/dist
     python3 infra/local/dist.py --pack BUILT       pack what BUILT holds: <architecture>/keelway and <architecture>/lambda/<function>/bootstrap.zip

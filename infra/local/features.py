@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Whether what runs and what tests share their builds: the packages that `make run` builds have the same features among the tests.
 
-Cargo builds a package anew for every set of features, and everything that depends on it as well. What the tests alone ask for is asked
-for by tests/features, too, which is built along with the programs. This says what to change there when the two have drifted apart.
+Cargo builds a package anew for every set of features, and everything that depends on it as well. What the tests alone ask for is
+asked for by tests/features, too, which is built along with the programs. This says what to change there when the two have drifted
+apart.
 """
 
 import os

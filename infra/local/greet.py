@@ -1,7 +1,8 @@
 """The third act of `make run`: examples/greeter, a function behind an alias that Keelway deploys itself.
 
-A release is a package of code in S3. Pushing one is a signed request that says to which package the tag points now. While versions come and
-go, somebody calls the service again and again and says what it answers. How a version ended comes from `keelway rollout status`.
+A release is a package of code in S3. Pushing one is a signed request that says to which package the tag points now. While versions
+come and go, somebody calls the service again and again and says what it answers. How a version ended comes from
+`keelway rollout status`.
 
 Two speak at the same time here, the caller and the command that is followed. Both do so through `say`, line by line.
 """
@@ -41,7 +42,8 @@ def opened(request):
 
 
 def build(state, cloud, stack):
-    """Builds every release into a package, and makes the function, its alias and the hook. {release: its package}, and the service's URL."""
+    """Builds every release into a package, and makes the function, its alias and the hook. {release: its package}, and the
+    service's URL."""
     files = []
     for release, fault in RELEASES.items():
         text = (EXAMPLE / "greeter.py").read_text().replace(f'RELEASE = "{FIRST}"', f'RELEASE = "{release}"')
@@ -120,8 +122,8 @@ class Story:
     def show(self, programs, *words):
         """Runs a command beside the caller and says its lines; its exit code.
 
-        With the terminal for itself, a command may draw its lines again in their place, and that is where the caller's would stand by
-        then. In a pipe, it prints what changes.
+        With the terminal for itself, a command may draw its lines again in their place, and that is where the caller's would stand
+        by then. In a pipe, it prints what changes.
         """
         say(f"$ keelway {shlex.join(words)}")
         with subprocess.Popen([str(programs / "keelway"), *words], cwd=ROOT, env=self.env, encoding="utf-8", errors="replace",

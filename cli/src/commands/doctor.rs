@@ -26,8 +26,9 @@ const UNKNOWN: &str = "## What remains unknown of AWS";
 /// # Errors
 /// When nobody reads it.
 pub fn checklist() -> Result<(), CliError> {
-    let list = MANUAL.lines().skip_while(|line| *line != UNKNOWN).skip(1).take_while(|line| !line.starts_with("## "));
-    list.filter_map(|line| line.strip_prefix("* ")).try_for_each(|item| say(&format!("[ ] {}", item.replace("**", ""))))
+    let section = MANUAL.split_once(UNKNOWN).map_or("", |(_, rest)| rest.split("\n## ").next().unwrap_or_default());
+    let items = section.split("\n* ").skip(1).map(|item| item.split_whitespace().collect::<Vec<_>>().join(" "));
+    items.map(|item| item.replace("**", "")).try_for_each(|item| say(&format!("[ ] {item}")))
 }
 
 /// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and may not,

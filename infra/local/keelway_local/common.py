@@ -21,7 +21,8 @@ class Problem(Exception):
 
 
 def say(text):
-    """One line for the person watching; results go to stdout, everything else here. It is written at once: threads say things, too."""
+    """One line for the person watching; results go to stdout, everything else here. It is written at once: threads say things,
+    too."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

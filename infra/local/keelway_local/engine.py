@@ -1,4 +1,5 @@
-"""The Docker API of this machine, of Docker or of podman: found, and asked in plain HTTP, so that this needs neither a command nor a package."""
+"""The Docker API of this machine, of Docker or of podman: found, and asked in plain HTTP, so that this needs neither a command nor
+a package."""
 
 import http.client
 import ipaddress

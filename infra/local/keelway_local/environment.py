@@ -1,7 +1,7 @@
 """The Python environments: made on first use, made again when what they are made of changes.
 
-Each is made of a lock file, which names every package and the hash of each of its files: what an index serves later under the same version is
-not installed. `make lock` makes the lock files of the short requirements*.in beside them.
+Each is made of a lock file, which names every package and the hash of each of its files: what an index serves later under the same
+version is not installed. `make lock` makes the lock files of the short requirements*.in beside them.
 """
 
 import fcntl

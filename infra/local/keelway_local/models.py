@@ -1,7 +1,8 @@
 """Runs inside the local cloud: checks what the functions ask, and what they are answered, with AWS's own service models.
 
-The models are those of botocore, from which the SDKs are made: which members a request has, which of them it must have, their types, lengths,
-patterns and values. Each finding is kept with the function, the operation, the place in the request or the answer, and what is wrong there.
+The models are those of botocore, from which the SDKs are made: which members a request has, which of them it must have, their
+types, lengths, patterns and values. Each finding is kept with the function, the operation, the place in the request or the answer,
+and what is wrong there.
 """
 
 import json
@@ -217,7 +218,8 @@ class Checker:
                               "function", "role", "service", "operation", "kind", "path", "what")
 
     def check(self, session_arn, service, request, answer):
-        """`request`: (method, path, headers, body, query); `answer`: (status, headers, body). A check that fails is a finding, too."""
+        """`request`: (method, path, headers, body, query); `answer`: (status, headers, body). A check that fails is a finding,
+        too."""
         try:
             self._check(session_arn, service, request, answer)
         except Exception as error:  # noqa: BLE001

@@ -1,4 +1,5 @@
-"""Runs inside the local cloud for `make test-oracles`: lets AWS's own DynamoDB Local answer for the table, and writes events and matches down.
+"""Runs inside the local cloud for `make test-oracles`: lets AWS's own DynamoDB Local answer for the table, and writes events and
+matches down.
 
 Tables are made and described by the emulator; DynamoDB Local gets each of them when the first request names it.
 """

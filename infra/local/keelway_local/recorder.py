@@ -104,7 +104,8 @@ def _evaluate_as_caller(recorder, action, resource, keys=None):
 
 
 def _tell_where_from(records, messages):
-    """Lambda says of a message in a dead-letter queue from which queue SQS moved it; the emulator knows, and does not hand it over."""
+    """Lambda says of a message in a dead-letter queue from which queue SQS moved it; the emulator knows, and does not hand it
+    over."""
     sources = {message["id"]: (message.get("sys") or {}).get("DeadLetterQueueSourceArn") for message in messages}
     for record in records:
         if source := sources.get(record["messageId"]):
@@ -172,8 +173,8 @@ def _task_or_build(service, data, region, account):
 
 
 def _mend_deployers():
-    """The emulator takes each request about an alias for ListAliases, and one about a version for one about its function. It checks tasks by
-    their cluster, which AWS does by a condition key, and builds by no project."""
+    """The emulator takes each request about an alias for ListAliases, and one about a version for one about its function. It checks
+    tasks by their cluster, which AWS does by a condition key, and builds by no project."""
     from ministack.core import iam_actions
 
     action, resource, context = (

@@ -142,7 +142,8 @@ def serve(state, port=None):
 
 
 def stop(state):
-    """Ends what `start` started, with the function processes under it, and the container if it is in one; whether there was something to end."""
+    """Ends what `start` started, with the function processes under it, and the container if it is in one; whether there was
+    something to end."""
     container = _stop_container(state)
     record = state.read("cloud.json")
     state.remove("cloud.json")

@@ -85,7 +85,8 @@ def wire_name(name, shape):
 
 
 class Shapes:
-    """The checks of one service's shapes: `check(value, path, tell)` calls `tell(path, what)` for each thing that the model does not allow."""
+    """The checks of one service's shapes: `check(value, path, tell)` calls `tell(path, what)` for each thing that the model does
+    not allow."""
 
     def __init__(self, of_answers=False):
         self._made, self._of_answers = {}, of_answers

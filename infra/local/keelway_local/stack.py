@@ -84,7 +84,8 @@ def _fingerprint(directory, name):
 
 
 def _upload(s3, bucket, directory, names, state, step):
-    """{package: key in the bucket}. What has not changed since it was packaged is not packaged again, and what the bucket has is not sent."""
+    """{package: key in the bucket}. What has not changed since it was packaged is not packaged again, and what the bucket has is
+    not sent."""
     known = state.read("uploads.json", {})
     step.detail = "(packages)"
 
@@ -192,7 +193,8 @@ def _architecture():
 
 
 def _boundary(name, endpoint):
-    """The policy that bounds the stack's roles. On AWS, an administrator makes it and names what may be deployed; here, that is anything."""
+    """The policy that bounds the stack's roles. On AWS, an administrator makes it and names what may be deployed; here, that is
+    anything."""
     account = client("sts", endpoint).get_caller_identity()["Account"]
     # What is deployed may be in any region and account.
     text = "".join(line.replace("REGION", "*").replace("ACCOUNT", "*") if "DEPLOYED" in line else line

@@ -1,8 +1,8 @@
 """Rewrites a Rust file so that it holds all its mutants, each behind `crate::mutant::on(N)`.
 
-The mutants are those of cargo-mutants (https://mutants.rs/mutants.html), except those that delete a field of a struct expression. No
-text appears twice in the result, but the operands of compound assignments, and functions with a plant: the file stays about as large
-as it was.
+The mutants are those of cargo-mutants (https://mutants.rs/mutants.html), except those that delete a field of a struct expression.
+No text appears twice in the result, but the operands of compound assignments, and functions with a plant: the file stays about as
+large as it was.
 """
 
 import re

@@ -32,8 +32,8 @@ SIMULATIONS = [
     ("delivery", "delivery::every_seed_of_the_delivery_keeps_the_invariants", 20, 600),
     ("border", "border::every_seed_of_the_border_keeps_the_invariants", 40, 500),
 ]
-# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the others
-# find sooner. And those that read the source, which is another one in the copy.
+# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the
+# others find sooner. And those that read the source, which is another one in the copy.
 LEFT_OUT = re.compile(r"^mutants::|seed|survey|plant|mistake|fault_after|a_crash_after|twice_is|everything_twice|fork_of|every_case|"
                       r"index_names|any_order|every_order|later_version|fifty_thousand")
 REACHED = build.WORK / "reached.json"
