@@ -1,8 +1,8 @@
-//! The deployments engine's decisions: (state, input, facts) → next state and what it owes.
+//! The decisions of the deployments engine: (state, input, facts) → next state and effects.
 //!
-//! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config against
-//! what is known now (`advance`). What a deployer says is the one exception: [`answer`] decides it without effects, so that whoever
-//! serves the deployer writes it at once, and the evaluation that follows tells what became of it.
+//! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config
+//! against the present facts (`advance`). The calls of deployers are the one exception: [`answer`] decides them without effects, so
+//! that the API can write the next state at once; the evaluation that follows publishes what has changed.
 
 pub mod definition;
 pub mod registry;
