@@ -3,25 +3,33 @@
 //! in-memory world of the tests.
 
 pub mod access;
-pub mod border;
 pub mod checks;
 pub mod deployments;
+mod dispatch;
 mod entries;
 pub mod functions;
 pub mod item;
 mod json;
+pub mod keptn;
 pub mod keys;
 pub mod kinds;
 mod namespaces;
 pub mod partition;
 pub mod ports;
+pub mod projects;
 pub mod promotions;
 pub mod protocol;
+pub mod refusal;
 pub mod register;
 pub mod registry;
 pub mod remembered;
+pub mod resources;
+pub mod schedules;
 pub mod secrets;
 pub mod sequences;
 pub mod starters;
 pub mod table;
+pub mod views;
 pub mod webhooks;
+
+pub use projects::border;

@@ -4,13 +4,15 @@
 
 use crate::item::Key;
 use crate::partition::{Kind, Partition};
-use crate::{access, deployments, keys, promotions, sequences, webhooks};
+use crate::{access, deployments, keptn, keys, projects, promotions, resources, schedules, sequences, webhooks};
 
 /// All kinds of partitions.
 pub fn partitions() -> impl Iterator<Item = &'static Partition> {
-    let engines =
-        [sequences::keys::PARTITIONS, promotions::keys::PARTITIONS, deployments::keys::PARTITIONS, webhooks::keys::PARTITIONS];
-    engines.into_iter().chain([access::PARTITIONS, keys::PARTITIONS]).flatten().copied()
+    let sequences = [sequences::keys::PARTITIONS, projects::keys::PARTITIONS, schedules::keys::PARTITIONS];
+    let beside = [resources::keys::PARTITIONS, keptn::keys::PARTITIONS];
+    let others = [promotions::keys::PARTITIONS, deployments::keys::PARTITIONS, webhooks::keys::PARTITIONS];
+    let shared = [access::PARTITIONS, keys::PARTITIONS];
+    sequences.into_iter().chain(beside).chain(others).chain(shared).flatten().copied()
 }
 
 /// The kind of a partition. Where a project and a pipeline begin alike, the one with more parts is meant.

@@ -8,6 +8,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::PortError;
 use keelway_engine::ports::Store;
+use keelway_engine::projects;
 use keelway_engine::protocol::dead_letter::{self, DeadLetter, Redriven};
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Handled, Inbox};
@@ -97,7 +98,7 @@ impl Stand {
     pub fn with(shipyard: &Shipyard, limits: Limits) -> Self {
         let world = World::new(BEGIN);
         let stand = Self { engine: Sequences::new(world.worker(0), limits), world };
-        stand.put(Item::new(Key::new(keys::PROJECTS, "p")));
+        stand.put(Item::new(projects::keys::listed("p")));
         stand.apply("r1", shipyard);
         stand
     }
@@ -122,8 +123,8 @@ impl Stand {
     /// Applies a revision.
     pub fn apply(&self, revision: &str, shipyard: &Shipyard) {
         let text = serde_json::to_string(shipyard).expect("a shipyard is JSON");
-        self.put(Item::new(keys::revision(&project(), revision)).with("j", text));
-        self.put(Item::new(keys::project(&project())).with("v", 1i64).with("rev", revision));
+        self.put(Item::new(projects::keys::revision(&project(), revision)).with("j", text));
+        self.put(Item::new(projects::keys::project(&project())).with("v", 1i64).with("rev", revision));
     }
 
     /// An event of a client about a stage.
@@ -285,7 +286,7 @@ impl Stand {
 
     /// A context as the API shows it.
     pub fn state(&self, on: &str) -> Option<Value> {
-        block_on(self.engine.sequence_state(&project(), &context(on))).expect("nothing is in the way")
+        block_on(self.engine.views().sequence_state(&project(), &context(on))).expect("nothing is in the way")
     }
 
     /// Stores a dead letter.

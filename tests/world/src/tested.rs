@@ -5,6 +5,7 @@ use keelway_engine::item::Key;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
 use keelway_engine::register;
+use keelway_engine::schedules;
 use keelway_engine::sequences::{self, Limits, Sequences};
 use keelway_engine::webhooks::{self, Sender, Webhooks};
 
@@ -40,7 +41,7 @@ impl<P: Ports + 'static> Tested for Sequences<P> {
         rule_takes(source, detail_type)
     }
     fn is_state(key: &Key) -> bool {
-        register::is_state(sequences::keys::PARTITIONS, key)
+        [sequences::keys::PARTITIONS, schedules::keys::PARTITIONS].iter().any(|kept| register::is_state(kept, key))
     }
 }
 

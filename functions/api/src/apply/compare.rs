@@ -11,7 +11,8 @@ use keelway_domain::diff::{FieldChange, diff};
 use keelway_domain::time::Span;
 use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
+use keelway_engine::projects::ProjectSettings;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::sequences::remediation::REMEDIATION;
 use keelway_wire::manifest;
 use serde_json::json;
@@ -55,14 +56,14 @@ pub async fn compared<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<(Opt
         Planned::Project(settings) => project(api, settings).await?,
         Planned::Shipyard { manifest, .. } => unvouched(None, &manifest.source),
         Planned::Remediation(_, scope, manifest) => {
-            let known = match api.engine().resource(scope, REMEDIATION, None).await {
+            let known = match api.engine().resources().get(scope, REMEDIATION, None).await {
                 Err(Refusal::Unknown { .. }) => None,
                 known => known?,
             };
             unvouched(known.map(|known| String::from_utf8_lossy(&known.content).into_owned()), &manifest.source)
         }
         Planned::Schedule(of) => {
-            unvouched(api.engine().schedule(&of.project, &of.name).await?.map(|known| known.source), &of.source)
+            unvouched(api.engine().schedules().get(&of.project, &of.name).await?.map(|known| known.source), &of.source)
         }
         Planned::Pipeline(of, manifest) => {
             let known = api.promotions().definition(of).await?;
@@ -96,7 +97,7 @@ pub async fn compared<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<(Opt
 }
 
 async fn project<P: Ports>(api: &Api<P>, settings: &ProjectSettings) -> Answer<(Option<Known>, Known)> {
-    let known = match api.engine().get_project(&settings.name).await {
+    let known = match api.engine().projects().get(&settings.name).await {
         Ok(project) => Some(project),
         Err(Refusal::Unknown { .. }) => None,
         Err(refusal) => return Err(refusal.into()),

@@ -24,11 +24,12 @@ use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
 use keelway_engine::ports::Ports;
+use keelway_engine::projects::{NewShipyard, ProjectSettings, blob_id};
 use keelway_engine::promotions::Address;
+use keelway_engine::refusal::Refusal;
+use keelway_engine::resources::{Forms, Scope};
 use keelway_engine::sequences::Sequences;
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
 use keelway_engine::sequences::remediation::form;
-use keelway_engine::sequences::resources::{Forms, Scope};
 use keelway_wire::http::Applied;
 use keelway_wire::manifest::{
     self, ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Document, GitHostManifest, PipelineManifest,
@@ -310,7 +311,7 @@ impl<P: Ports> Known<'_, P> {
     async fn look_up(&self, name: &str) -> Result<ProjectName, Refusal> {
         match self.declared.iter().find(|declared| declared.as_str() == name) {
             Some(declared) => Ok(declared.clone()),
-            None => self.engine.find_project(name).await.map(|project| project.settings.name),
+            None => self.engine.projects().find(name).await.map(|project| project.settings.name),
         }
     }
 
@@ -377,7 +378,7 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
     let mut hosts: Vec<(&str, &str)> = vec![];
     for document in planned {
         match document {
-            Planned::Project(settings) => Sequences::<P>::check_project(settings)?,
+            Planned::Project(settings) => settings.check()?,
             Planned::Shipyard { project, revision, manifest } => {
                 let declared = seen.contains(&("Project", format!("for project {project}")));
                 let ShipyardManifest { source, shipyard, .. } = manifest;
@@ -385,14 +386,14 @@ async fn check<P: Ports>(api: &Api<P>, planned: &[Planned], replaces: Option<&st
                 api.engine().check_shipyard((project, declared), new).await?;
             }
             Planned::Remediation(of, scope, _) => {
-                api.engine().check_scope_with(scope, shipyard_of(planned, of)).await?;
+                api.engine().resources().check_scope_with(scope, shipyard_of(planned, of)).await?;
             }
             Planned::Schedule(manifest) => {
                 let ScheduleManifest { project, name, spec, source } = &**manifest;
-                let found = api.engine().schedule(project, name).await?;
-                api.engine().check_schedule(found.as_ref(), spec, source)?;
+                let found = api.engine().schedules().get(project, name).await?;
+                api.engine().schedules().check(found.as_ref(), spec, source)?;
                 let with = shipyard_of(planned, project);
-                api.engine().check_sequence(project, with, (&spec.stage, &spec.sequence)).await?;
+                api.engine().schedules().check_sequence(project, with, (&spec.stage, &spec.sequence)).await?;
             }
             Planned::Pipeline(of, manifest) => {
                 fits(api.promotions().pipelines().fits(of, &manifest.definition, &manifest.source), "pipeline", &of.to_string())?;

@@ -38,7 +38,7 @@ async fn is_new<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<bool> {
         Planned::Webhook(of) => api.webhooks().subscription(&subscriptions::address(of)).await?.is_none(),
         Planned::Pipeline(of, _) => api.promotions().definition(of).await?.is_none(),
         Planned::DeploymentConfig(of) => deployments::in_force(api, of.namespace.as_str(), &of.name).await?.is_none(),
-        Planned::Schedule(of) => api.engine().schedule(&of.project, &of.name).await?.is_none(),
+        Planned::Schedule(of) => api.engine().schedules().get(&of.project, &of.name).await?.is_none(),
         _ => false,
     })
 }
@@ -62,7 +62,7 @@ async fn count<P: Ports>(api: &Api<P>, (of, namespace): (Counted, &str), most: u
             }
             _ => {
                 let project = ProjectName::new(namespace).map_err(|error| Refused::field("project", error))?;
-                let page = api.engine().schedules(&project, from, PAGE).await?;
+                let page = api.engine().schedules().page(&project, from, PAGE).await?;
                 (page.schedules.len(), page.next)
             }
         };

@@ -10,8 +10,8 @@ use crate::keptn::revisions;
 use crate::webhooks::subscriptions;
 use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
+use keelway_engine::projects::NewShipyard;
 use keelway_engine::protocol::declare::Outcome;
-use keelway_engine::sequences::definitions::NewShipyard;
 use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::manifest::{ClusterManifest, GitHostManifest, ShipyardManifest};
@@ -81,18 +81,18 @@ fn named(document: &Planned) -> AppliedDocument {
 async fn put_in_force<P: Ports>(api: &Api<P>, document: &Planned, by: &str) -> Answer<AppliedDocument> {
     let outcome = match document {
         Planned::Project(settings) => {
-            let changed = api.engine().apply_project(settings).await?;
+            let changed = api.engine().projects().apply(settings).await?;
             return Ok(AppliedDocument { changed, ..named(document) });
         }
         Planned::Remediation(_, scope, manifest) => {
             let files = vec![(REMEDIATION.to_owned(), manifest.source.clone().into_bytes())];
             let forms = form(REMEDIATION, &manifest.remediation);
-            let changed = api.engine().write_read_resources(scope, files, &forms).await?.changed;
+            let changed = api.engine().resources().write_read(scope, files, &forms).await?.changed;
             return Ok(AppliedDocument { changed, ..named(document) });
         }
         Planned::Schedule(manifest) => {
             let changed =
-                api.engine().apply_schedule((&manifest.project, &manifest.name), &manifest.spec, &manifest.source).await?;
+                api.engine().schedules().apply((&manifest.project, &manifest.name), &manifest.spec, &manifest.source).await?;
             return Ok(AppliedDocument { changed, ..named(document) });
         }
         Planned::DeploymentConfig(manifest) => return deployments::store(api, manifest, by).await,

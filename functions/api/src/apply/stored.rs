@@ -87,7 +87,7 @@ impl<P: Ports> Stored<'_, P> {
         Ok(match kind {
             "Shipyard" => {
                 let (names, next) = self.projects(from, limit).await?;
-                for project in api.engine().projects_named(&names).await? {
+                for project in api.engine().projects().named(&names).await? {
                     let name = project.settings.name.as_str();
                     self.look(kind, name, &shipyard(name, &project.shipyard)).await?;
                 }
@@ -138,7 +138,7 @@ impl<P: Ports> Stored<'_, P> {
     /// The projects that are looked through, a page of them, and after which one the next page begins.
     async fn projects(&self, from: Option<&str>, limit: u32) -> Answer<(Vec<ProjectName>, Option<String>)> {
         let (names, more): (Vec<ProjectName>, bool) = match self.among {
-            None => self.api.engine().project_names(from, limit).await?,
+            None => self.api.engine().projects().names(from, limit).await?,
             Some(names) => {
                 let rest = || names.iter().filter(|name| from.is_none_or(|from| name.as_str() > from));
                 (rest().take(limit as usize).cloned().collect(), rest().count() > limit as usize)

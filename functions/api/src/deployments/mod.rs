@@ -26,8 +26,8 @@ use keelway_domain::deployments::Refused as Conflict;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::secrets::Secrets;
-use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::http::deployments::FieldError;
 
 /// So many names are looked through for one that was probably meant.

@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::time::Timestamp;
-use keelway_engine::sequences::views::{MAX_PAGE, Position, Window};
+use keelway_engine::views::{MAX_PAGE, Position, Window};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

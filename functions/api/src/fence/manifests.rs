@@ -5,7 +5,7 @@ use crate::fence::input::{given, note};
 use crate::fence::problem::{Answer, Refused};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use keelway_engine::sequences::definitions::blob_id;
+use keelway_engine::projects::blob_id;
 
 /// The longest name of a person.
 const NAME: usize = 100;

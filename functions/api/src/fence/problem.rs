@@ -4,7 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
-use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::refusal::Refusal;
 use keelway_wire::cloudevent::CloudEventError;
 use keelway_wire::http::Problem;
 use keelway_wire::http::deployments::FieldError;

@@ -13,7 +13,8 @@ use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::names::{ProjectName, TokenName};
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::{ProjectSettings, Refusal};
+use keelway_engine::projects::ProjectSettings;
+use keelway_engine::refusal::Refusal;
 use keelway_wire::http::keptn::{Message, NewProject, NewService};
 
 /// Creates a project with its shipyard. Credentials of an upstream repository are not kept: there is none.
@@ -32,7 +33,7 @@ pub async fn create<P: Ports + 'static>(
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
     let name = ProjectName::new(sent.name).map_err(|error| Refused::field("name", error))?;
     permitted(&caller, name.as_str(), "create")?;
-    match api.engine().get_project(&name).await {
+    match api.engine().projects().get(&name).await {
         Ok(_) => {
             let detail = format!("project {name} exists already: update its shipyard, or delete it first");
             return Err(Refused::new(StatusCode::CONFLICT, "conflict", detail));
@@ -62,7 +63,7 @@ pub async fn update<P: Ports + 'static>(
     Json(sent): Json<NewProject>,
 ) -> Answer<axum::Json<Empty>> {
     permitted(&caller, &sent.name, "update")?;
-    let project = api.engine().find_project(&sent.name).await?;
+    let project = api.engine().projects().find(&sent.name).await?;
     match sent.shipyard.filter(|text| !text.is_empty()) {
         Some(shipyard) => {
             apply::one_shipyard(&api, &caller, project.settings, &manifest(&shipyard)?).await?;
@@ -97,7 +98,7 @@ pub async fn delete<P: Ports + 'static>(
 
     Path(name): Path<String>,
 ) -> Answer<axum::Json<Message>> {
-    let found = api.engine().find_project(&name).await?;
+    let found = api.engine().projects().find(&name).await?;
     let project = found.settings.name;
     // The next project of this name would have none.
     if found.border.policy().is_some() {
@@ -156,8 +157,8 @@ pub async fn create_service<P: Ports + 'static>(
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
 ) -> Answer<axum::Json<Empty>> {
-    let project = api.engine().find_project(&name).await?.settings.name;
-    api.engine().create_service(&project, &sent.service_name).await?;
+    let project = api.engine().projects().find(&name).await?.settings.name;
+    api.engine().projects().create_service(&project, &sent.service_name).await?;
     Ok(axum::Json(Empty {}))
 }
 
@@ -173,7 +174,7 @@ pub async fn delete_service<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((name, service)): Path<(String, String)>,
 ) -> Answer<axum::Json<Message>> {
-    let project = api.engine().find_project(&name).await?.settings.name;
+    let project = api.engine().projects().find(&name).await?.settings.name;
     let deleted = api.engine().delete_service(&project, &service).await?;
     let resources = number(deleted.resources, "resource");
     let message = format!("service {service} of project {project} is deleted, with {resources}; {}", remains(&api));

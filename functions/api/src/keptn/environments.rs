@@ -7,7 +7,7 @@ use crate::fence::problem::Answer;
 use axum::extract::State;
 use keelway_domain::names::ServiceName;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::views::EnvironmentFilter;
+use keelway_engine::views::EnvironmentFilter;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -41,8 +41,8 @@ pub async fn list<P: Ports + 'static>(
         return Err(no_page_key(key));
     }
     let filter = filter(wanted.stage.as_ref(), wanted.service.as_ref());
-    let project = api.engine().find_project(&project).await?.settings.name;
-    let (environments, next) = api.engine().environments(&project, &filter, size, after).await?;
+    let project = api.engine().projects().find(&project).await?.settings.name;
+    let (environments, next) = api.engine().views().environments(&project, &filter, size, after).await?;
     let (n, now) = (environments.len(), api.engine().now().rfc3339());
     let next = next.unwrap_or_else(|| "0".into());
     Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
@@ -71,8 +71,8 @@ pub async fn queue<P: Ports + 'static>(
     Params(of): Params<Of>,
 ) -> Answer<axum::Json<Value>> {
     let filter = filter(of.stage.as_ref(), of.service.as_ref());
-    let project = api.engine().find_project(&project).await?.settings.name;
-    let queues = api.engine().queues(&project, &filter).await?;
+    let project = api.engine().projects().find(&project).await?.settings.name;
+    let queues = api.engine().views().queues(&project, &filter).await?;
     Ok(axum::Json(json!({"queues": queues, "now": api.engine().now().rfc3339()})))
 }
 

@@ -16,7 +16,7 @@ use keelway_domain::names::{Context, ProjectName, TaskName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
+use keelway_engine::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 use keelway_wire::http::EventPage;
 use serde::Deserialize;
 use serde_json::Value;
@@ -76,19 +76,21 @@ pub async fn list<P: Ports + 'static>(
         caller.check(Need::Read, asked)?;
     }
     let named = match asked {
-        Some(name) => Some(api.engine().find_project(name).await?.settings.name),
+        Some(name) => Some(api.engine().projects().find(name).await?.settings.name),
         None => None,
     };
     let page = match (named, of) {
-        (Some(project), Some(of)) => api.engine().events_of(&project, &of, &filter, size, from).await?,
-        (Some(project), None) => api.engine().events_in(&project, &filter, size, from).await?,
+        (Some(project), Some(of)) => api.engine().views().events_of(&project, &of, &filter, size, from).await?,
+        (Some(project), None) => api.engine().views().events_in(&project, &filter, size, from).await?,
         (None, Some(of)) if filter.ty.as_deref() == Some(monitoring::CONFIGURED) && !monitoring::configures(&api).await? => {
             return Ok(event_page(vec![monitoring::nothing_configured(&of, api.engine().now())], size, None, api.engine().now()));
         }
-        (None, Some(of)) => match api.engine().projects_of(&of).await?.into_iter().find(|project| sees_some(&caller, project)) {
-            Some(project) => api.engine().events_of(&project, &of, &filter, size, from).await?,
-            None => return Ok(event_page(vec![], size, None, api.engine().now())),
-        },
+        (None, Some(of)) => {
+            match api.engine().views().projects_of(&of).await?.into_iter().find(|project| sees_some(&caller, project)) {
+                Some(project) => api.engine().views().events_of(&project, &of, &filter, size, from).await?,
+                None => return Ok(event_page(vec![], size, None, api.engine().now())),
+            }
+        }
         (None, None) => return Err(Refused::field("keptnContext", "is missing, and project is, too: name one of them")),
     };
     let items = page.items.into_iter().filter(|event| shown_to(&caller, event)).collect();
@@ -181,7 +183,7 @@ pub async fn triggered<P: Ports + 'static>(
     let known = own(&wanted.unless).or_else(|| none_open.filter(|_| wait.is_some()));
     let shown = |task: &str, project: &str| caller.may(Need::Read, Some(project)) || caller.may(Need::Execute(task), Some(project));
     let look = || async {
-        let open = api.engine().open_work(&tasks, &filter, after, &shown).await?;
+        let open = api.engine().views().open_work(&tasks, &filter, after, &shown).await?;
         Ok::<_, Refused>((open.fingerprint().is_none() || open.fingerprint() != known).then_some(open))
     };
     // What is known is not read again: an answer without news costs queries of the index only.
@@ -190,7 +192,7 @@ pub async fn triggered<P: Ports + 'static>(
         page.0.fingerprint = known;
         return Ok(page);
     };
-    let WorkPage { events, next } = api.engine().work_page(&open, size).await?;
+    let WorkPage { events, next } = api.engine().views().work_page(&open, size).await?;
     let mut page = event_page(events, size, next, api.engine().now());
     page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
     Ok(page)
@@ -202,7 +204,7 @@ async fn known_project<P: Ports>(api: &Api<P>, name: &str) -> Answer<ProjectName
     if let Some(known) = api.projects().get(name, now) {
         return Ok(known);
     }
-    let found = api.engine().find_project(name).await?.settings.name;
+    let found = api.engine().projects().find(name).await?.settings.name;
     api.projects().put(name, found.clone(), now);
     Ok(found)
 }

@@ -11,9 +11,9 @@ use axum::http::StatusCode;
 use keelway_domain::access::{Kind as Scope, Need};
 use keelway_domain::event::EventType;
 use keelway_domain::time::Timestamp;
+use keelway_engine::keptn::integrations::{Integration, Subscription, Who};
+use keelway_engine::keptn::logs::MAX_ENTRIES;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
-use keelway_engine::sequences::logs::MAX_ENTRIES;
 use keelway_wire::http::keptn::{Identified, IntegrationState, LogPage, Logs, Metadata, SubscriptionFilter, SubscriptionState};
 use serde::Deserialize;
 use serde_json::Value;
@@ -98,7 +98,7 @@ fn owns(caller: &Caller, one: &Integration) -> Answer<()> {
 
 /// As [`owns`], of the one with this id.
 async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
-    owns(caller, &api.engine().integration(id).await?)
+    owns(caller, &api.engine().integrations().get(id).await?)
 }
 
 /// Registers an executor. 201: it is new.
@@ -125,7 +125,7 @@ pub async fn register<P: Ports + 'static>(
     let subscriptions: Vec<Subscription> = sent.subscriptions.unwrap_or_default().into_iter().map(read).collect();
     speaks_for(&caller, &subscriptions)?;
     let new = Integration { id: String::new(), owner: caller.id.clone(), who, about, subscriptions, seen: Timestamp(0) };
-    let (id, is_new) = api.engine().register_integration(&new, |known| owns(&caller, known).is_ok()).await?;
+    let (id, is_new) = api.engine().integrations().register(&new, |known| owns(&caller, known).is_ok()).await?;
     api.pings().forget(&id);
     Ok((if is_new { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(Identified { id })))
 }
@@ -151,7 +151,7 @@ pub async fn ping<P: Ports + 'static>(
         owns(&caller, &known)?;
         return Ok(axum::Json(shown(known)));
     }
-    let found = api.engine().ping_integration(&id, |found| owns(&caller, found)).await??;
+    let found = api.engine().integrations().ping(&id, |found| owns(&caller, found)).await??;
     api.pings().put(&id, found.clone(), now);
     Ok(axum::Json(shown(found)))
 }
@@ -186,7 +186,7 @@ pub async fn list<P: Ports + 'static>(
     let is = |wanted: &Option<String>, has: &str| given(wanted.as_ref()).is_none_or(|wanted| wanted == has);
     let has =
         |wanted: &Option<String>, list: &[String]| given(wanted.as_ref()).is_none_or(|wanted| list.iter().any(|one| one == wanted));
-    let all = api.engine().integrations().await?;
+    let all = api.engine().integrations().all().await?;
     let mut all: Vec<Integration> = all.into_iter().filter_map(|one| shown_to(&caller, one)).collect();
     all.retain(|one| {
         let by_name = is(&wanted.name, &one.who.name) && is(&wanted.id, &one.id);
@@ -214,7 +214,7 @@ pub async fn unregister<P: Ports + 'static>(
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Empty>> {
     own(&api, &caller, &id).await?;
-    api.engine().unregister_integration(&id).await?;
+    api.engine().integrations().unregister(&id).await?;
     api.pings().forget(&id);
     Ok(axum::Json(Empty {}))
 }
@@ -232,7 +232,7 @@ pub async fn subscriptions<P: Ports + 'static>(
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Vec<SubscriptionState>>> {
-    let found = shown_to(&caller, api.engine().integration(&id).await?);
+    let found = shown_to(&caller, api.engine().integrations().get(&id).await?);
     let subscriptions = found.map(|found| found.subscriptions).unwrap_or_default();
     Ok(axum::Json(subscriptions.into_iter().map(shown_subscription).collect()))
 }
@@ -250,7 +250,7 @@ pub async fn subscription<P: Ports + 'static>(
 
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<SubscriptionState>> {
-    let found = shown_to(&caller, api.engine().integration(&id).await?);
+    let found = shown_to(&caller, api.engine().integrations().get(&id).await?);
     let mut found = found.map(|found| found.subscriptions).unwrap_or_default();
     found.retain(|one| one.id == subscription);
     let detail = || format!("subscription {subscription:?} does not exist: integration {id} does not have it");
@@ -276,7 +276,7 @@ pub async fn subscribe<P: Ports + 'static>(
     let new = read(sent);
     speaks_for(&caller, std::slice::from_ref(&new))?;
     own(&api, &caller, &id).await?;
-    let subscription = api.engine().subscribe(&id, &new, None).await?;
+    let subscription = api.engine().integrations().subscribe(&id, &new, None).await?;
     api.pings().forget(&id);
     Ok((StatusCode::CREATED, axum::Json(Identified { id: subscription })))
 }
@@ -299,7 +299,7 @@ pub async fn replace<P: Ports + 'static>(
     let new = read(sent);
     speaks_for(&caller, std::slice::from_ref(&new))?;
     own(&api, &caller, &id).await?;
-    let subscription = api.engine().subscribe(&id, &new, Some(&subscription)).await?;
+    let subscription = api.engine().integrations().subscribe(&id, &new, Some(&subscription)).await?;
     api.pings().forget(&id);
     Ok(axum::Json(Identified { id: subscription }))
 }
@@ -318,7 +318,7 @@ pub async fn unsubscribe<P: Ports + 'static>(
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<Empty>> {
     own(&api, &caller, &id).await?;
-    api.engine().unsubscribe(&id, &subscription).await?;
+    api.engine().integrations().unsubscribe(&id, &subscription).await?;
     api.pings().forget(&id);
     Ok(axum::Json(Empty {}))
 }
@@ -349,7 +349,7 @@ pub async fn log<P: Ports + 'static>(
     }
     let entries: Vec<(String, Value)> =
         entries.into_iter().map(|entry| (entry.integrationid.clone(), serde_json::to_value(entry).unwrap_or_default())).collect();
-    api.engine().log(&entries).await?;
+    api.engine().logs().keep(&entries).await?;
     Ok(axum::Json(Empty {}))
 }
 
@@ -379,7 +379,7 @@ pub async fn logged<P: Ports + 'static>(
 ) -> Answer<axum::Json<LogPage>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
     let (size, from) = (page_size(wanted.page_size.as_ref())?, position(wanted.next_page_key.as_ref())?);
-    let page = api.engine().logged(given(wanted.integration_id.as_ref()), window, size, from).await?;
+    let page = api.engine().logs().page(given(wanted.integration_id.as_ref()), window, size, from).await?;
     let total_count = page.items.len() as u64;
     let logs = page.items.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect();
     Ok(axum::Json(LogPage { logs, next_page_key: page.next, page_size: size as u64, total_count }))
@@ -399,6 +399,6 @@ pub async fn delete_logged<P: Ports + 'static>(
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogsDeleted>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
-    let deleted = api.engine().delete_logged(given(wanted.integration_id.as_ref()), window).await?;
+    let deleted = api.engine().logs().delete(given(wanted.integration_id.as_ref()), window).await?;
     Ok(axum::Json(LogsDeleted { deleted }))
 }

@@ -17,7 +17,7 @@ const LOOKED_THROUGH: u32 = 100;
 
 /// Whether any sequence of any project is triggered by a wish to configure the monitoring.
 pub async fn configures<P: Ports>(api: &Api<P>) -> Answer<bool> {
-    let (projects, more) = api.engine().list_projects(None, LOOKED_THROUGH).await?;
+    let (projects, more) = api.engine().projects().list(None, LOOKED_THROUGH).await?;
     let mut sequences = projects.iter().flat_map(|project| &project.shipyard.stages).flat_map(|stage| &stage.sequences);
     Ok(more || sequences.any(|sequence| sequence.triggered_on.iter().any(|on| on.event.ends_with(CONFIGURE))))
 }

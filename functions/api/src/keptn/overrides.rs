@@ -93,7 +93,7 @@ pub async fn override_windows<P: Ports + 'static>(
     if !caller.has_in(Kind::Approve, Some(&project)) {
         return Err(caller.lacks("approve:<stage>", Some(&project)));
     }
-    let project = api.engine().find_project(&project).await?.settings.name;
+    let project = api.engine().projects().find(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let closed = api.engine().closed_stage(&project, &of, given(body.stage.as_ref())).await?;

@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::{Project, Refusal};
+use keelway_engine::projects::Project;
+use keelway_engine::refusal::Refusal;
 use keelway_wire::http::{ProjectPage, ProjectService, ProjectStage, ProjectState, ServicePage, StagePage};
 use serde::Deserialize;
 
@@ -58,11 +59,11 @@ pub async fn list<P: Ports + 'static>(
 ) -> Answer<Json<ProjectPage>> {
     let (after, size) = (paging.after(ProjectName::new)?, paging.size()?);
     let (found, more) = match caller.seen() {
-        None => api.engine().list_projects(after, size).await?,
+        None => api.engine().projects().list(after, size).await?,
         // Not a page of all projects without those of others: its key would name one of them.
         Some(mut names) => {
             names.retain(|name| after.is_none_or(|after| name.as_str() > after));
-            let mut found = api.engine().projects_named(&names).await?;
+            let mut found = api.engine().projects().named(&names).await?;
             let more = found.len() > size as usize;
             found.truncate(size as usize);
             (found, more)
@@ -92,7 +93,7 @@ pub async fn one<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectState>> {
     paging.size()?;
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     let source = source(&api, &project).await?;
     Ok(Json(state(&api, &project, source).await?))
 }
@@ -112,7 +113,7 @@ pub async fn shipyard<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Response> {
     paging.size()?;
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     match source(&api, &project).await? {
         Some(text) => {
             let revision = project.revision.unwrap_or_default();
@@ -141,7 +142,7 @@ pub async fn stages<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Json<StagePage>> {
     paging.size()?;
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     let stages = state(&api, &project, None).await?.stages;
     let n = stages.len() as u64;
     Ok(Json(StagePage { stages, next_page_key: "0".into(), page_size: n, total_count: n }))
@@ -162,7 +163,7 @@ pub async fn stage<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectStage>> {
     paging.size()?;
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     check_stage(&project, &stage)?;
     Ok(Json(ProjectStage { stage_name: stage, services: shown_services(&api, &project).await? }))
 }
@@ -181,7 +182,7 @@ pub async fn services<P: Ports + 'static>(
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ServicePage>> {
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     service_page(&api, &project, &paging).await
 }
 
@@ -199,7 +200,7 @@ pub async fn stage_services<P: Ports + 'static>(
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ServicePage>> {
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     check_stage(&project, &stage)?;
     service_page(&api, &project, &paging).await
 }
@@ -219,17 +220,17 @@ pub async fn service<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectService>> {
     paging.size()?;
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     check_stage(&project, &stage)?;
     // A text that breaks the rule for names names no service, and may be longer than any key of the table.
     let found = match ServiceName::new(service.as_str()) {
-        Ok(_) => api.engine().get_service(&project.settings.name, &service).await?,
+        Ok(_) => api.engine().projects().service(&project.settings.name, &service).await?,
         Err(_) => None,
     };
     match found {
         Some(at) => Ok(Json(info(service, at))),
         None => {
-            let (known, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
+            let (known, _) = api.engine().projects().services(&project.settings.name, None, SHOWN).await?;
             Err(Refusal::unknown("service", &service, known.iter().map(|(name, _)| name.as_str())).into())
         }
     }
@@ -243,7 +244,8 @@ fn check_stage(project: &Project, stage: &str) -> Answer<()> {
 }
 
 async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
-    let (found, more) = api.engine().list_services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
+    let (found, more) =
+        api.engine().projects().services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
     let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |(last, _)| last.clone());
     let services: Vec<ProjectService> = found.into_iter().map(|(name, at)| info(name, at)).collect();
     let (size, n) = (u64::from(paging.size()?), services.len() as u64);
@@ -251,13 +253,13 @@ async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging
 }
 
 async fn shown_services<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Vec<ProjectService>> {
-    let (found, _) = api.engine().list_services(&project.settings.name, None, SHOWN).await?;
+    let (found, _) = api.engine().projects().services(&project.settings.name, None, SHOWN).await?;
     Ok(found.into_iter().map(|(name, at)| info(name, at)).collect())
 }
 
 async fn source<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Option<String>> {
     let Some(revision) = &project.revision else { return Ok(None) };
-    let found = api.engine().get_revision(&project.settings.name, revision).await?;
+    let found = api.engine().projects().revision(&project.settings.name, revision).await?;
     Ok(found.map(|revision| revision.source))
 }
 

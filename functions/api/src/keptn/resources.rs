@@ -14,9 +14,9 @@ use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::refusal::Refusal;
+use keelway_engine::resources::{Forms, Scope, check_files, uri};
 use keelway_engine::sequences::remediation::is_remediation;
-use keelway_engine::sequences::resources::{Forms, Scope, check_files, uri};
 use keelway_wire::http::keptn::{Committed, Resource, ResourceContent, ResourcePage, Resources, Version};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -72,7 +72,7 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
 }
 
 async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
-    let project = api.engine().find_project(names.get("project").map_or("", String::as_str)).await?.settings.name;
+    let project = api.engine().projects().find(names.get("project").map_or("", String::as_str)).await?.settings.name;
     Ok(match (names.get("stage"), names.get("service")) {
         (Some(stage), Some(service)) => Scope::service(project, stage, service)?,
         (Some(stage), None) => Scope::stage(project, stage)?,
@@ -104,7 +104,7 @@ pub async fn list<P: Ports + 'static>(
         },
         None => None,
     };
-    let (found, more) = api.engine().list_resources(&scope, after.as_deref(), u32::try_from(size).unwrap_or(100)).await?;
+    let (found, more) = api.engine().resources().list(&scope, after.as_deref(), u32::try_from(size).unwrap_or(100)).await?;
     let next_page_key = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| format!("/{}", last.uri));
     let resources: Vec<Resource> = found
         .into_iter()
@@ -136,14 +136,14 @@ pub async fn one<P: Ports + 'static>(
     let scope = scope(&api, &names).await?;
     // Keptn's clients quote an absent commit.
     let at = given(wanted.commit.as_ref()).filter(|commit| *commit != "\"\"");
-    match api.engine().resource(&scope, &uri, at).await? {
+    match api.engine().resources().get(&scope, &uri, at).await? {
         Some(found) => Ok(axum::Json(Resource {
             resource_uri: found.uri,
             resource_content: Some(STANDARD.encode(found.content)),
             metadata: Some(Version { version: found.version }),
         })),
         None => {
-            let (known, _) = api.engine().list_resources(&scope, None, 100).await?;
+            let (known, _) = api.engine().resources().list(&scope, None, 100).await?;
             Err(Refusal::unknown("resource", &uri, known.iter().map(|resource| resource.uri.as_str())).into())
         }
     }
@@ -222,7 +222,7 @@ pub async fn delete<P: Ports + 'static>(
     Uri(uri): Uri,
 ) -> Answer<axum::Json<Committed>> {
     let scope = scope(&api, &names).await?;
-    Ok(committed(api.engine().delete_resource(&scope, &uri).await?.id))
+    Ok(committed(api.engine().resources().delete(&scope, &uri).await?.id))
 }
 
 /// Writes what was sent; a project's `shipyard.yaml` is applied, after everything was checked and before anything else is written.
@@ -244,16 +244,16 @@ async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec
             return Err(Refused::field("resources", format!("{name:?} is there more than once: send each resource once")));
         }
     }
-    let Some(text) = shipyard else { return Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)) };
+    let Some(text) = shipyard else { return Ok(committed(api.engine().resources().write_read(scope, files, &forms).await?.id)) };
     let text = text_of(text)?;
     if !files.is_empty() {
         check_files(scope, &files)?;
     }
-    let project = api.engine().check_scope(scope).await?.settings;
+    let project = api.engine().resources().check_scope(scope).await?.settings;
     let revision = apply::one_shipyard(api, caller, project, &text).await?;
     match files.is_empty() {
         true => Ok(committed(revision)),
-        false => Ok(committed(api.engine().write_read_resources(scope, files, &forms).await?.id)),
+        false => Ok(committed(api.engine().resources().write_read(scope, files, &forms).await?.id)),
     }
 }
 

@@ -45,7 +45,7 @@ pub async fn retry<P: Ports + 'static>(
     if !caller.has_in(Kind::Trigger, Some(&project)) {
         return Err(caller.lacks(Need::Trigger, Some(&project)));
     }
-    let project = api.engine().find_project(&project).await?.settings.name;
+    let project = api.engine().projects().find(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let wanted = retry::Wanted {

@@ -13,7 +13,8 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::diff::{FieldChange, diff};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::{InForce, NewShipyard, Refusal, is_place};
+use keelway_engine::projects::{InForce, NewShipyard, is_place};
+use keelway_engine::refusal::Refusal;
 use keelway_wire::http::{AppliedDocument, RevisionPage, RevisionState, ShipyardDiff, ShipyardRollback};
 use keelway_wire::manifest::{self, Document};
 use serde::Deserialize;
@@ -64,8 +65,8 @@ pub async fn list<P: Ports + 'static>(
         Some(key) if is_place(key) => Some(key.to_owned()),
         Some(key) => return Err(no_page_key(key)),
     };
-    let project = api.engine().find_project(&name).await?;
-    let (found, next) = api.engine().history_of_shipyards(&project.settings.name, from, size).await?;
+    let project = api.engine().projects().find(&name).await?;
+    let (found, next) = api.engine().projects().history(&project.settings.name, from, size).await?;
     let state = |one: InForce| RevisionState {
         in_force: one.number == project.revisions,
         number: one.number,
@@ -91,7 +92,7 @@ pub async fn one<P: Ports + 'static>(
     Path((name, revision)): Path<(String, String)>,
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
-    let project = api.engine().find_project(&name).await?.settings.name;
+    let project = api.engine().projects().find(&name).await?.settings.name;
     let text = source(&api, &project, &revision).await?;
     let headers = [(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, format!("\"{revision}\""))];
     Ok((headers, text).into_response())
@@ -111,7 +112,7 @@ pub async fn compare<P: Ports + 'static>(
     Path(name): Path<String>,
     Params(compared): Params<Compared>,
 ) -> Answer<axum::Json<ShipyardDiff>> {
-    let project = api.engine().find_project(&name).await?;
+    let project = api.engine().projects().find(&name).await?;
     let in_force = project.revision.clone().unwrap_or_default();
     let named = |field: &'static str, text: Option<&String>| match given(text) {
         Some(revision) => Ok(revision.to_owned()),
@@ -144,7 +145,7 @@ pub async fn roll_back<P: Ports + 'static>(
 ) -> Answer<axum::Json<AppliedDocument>> {
     let replaces = if_match(&headers)?;
     let by = by(&caller, request.by.as_ref())?;
-    let project = api.engine().find_project(&name).await?.settings.name;
+    let project = api.engine().projects().find(&name).await?.settings.name;
     let ShipyardRollback { revision, dry_run, .. } = request;
     caller.tells(project.as_str(), format!("Shipyard {project} back to {}", revision.chars().take(DIGITS).collect::<String>()));
     if dry_run {
@@ -179,7 +180,7 @@ pub async fn put_in_force<P: Ports>(
     };
     let before = replaced.before.filter(|_| replaced.changed);
     let old = match &before {
-        Some(before) => api.engine().get_revision(project, before).await?,
+        Some(before) => api.engine().projects().revision(project, before).await?,
         None => None,
     };
     Ok(AppliedDocument {
@@ -201,11 +202,11 @@ fn changes(old: &str, new: &str) -> Vec<FieldChange> {
 /// The text of a revision.
 async fn source<P: Ports>(api: &Api<P>, project: &ProjectName, revision: &str) -> Answer<String> {
     // A text that is no revision names none, and may be longer than any key of the table.
-    let found = if is_revision(revision) { api.engine().get_revision(project, revision).await? } else { None };
+    let found = if is_revision(revision) { api.engine().projects().revision(project, revision).await? } else { None };
     match found {
         Some(found) => Ok(found.source),
         None => {
-            let (known, _) = api.engine().history_of_shipyards(project, None, 20).await?;
+            let (known, _) = api.engine().projects().history(project, None, 20).await?;
             Err(Refusal::unknown("revision", revision, known.iter().map(|one| one.revision.as_str())).into())
         }
     }

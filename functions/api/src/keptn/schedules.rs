@@ -15,7 +15,7 @@ use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::schedules::{Concurrency, Run, Schedule, When};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::refusal::Refusal;
 use keelway_wire::http::schedules::{ScheduleLast, SchedulePage, ScheduleRun, ScheduleState};
 
 /// Names that are suggested for one that is unknown.
@@ -65,12 +65,12 @@ fn shown(x: Schedule) -> ScheduleState {
 async fn found<P: Ports>(api: &Api<P>, project: &str, name: &str) -> Answer<Schedule> {
     let known = ProjectName::new(project).ok();
     if let Some(project) = known.as_ref().filter(|_| is_name(name))
-        && let Some(schedule) = api.engine().schedule(project, name).await?
+        && let Some(schedule) = api.engine().schedules().get(project, name).await?
     {
         return Ok(schedule);
     }
-    let project = api.engine().find_project(project).await?.settings.name;
-    let page = api.engine().schedules(&project, None, KNOWN).await?;
+    let project = api.engine().projects().find(project).await?.settings.name;
+    let page = api.engine().schedules().page(&project, None, KNOWN).await?;
     let names = page.schedules.iter().map(|schedule| schedule.name.as_str());
     Err(Refusal::unknown("schedule", &format!("{project}/{name}"), names).into())
 }
@@ -91,8 +91,8 @@ pub async fn list<P: Ports + 'static>(
 ) -> Answer<Json<SchedulePage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = after(paging.next_page_key.as_ref())?;
-    let project = api.engine().find_project(&project).await?.settings.name;
-    let page = api.engine().schedules(&project, after, limit).await?;
+    let project = api.engine().projects().find(&project).await?.settings.name;
+    let page = api.engine().schedules().page(&project, after, limit).await?;
     let schedules: Vec<ScheduleState> = page.schedules.into_iter().map(shown).collect();
     let next_page_key = page.next.unwrap_or_else(|| "0".into());
     let total_count = schedules.len() as u64;
@@ -147,7 +147,7 @@ pub async fn delete<P: Ports + 'static>(
     Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let known = found(&api, &project, &name).await?;
-    api.engine().delete_schedule(&known.project, &known.name).await?;
+    api.engine().schedules().delete(&known.project, &known.name).await?;
     caller.tells(known.project.as_str(), format!("Schedule {}", known.name));
     Ok(StatusCode::NO_CONTENT)
 }

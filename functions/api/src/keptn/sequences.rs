@@ -10,7 +10,7 @@ use keelway_domain::access::Need;
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
+use keelway_engine::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -87,8 +87,8 @@ pub async fn list<P: Ports + 'static>(
     };
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
-    let project = api.engine().find_project(&project).await?.settings.name;
-    let page = api.engine().sequences(&project, &filter, size, from).await?;
+    let project = api.engine().projects().find(&project).await?.settings.name;
+    let page = api.engine().views().sequences(&project, &filter, size, from).await?;
     let n = page.items.len();
     let now = api.engine().now().rfc3339();
     Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now})))
@@ -122,8 +122,8 @@ pub async fn executions<P: Ports + 'static>(
     };
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
-    let project = api.engine().find_project(project).await?.settings.name;
-    let page = api.engine().executions_in(&project, &filter, size, from).await?;
+    let project = api.engine().projects().find(project).await?.settings.name;
+    let page = api.engine().views().executions_in(&project, &filter, size, from).await?;
     let n = page.items.len();
     let now = api.engine().now().rfc3339();
     Ok(axum::Json(
@@ -185,7 +185,7 @@ pub async fn control<P: Ports + 'static>(
         let state: String = state.chars().take(50).collect();
         return Err(Refused::field("state", format!("{state:?} is none: send \"pause\", \"resume\" or \"abort\"")));
     };
-    let project = api.engine().find_project(&project).await?.settings.name;
+    let project = api.engine().projects().find(&project).await?.settings.name;
     let of = Context::of(&of);
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let stage = given(body.stage.as_ref());

@@ -25,8 +25,8 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::View;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::secrets::Secrets;
-use keelway_engine::sequences::definitions::Refusal;
 use keelway_wire::http::promotions::{Explanation, HistoryPage, OpenPullRequests, PipelinePage, PipelineState};
 
 /// The routes.

@@ -17,7 +17,7 @@ use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::{Declarations, Declared, Kind};
-use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::refusal::Refusal;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use serde::Serialize;
 use serde_json::Value;

@@ -14,7 +14,7 @@ use axum::response::Response;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Outcome;
-use keelway_engine::sequences::definitions::Refusal;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::webhooks::{Address, Applied, MOST};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::webhooks::{WebhookDisabled, WebhookPage, WebhookState};

@@ -3,7 +3,7 @@
 use crate::access::{STAGES, event};
 use crate::stand::Stand;
 use keelway_domain::time::Span;
-use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
+use keelway_engine::keptn::integrations::{Integration, Subscription, Who};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -265,7 +265,7 @@ async fn a_registration_without_an_owner_belongs_to_those_of_its_projects() {
     };
     let mut ids = vec![];
     for one in [old("mine", Some(&["shop"])), old("ours", Some(&["shop", "blog"])), old("all", Some(&[])), old("none", None)] {
-        ids.push(engine.register_integration(&one, |_| true).await.unwrap().0);
+        ids.push(engine.integrations().register(&one, |_| true).await.unwrap().0);
     }
     stand.like("one");
     let mut answers = vec![];

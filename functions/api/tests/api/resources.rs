@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelway_domain::time::Span;
 use keelway_engine::item::Key;
-use keelway_engine::sequences::resources::{MAX_AT_ONCE, MAX_CONTENT_BYTES};
+use keelway_engine::resources::{MAX_AT_ONCE, MAX_CONTENT_BYTES};
 use serde_json::{Value, json};
 
 const STAGES: &str = "

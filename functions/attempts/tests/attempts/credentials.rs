@@ -7,8 +7,8 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::Phase;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
 use keelway_domain::promotions::registry::GitHost;
+use keelway_engine::projects::ProjectSettings;
 use keelway_engine::secrets::Known;
-use keelway_engine::sequences::definitions::ProjectSettings;
 use keelway_githost::{Form, Host, Options};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ async fn promoted(secret: &str, vouched: bool, policy: Value) -> (Phase, String,
     stand.pipelines.git_hosts().apply(&Address::parse("git"), &registered, "").await.unwrap();
     let policy = Update::Set(serde_json::from_value(policy).unwrap());
     let name = ProjectName::new("shop").unwrap();
-    stand.sequences.apply_project(&ProjectSettings { policy, ..ProjectSettings::plain(name) }).await.unwrap();
+    stand.sequences.projects().apply(&ProjectSettings { policy, ..ProjectSettings::plain(name) }).await.unwrap();
     stand.apply(&definition).await;
     stand.all_run(&definition, "v1").await;
     stand.runs(&definition, "dev", "v2").await;

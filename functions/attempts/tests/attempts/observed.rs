@@ -4,14 +4,14 @@ use crate::stand::{Stand, definition, to};
 use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::definition::{Notification, Strategy};
+use keelway_engine::projects::ProjectSettings;
 use keelway_engine::secrets::Known;
-use keelway_engine::sequences::definitions::ProjectSettings;
 use serde_json::{Value, json};
 
 async fn consents(stand: &Stand, consents: Value) {
     let consents = Update::Set(serde_json::from_value(consents).unwrap());
     let name = ProjectName::new("team-b").unwrap();
-    stand.sequences.apply_project(&ProjectSettings { consents, ..ProjectSettings::plain(name) }).await.unwrap();
+    stand.sequences.projects().apply(&ProjectSettings { consents, ..ProjectSettings::plain(name) }).await.unwrap();
 }
 
 /// The revision in `team-b` that the pipeline knows, and what it is told instead.

@@ -6,8 +6,8 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::definition::{Definition, Sequence, Strategy};
 use keelway_domain::promotions::{Command, Made, Phase};
 use keelway_domain::time::Span;
+use keelway_engine::projects::{NewShipyard, ProjectSettings, blob_id};
 use keelway_engine::secrets::Known;
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, blob_id};
 use keelway_wire::manifest::{self, Document};
 use keelway_world::queue::Parcel;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn with_shipyard_of(project: &str) -> Stand {
     let Some(Document::Shipyard(shipyard)) = parsed.documents.into_iter().next() else { panic!("{:?}", parsed.findings) };
     let name = ProjectName::new(project).unwrap();
     let settings = ProjectSettings::plain(name.clone());
-    stand.sequences.apply_project(&settings).await.unwrap();
+    stand.sequences.projects().apply(&settings).await.unwrap();
     let revision = blob_id(SHIPYARD);
     let new = NewShipyard { revision: &revision, source: SHIPYARD, shipyard: &shipyard.shipyard, replaces: None, by: "" };
     stand.sequences.apply_shipyard(&name, new).await.unwrap();
@@ -158,7 +158,7 @@ async fn a_trigger_that_is_refused_is_repeated() {
 async fn consents(stand: &Stand, consents: Value) {
     let consents = Update::Set(serde_json::from_value(consents).unwrap());
     let name = ProjectName::new("team-b").unwrap();
-    stand.sequences.apply_project(&ProjectSettings { consents, ..ProjectSettings::plain(name) }).await.unwrap();
+    stand.sequences.projects().apply(&ProjectSettings { consents, ..ProjectSettings::plain(name) }).await.unwrap();
 }
 
 /// A pipeline of `shop` whose promotion is carried out by a sequence of `team-b`.

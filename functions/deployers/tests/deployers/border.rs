@@ -9,7 +9,7 @@ use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Span;
 use keelway_engine::ports::Store;
-use keelway_engine::sequences::definitions::ProjectSettings;
+use keelway_engine::projects::ProjectSettings;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_world::exec::block_on;
 use serde_json::json;
@@ -23,7 +23,7 @@ fn policy(stand: &Stand, allows: &serde_json::Value) {
     let policy: Policy = serde_json::from_value(json!({"allows": allows})).unwrap();
     let name = ProjectName::new("shop").unwrap();
     let settings = ProjectSettings { policy: Update::Set(Some(policy)), ..ProjectSettings::plain(name) };
-    assert!(block_on(Sequences::new(stand.world.worker(9), Limits::default()).apply_project(&settings)).is_ok());
+    assert!(block_on(Sequences::new(stand.world.worker(9), Limits::default()).projects().apply(&settings)).is_ok());
 }
 
 fn assert_denied(stand: &Stand, what: &str) {

@@ -7,10 +7,10 @@ use keelway_domain::promotions::definition::{App, Compare, Definition, Environme
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::projects::ProjectSettings;
 use keelway_engine::promotions::observer::Observer;
 use keelway_engine::promotions::{self, Address, Message, OBSERVER, Promotions};
 use keelway_engine::secrets::Known;
-use keelway_engine::sequences::definitions::ProjectSettings;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_observer::Kubernetes;
 use keelway_outgoing::{Guard, Hosts};
@@ -97,7 +97,7 @@ impl Stand {
             policy: Update::Set(serde_json::from_value(policy).unwrap()),
             ..ProjectSettings::plain(ProjectName::new(name).unwrap())
         };
-        sequences.apply_project(&settings).await.unwrap();
+        sequences.projects().apply(&settings).await.unwrap();
     }
 
     /// Applies a pipeline, and forgets that it is woken by that.

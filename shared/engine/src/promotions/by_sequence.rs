@@ -4,11 +4,11 @@
 //! trigger that arrives twice starts it once.
 
 use crate::border;
+use crate::keptn::preflight::Preflight;
 use crate::ports::{PortError, Ports};
 use crate::promotions::attempts::Task;
 use crate::protocol::{Inbox, Loaded};
-use crate::sequences::definitions::Refusal;
-use crate::sequences::preflight::Preflight;
+use crate::refusal::Refusal;
 use crate::sequences::{Address, Sequences, keys};
 use crate::table;
 use keelway_domain::border::{Act, NoConsent, Reached};

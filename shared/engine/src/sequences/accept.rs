@@ -1,4 +1,4 @@
-//! Inputs that start executions: an outside trigger, a follow-up's message.
+//! Inputs that start executions: an outside trigger, a follow-up's message, a schedule's.
 
 use super::birth::{Origin, Start};
 use super::history::{self, Verdict};
@@ -7,15 +7,17 @@ use super::{Sequences, keys};
 use crate::ports::{PortError, Ports};
 use crate::protocol::{Handled, record, run};
 use keelway_domain::cause::Cause;
-use keelway_domain::event::CloudEvent;
-use keelway_domain::ids::{ExecutionId, RecordId};
+use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::ids::{ExecutionId, RecordId, event_id};
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
+use keelway_domain::schedules::Firing;
 use keelway_domain::sequences::{Execution, content};
 use keelway_domain::time::Timestamp;
+use serde_json::json;
 
 impl<P: Ports> Sequences<P> {
     /// An outside `<stage>.<sequence>.triggered`: project, stage and service come from the data, the sequence from the type.
-    pub(super) async fn accept(
+    pub(crate) async fn accept(
         &self,
         event: &CloudEvent,
         (stage, sequence): (&StageName, &SequenceName),
@@ -40,7 +42,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// A follow-up, by message: the record of the execution that caused it has all the data.
-    pub(super) async fn follow(&self, parent: &Address, id: &RecordId, n: usize, cause: Cause) -> Result<Handled, PortError> {
+    pub(crate) async fn follow(&self, parent: &Address, id: &RecordId, n: usize, cause: Cause) -> Result<Handled, PortError> {
         let Some(loaded) = self.execution(parent).await? else { return Ok(Handled::Stale) };
         let record = record::read(&self.ports, &loaded.x, id).await?;
         let Some((record, follow_up)) = record.as_ref().and_then(|record| Some((record, record.sends.get(n)?))) else {
@@ -51,6 +53,29 @@ impl<P: Ports> Sequences<P> {
         let (service, accepted) = (loaded.x.service.clone(), loaded.x.accepted);
         let origin = Origin::FollowUp { parent: &loaded.x, record: (id, record), follow_up };
         run(self, cause, &Start { to, service, accepted, cause, origin }).await
+    }
+
+    /// A trigger that a schedule has made. What cannot start ends at once, and says why, as one from outside does.
+    pub(crate) async fn fire(&self, to: &Address, schedule: &str, firing: &Firing, cause: Cause) -> Result<Handled, PortError> {
+        let mut data = firing.data.clone();
+        let scope = [("project", to.project.as_str()), ("stage", firing.stage.as_str()), ("service", firing.service.as_str())];
+        data.extend(scope.map(|(name, value)| (name.to_owned(), json!(value))));
+        let event = CloudEvent {
+            id: event_id(to.execution, "triggered").to_string(),
+            source: format!("https://keelway.dev/schedules/{schedule}"),
+            ty: EventType::sequence(&firing.stage, &firing.sequence, Kind::Triggered),
+            time: firing.at,
+            context: to.context.clone(),
+            // Nobody who approves is called so: what a schedule starts is its own.
+            authors: vec![format!("schedule:{schedule}")],
+            triggered_id: None,
+            git_commit_id: None,
+            data,
+        };
+        let recorded = history::event(&self.limits, &to.project, &event, firing.at, Verdict::None);
+        let (stage, sequence) = (firing.stage.as_str(), firing.sequence.as_str());
+        let origin = Origin::Outside { event: &event, stage, sequence, recorded };
+        run(self, cause, &Start { to: to.clone(), service: firing.service.clone(), accepted: firing.at, cause, origin }).await
     }
 
     /// project and service of an event; every event of this engine has both.
@@ -65,7 +90,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Whether an execution was started by exactly this event.
-    pub(super) fn started_by(x: &Execution, event: &CloudEvent) -> bool {
+    pub(crate) fn started_by(x: &Execution, event: &CloudEvent) -> bool {
         keys::event_content(&x.payload) == Some(content(event))
     }
 }

@@ -6,6 +6,7 @@ use super::message::Address;
 use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Written};
+use crate::projects;
 use crate::protocol::{Handled, Handler, Verdict, invalid, record, run, settle};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
@@ -49,7 +50,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// An executor's `.started` or `.finished`.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         &self,
         event: &CloudEvent,
         kind: ReactionKind,
@@ -80,7 +81,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// A person's decision on an approval, from the API.
-    pub(super) async fn decision(
+    pub(crate) async fn decision(
         &self,
         to: &Address,
         trigger: RecordId,
@@ -107,7 +108,7 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
     }
 
     fn reads(&self) -> Vec<Key> {
-        let mut wanted = vec![keys::project(&self.to.project)];
+        let mut wanted = vec![projects::keys::project(&self.to.project)];
         // A `.started` almost never completes a task: then the payload is not needed.
         wanted.extend((self.kind == ReactionKind::Finished).then(|| self.record()));
         wanted

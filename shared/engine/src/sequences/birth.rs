@@ -8,6 +8,7 @@ use super::message::Address;
 use super::{Loaded, Sequences, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write};
+use crate::projects;
 use crate::protocol::{Change, Effect, Handled, Handler, Verdict};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
@@ -63,8 +64,8 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Start<'_> {
         vec![
             keys::context(project, &self.to.context),
             keys::tombstone(project, self.to.execution),
-            keys::project(project),
-            keys::service(project, self.service.as_str()),
+            projects::keys::project(project),
+            projects::keys::service(project, self.service.as_str()),
         ]
     }
 
@@ -78,8 +79,8 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Start<'_> {
         }
         let ground = Ground {
             context: codec::context(items.get(&keys::context(project, &self.to.context))),
-            project: engine.project(project, items.get(&keys::project(project))).await?,
-            service_known: items.contains_key(&keys::service(project, self.service.as_str())),
+            project: engine.project(project, items.get(&projects::keys::project(project))).await?,
+            service_known: items.contains_key(&projects::keys::service(project, self.service.as_str())),
         };
         self.begin(engine, &ground).await
     }
@@ -113,11 +114,11 @@ impl Start<'_> {
             Origin::FollowUp { .. } | Origin::Event { .. } | Origin::Retry { .. } => vec![],
         };
         if !ground.service_known && ground.project.exists {
-            recorded.push(Item::new(keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
+            recorded.push(Item::new(projects::keys::service(&birth.project, birth.service.as_str())).with("at", birth.accepted.0));
         }
         let now = engine.ports.now();
         // The execution's fixed revision, which may differ from the one in force.
-        let shipyard = engine.shipyard(&birth.project, &birth.revision).await?;
+        let shipyard = engine.projects().shipyard(&birth.project, &birth.revision).await?;
         let (transition, sequence) = match find(ground, &shipyard, &birth, engine.limits.max_executions) {
             Ok(sequence) => {
                 let (flags, shipyard) = (&ground.context.flags, &ground.project.shipyard);

@@ -75,7 +75,7 @@ impl<P: Ports> Sequences<P> {
         let room = self.limits.max_executions.saturating_sub(context.executions) as usize;
         for (n, follow_up) in here.iter().take(room.min(BORN_IN_COMMIT)) {
             let birth = birth_of(parent, (id, record), follow_up, Default::default());
-            let shipyard = self.shipyard(&parent.project, &follow_up.revision).await?;
+            let shipyard = self.projects().shipyard(&parent.project, &follow_up.revision).await?;
             let stage = shipyard.stage(follow_up.stage.as_str());
             let Some(sequence) = stage.and_then(|stage| stage.sequence(follow_up.sequence.as_str())) else { continue };
             // The revision of a follow-up is the one in force.

@@ -4,14 +4,14 @@
 //! Decisions go to the queue. Control is desired state: one conditional write, then a message to the executions concerned.
 
 use super::codec::{self, LoadedContext};
-use super::definitions::Refusal;
 use super::message::{Address, Message};
-use super::preflight::stage_of;
 use super::{Loaded, Sequences, keys};
 use crate::item::Item;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::projects::stage_of;
 use crate::protocol::change::{Step, change};
 use crate::protocol::{VISIBLE, record};
+use crate::refusal::Refusal;
 use crate::table;
 use keelway_domain::access::is_same;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
@@ -183,7 +183,7 @@ impl<P: Ports> Sequences<P> {
         stage: Option<&str>,
         what: Control,
     ) -> Result<usize, Refusal> {
-        let known = self.get_project(project).await?;
+        let known = self.projects().get(project).await?;
         if let Some(stage) = stage {
             stage_of(&known.shipyard, stage)?;
         }
@@ -202,7 +202,7 @@ impl<P: Ports> Sequences<P> {
         sequence: &SequenceName,
         service: &ServiceName,
     ) -> Result<(), Refusal> {
-        self.get_project(project).await?;
+        self.projects().get(project).await?;
         let item = self.context_before_its_trigger(project, context, sequence.as_str(), service);
         let written = self.ports.write(&Write::Put(codec::closed_context(item), Condition::Absent)).await?;
         if written != Written::Done {
@@ -273,12 +273,12 @@ pub fn approval_address(project: &ProjectName, context: &Context, trigger: &str)
     Ok((Address { project: project.clone(), context: context.clone(), execution: id.subject }, id))
 }
 
-pub(super) fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {
+pub(crate) fn unknown_approval(project: &ProjectName, trigger: &str) -> Refusal {
     let hint = format!("the open ones are listed by GET /v1/event/triggered/approval?project={project}");
     Refusal::Unknown { kind: "approval", name: trigger.chars().take(100).collect(), hint }
 }
 
-pub(super) fn unknown_context(project: &ProjectName, context: &Context) -> Refusal {
+pub(crate) fn unknown_context(project: &ProjectName, context: &Context) -> Refusal {
     let hint = format!("project {project} has no such context; list them with GET /v1/sequence/{project}");
     Refusal::Unknown { kind: "context", name: context.to_string(), hint }
 }

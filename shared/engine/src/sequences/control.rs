@@ -13,7 +13,7 @@ const IN_ONE_MESSAGE: usize = 1000;
 
 impl<P: Ports> Sequences<P> {
     /// Notifies every open execution of a context that its flags changed.
-    pub(super) async fn conform(&self, project: &ProjectName, context: &Context, after: &str) -> Result<Handled, PortError> {
+    pub(crate) async fn conform(&self, project: &ProjectName, context: &Context, after: &str) -> Result<Handled, PortError> {
         let partition = keys::context_partition(project, context);
         let mut query = Query::table(partition.clone(), 100).prefix(keys::EXECUTION);
         query.after = (!after.is_empty()).then(|| Cursor { key: Key::new(partition, after), index_sort: None });

@@ -6,10 +6,10 @@
 use super::birth::{Origin, Start};
 use super::history::{self, Verdict};
 use super::message::{Address, Message};
-use super::preflight::other_content;
 use super::{Sequences, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
+use crate::projects;
 use crate::protocol::{Handled, contended, run};
 use crate::table;
 use keelway_domain::cause::Cause;
@@ -42,7 +42,7 @@ impl Accepted {
 
 impl<P: Ports> Sequences<P> {
     /// An event of neither a sequence nor a task: a sequence may be triggered on it.
-    pub(super) async fn domain_event(&self, event: &CloudEvent, name: &str, sent: Timestamp) -> Result<Handled, PortError> {
+    pub(crate) async fn domain_event(&self, event: &CloudEvent, name: &str, sent: Timestamp) -> Result<Handled, PortError> {
         if Self::is_history(name) {
             return self.keep_history(event, sent).await;
         }
@@ -52,7 +52,7 @@ impl<P: Ports> Sequences<P> {
             Err(reason) => return self.refuse(event, sent, &format!("{unknown}, and {reason}")).await,
         };
         let root = ExecutionId::of_trigger(&project, &event.context, &event.source, &event.id);
-        let (of_project, of_event) = (keys::project(&project), keys::domain_event(&project, root));
+        let (of_project, of_event) = (projects::keys::project(&project), keys::domain_event(&project, root));
         let items = self.read(&[of_project.clone(), of_event.clone()]).await?;
         match items.get(&of_event).map(Accepted::read) {
             Some(first) if !first.is(event) => return self.refuse(event, sent, &other_content(event)).await,
@@ -85,7 +85,7 @@ impl<P: Ports> Sequences<P> {
         sent: Timestamp,
     ) -> Result<Handled, PortError> {
         self.keep(project, event, sent, Verdict::None).await?;
-        let shipyard = self.shipyard(project, revision).await?;
+        let shipyard = self.projects().shipyard(project, revision).await?;
         let message = |stage: &StageName, sequence: &SequenceName| Message::Start {
             to: Address {
                 project: project.clone(),
@@ -105,7 +105,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// One of the executions a domain event starts.
-    pub(super) async fn start_on_event(
+    pub(crate) async fn start_on_event(
         &self,
         to: &Address,
         sort: &str,
@@ -125,9 +125,15 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub(super) async fn domain_event_known(&self, project: &ProjectName, event: &CloudEvent) -> Result<Option<bool>, PortError> {
+    pub(crate) async fn domain_event_known(&self, project: &ProjectName, event: &CloudEvent) -> Result<Option<bool>, PortError> {
         let key = keys::domain_event(project, ExecutionId::of_trigger(project, &event.context, &event.source, &event.id));
         let items = self.read(std::slice::from_ref(&key)).await?;
         Ok(items.get(&key).map(|item| Accepted::read(item).is(event)))
     }
+}
+
+/// Why an event under an identity that another one has is refused.
+pub(crate) fn other_content(event: &CloudEvent) -> String {
+    let CloudEvent { source, id, .. } = event;
+    format!("source {source:?} has sent another event with id {id:?}: the first one stands; give this one an id of its own")
 }

@@ -5,6 +5,7 @@ use super::message::Message;
 use super::subject::gathered;
 use super::{Address, Sequences, codec, history, keys};
 use crate::ports::{PortError, Ports};
+use crate::projects;
 use crate::protocol::{Subject, record};
 use crate::table;
 use keelway_domain::sequences::{Duty, Execution, Lane};
@@ -37,7 +38,7 @@ impl<P: Ports> Sequences<P> {
             }
             Duty::Recheck => {
                 let mut wanted = vec![keys::context(&x.project, &x.context)];
-                wanted.extend(x.held.as_ref().map(|_| keys::project(&x.project)));
+                wanted.extend(x.held.as_ref().map(|_| projects::keys::project(&x.project)));
                 let items = self.read(&wanted).await?;
                 let flags = codec::context(items.get(&wanted[0])).flags;
                 let message = match Message::of_flags(x, &flags) {

@@ -2,12 +2,13 @@
 
 use super::birth::labels;
 use super::commands::unknown_context;
-use super::definitions::Refusal;
 use super::message::Message;
-use super::preflight::stage_of;
 use super::{Address, Loaded, Sequences, codec, keys};
 use crate::ports::{Condition, PortError, Ports, Query, Write};
+use crate::projects;
+use crate::projects::stage_of;
 use crate::protocol::Handled;
+use crate::refusal::Refusal;
 use crate::table::{self, Items};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::names::{Context, ProjectName, ServiceName};
@@ -36,7 +37,7 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// Unknown project, context or stage; a stage that is open; none or more than one that could be meant.
     pub async fn closed_stage(&self, project: &ProjectName, context: &Context, stage: Option<&str>) -> Result<Closed, Refusal> {
-        let known = self.get_project(project).await?;
+        let known = self.projects().get(project).await?;
         if self.context(project, context).await?.version == 0 {
             return Err(unknown_context(project, context));
         }
@@ -74,7 +75,7 @@ impl<P: Ports> Sequences<P> {
     /// An unknown project or stage.
     pub async fn closed_to(&self, event: &CloudEvent) -> Result<Option<Closed>, Refusal> {
         let EventType::Sequence(stage, _, Kind::Triggered) = EventType::parse(&event.ty) else { return Ok(None) };
-        let known = self.find_project(event.text("project").unwrap_or_default()).await?;
+        let known = self.projects().find(event.text("project").unwrap_or_default()).await?;
         Ok(match gate(&stage_of(&known.shipyard, stage.as_str())?.windows, self.ports.now()) {
             Gate::Closed(until) => Some(Closed { stage: stage.to_string(), until, held: 0 }),
             Gate::Open => None,
@@ -86,7 +87,7 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// Of the ports.
     pub async fn override_for(&self, event: &CloudEvent, closed: &Closed, person: (&str, &str)) -> Result<(), Refusal> {
-        let project = self.find_project(event.text("project").unwrap_or_default()).await?.settings.name;
+        let project = self.projects().find(event.text("project").unwrap_or_default()).await?.settings.name;
         if self.context(&project, &event.context).await?.version == 0
             && let EventType::Sequence(_, sequence, _) = EventType::parse(&event.ty)
             && let Ok(service) = ServiceName::new(event.text("service").unwrap_or_default())
@@ -123,8 +124,8 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// After another shipyard was put in force: what the windows of the one before held back looks at those of the new one.
-    pub(super) async fn tell_of_windows(&self, project: &ProjectName, before: Option<&str>) -> Result<(), PortError> {
-        let before = self.shipyard(project, before.unwrap_or_default()).await?;
+    pub(crate) async fn tell_of_windows(&self, project: &ProjectName, before: Option<&str>) -> Result<(), PortError> {
+        let before = self.projects().shipyard(project, before.unwrap_or_default()).await?;
         if before.stages.iter().all(|stage| stage.windows.is_empty()) {
             return Ok(());
         }
@@ -132,7 +133,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Notifies what is held back in a project. The index it is found by lags; whom this misses is found by the sweep.
-    pub(super) async fn windows_changed(&self, project: &ProjectName) -> Result<Handled, PortError> {
+    pub(crate) async fn windows_changed(&self, project: &ProjectName) -> Result<Handled, PortError> {
         let (open, _) = self.open_of(project).await?;
         let held = open.iter().filter(|x| x.held.is_some());
         let letters: Vec<_> = held.map(|x| Message::Obey { to: Address::of(x) }.letter()).collect();
@@ -145,7 +146,7 @@ impl<P: Ports> Sequences<P> {
         if x.held.is_none() {
             return Ok(false);
         }
-        let project = self.project(&x.project, items.get(&keys::project(&x.project))).await?;
+        let project = self.project(&x.project, items.get(&projects::keys::project(&x.project))).await?;
         let flags = codec::context(items.get(&keys::context(&x.project, &x.context))).flags;
         let sequence = self.sequence(x).await?;
         let entrance = Entrance { sequence: &sequence, shipyard: &project.shipyard, flags: &flags, now: self.ports.now() };

@@ -68,7 +68,7 @@ pub fn tombstone(project: &ProjectName, execution: keelway_domain::ids::Executio
 
 impl<P: Ports> Sequences<P> {
     /// Records an event that cannot be used, in its context if it names one; nothing else happens.
-    pub(super) async fn refuse(&self, event: &CloudEvent, at: Timestamp, reason: &str) -> Result<Handled, PortError> {
+    pub(crate) async fn refuse(&self, event: &CloudEvent, at: Timestamp, reason: &str) -> Result<Handled, PortError> {
         match event.text("project").and_then(|name| ProjectName::new(name).ok()) {
             Some(project) if event.size() <= self.limits.max_event_bytes => {
                 let item = self::event(&self.limits, &project, event, at, Verdict::Invalid(reason));
@@ -108,7 +108,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// `.status.changed`: shown in the timeline, decides nothing.
-    pub(super) async fn status_changed(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
+    pub(crate) async fn status_changed(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
         if let Some(reason) = self.oversize(event) {
             return self.refuse(event, at, &reason).await;
         }

@@ -12,24 +12,10 @@ use keelway_domain::sequences::{Class, Execution};
 use keelway_domain::time::Timestamp;
 use std::fmt::Display;
 
-/// The partition that lists the projects.
-pub const PROJECTS: &str = "PROJECTS";
-/// The partition of integrations.
-pub const INTEGRATIONS: &str = "U";
-/// The partition of what integrations log.
-pub const LOGS: &str = "UL";
-
 /// What the sort keys of recorded events begin with.
 pub const EVENT: &str = "E#";
 /// What the sort keys of requests in a lane's queue begin with.
 pub const QUEUED: &str = "Q#";
-/// What the sort keys of services begin with.
-pub const SERVICE: &str = "V#";
-/// What the sort keys of the resources in force begin with.
-pub const IN_FORCE: &str = "H#";
-const REVISION: &str = "S#";
-const COMMIT: &str = "C#";
-const VERSION: &str = "V#";
 
 pub(super) static CONTEXTS: Partition = Partition::new(
     "C#",
@@ -51,34 +37,8 @@ static LANES: Partition = Partition::new(
 );
 static TOMBSTONES: Partition = Partition::new("Z#", "<project>#<execution>", &[Kind::main("tombstone of an execution")]);
 static ACCEPTED: Partition = Partition::new("Y#", "<project>#<what it starts>", &[Kind::main("domain event that was accepted")]);
-static DEFINITIONS: Partition = Partition::new(
-    "P#",
-    "<project>",
-    &[
-        Kind::main("project"),
-        Kind::of(REVISION, "<revision>", "shipyard revision"),
-        Kind::of(SERVICE, "<service>", "service"),
-        Kind::of(HISTORY, "<number>-<content>", "history of the project's shipyards"),
-    ],
-);
-static LISTED: Partition = Partition::new(PROJECTS, "", &[Kind::of("", "<project>", "list of projects")]);
-static SCHEDULES: Partition =
-    Partition::new("SC#", "<project>", &[Kind::of(SCHEDULE, "<name>", "schedule").state(), Kind::records()]);
-static RESOURCES: Partition = Partition::new(
-    "F#",
-    "<project>",
-    &[
-        Kind::main("the store of a project's resources"),
-        Kind::of(COMMIT, "<commit>", "commit of resources"),
-        Kind::of(IN_FORCE, "<stage>#<path>", "resource in force"),
-        Kind::of(VERSION, "<stage>#<path>#<n>", "version of a resource"),
-    ],
-);
-static REPORTED: Partition = Partition::new(INTEGRATIONS, "", &[Kind::of("", "<integration>", "integration")]);
-static LOGGED: Partition = Partition::new(LOGS, "", &[Kind::of("", "<time>#<content>", "what an integration logs")]);
 /// What sequences keep.
-pub static PARTITIONS: &[&Partition] =
-    &[&CONTEXTS, &LANES, &TOMBSTONES, &ACCEPTED, &DEFINITIONS, &LISTED, &SCHEDULES, &RESOURCES, &REPORTED, &LOGGED];
+pub static PARTITIONS: &[&Partition] = &[&CONTEXTS, &LANES, &TOMBSTONES, &ACCEPTED];
 
 /// The partition of a context.
 pub fn context_partition(project: &ProjectName, context: &Context) -> String {
@@ -145,85 +105,6 @@ impl LaneKey {
 /// The tombstone of an execution, which never expires: however old its trigger is, it starts nothing a second time.
 pub fn tombstone(project: &ProjectName, execution: ExecutionId) -> Key {
     Key::new(TOMBSTONES.named(format_args!("{project}#{execution}")), MAIN)
-}
-
-/// The partition of a project's definitions.
-pub fn project_partition(project: &ProjectName) -> String {
-    DEFINITIONS.named(project)
-}
-
-/// A project.
-pub fn project(project: &ProjectName) -> Key {
-    Key::new(project_partition(project), MAIN)
-}
-
-/// An applied shipyard revision; immutable.
-pub fn revision(project: &ProjectName, revision: &str) -> Key {
-    Key::new(project_partition(project), format!("{REVISION}{revision}"))
-}
-
-/// What the sort keys of a project's history begin with.
-pub const HISTORY: &str = "R#";
-
-/// An entry of the history of a project's shipyards, by its number and the hash of its content.
-pub fn history(project: &ProjectName, place: &str) -> Key {
-    Key::new(project_partition(project), format!("{HISTORY}{place}"))
-}
-
-/// A service.
-pub fn service(project: &ProjectName, service: &str) -> Key {
-    Key::new(project_partition(project), format!("{SERVICE}{service}"))
-}
-
-/// The partition of a project's resources.
-pub(super) fn resource_partition(project: &ProjectName) -> String {
-    RESOURCES.named(project)
-}
-
-/// The store of a project's resources: it counts the commits and names the last one.
-pub fn resources(project: &ProjectName) -> Key {
-    Key::new(resource_partition(project), MAIN)
-}
-
-/// A commit of a project's resources.
-pub fn commit(project: &ProjectName, commit: &str) -> Key {
-    Key::new(resource_partition(project), format!("{COMMIT}{commit}"))
-}
-
-/// A resource: which version is in force. Those of the project have an empty stage.
-pub fn resource(project: &ProjectName, stage: &str, path: &str) -> Key {
-    Key::new(resource_partition(project), format!("{IN_FORCE}{stage}#{}", path_in_key(path)))
-}
-
-/// The largest number of a resource's version.
-pub const LAST_VERSION: i64 = 9_999_999_999_999;
-
-/// A version of a resource: its content.
-pub fn resource_version(project: &ProjectName, stage: &str, path: &str, n: i64) -> Key {
-    Key::new(resource_partition(project), format!("{VERSION}{stage}#{}#{n:013}", path_in_key(path)))
-}
-
-/// A path without `#`, which separates the parts of keys.
-fn path_in_key(path: &str) -> String {
-    path.replace('%', "%25").replace('#', "%23")
-}
-
-/// The path that a key holds.
-pub fn resource_path(in_key: &str) -> String {
-    in_key.replace("%23", "#").replace("%25", "%")
-}
-
-/// The partition of a project's schedules, and of their transition records.
-pub fn schedules(project: &ProjectName) -> String {
-    SCHEDULES.named(project)
-}
-
-/// What the sort keys of schedules begin with.
-pub const SCHEDULE: &str = "S#";
-
-/// A schedule.
-pub fn schedule(project: &ProjectName, name: &str) -> Key {
-    Key::new(schedules(project), format!("{SCHEDULE}{name}"))
 }
 
 /// What is remembered for ever of a domain event that was accepted, by the id of the root of what it started.

@@ -81,7 +81,7 @@ pub(super) fn is_held_by(lock: &Item, x: &Execution) -> bool {
 }
 
 /// The execution that holds the lane, as its lock names it.
-pub(super) fn holder(project: &ProjectName, lock: &Item) -> Option<Address> {
+pub(crate) fn holder(project: &ProjectName, lock: &Item) -> Option<Address> {
     let execution = lock.text("h").and_then(ExecutionId::parse)?;
     Some(Address { project: project.clone(), context: Context::new(lock.text("hc")?).ok()?, execution })
 }

@@ -3,9 +3,10 @@
 use super::codec::LoadedContext;
 use super::message::Address;
 use super::subject::gathered;
-use super::{Loaded, Sequences, codec, history, keys};
+use super::{Loaded, MOST_OPEN, Sequences, codec, history, keys};
 use crate::item::{Item, Key};
-use crate::ports::{PortError, Ports};
+use crate::ports::{Index, PortError, Ports, Query};
+use crate::projects;
 use crate::protocol::{self, record};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
@@ -16,12 +17,9 @@ use keelway_domain::shipyard::{Sequence, Shipyard};
 use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
 
-/// Revisions kept in memory; they are immutable and small.
-const CACHED_REVISIONS: usize = 64;
-
 /// A project as decisions see it.
 #[derive(Debug, Clone)]
-pub(super) struct Project {
+pub(crate) struct Project {
     /// It exists.
     pub exists: bool,
     /// The revision in force; empty = no shipyard applied yet.
@@ -49,7 +47,7 @@ pub(super) struct Reading {
 impl Reading {
     /// What every decision needs; `items` holds the project.
     pub async fn of<P: Ports>(engine: &Sequences<P>, x: &Execution, items: &Items) -> Result<Self, PortError> {
-        let project = engine.project(&x.project, items.get(&keys::project(&x.project))).await?;
+        let project = engine.project(&x.project, items.get(&projects::keys::project(&x.project))).await?;
         let sequence = engine.sequence(x).await?;
         let remediation = engine.remediation_of(x, &sequence).await?;
         Ok(Self { sequence, project, base: Object::new(), events: vec![], remediation })
@@ -73,22 +71,22 @@ impl Reading {
 
 impl<P: Ports> Sequences<P> {
     /// Reads items by key.
-    pub(super) async fn read(&self, keys: &[Key]) -> Result<Items, PortError> {
+    pub(crate) async fn read(&self, keys: &[Key]) -> Result<Items, PortError> {
         table::read(&self.ports, keys).await
     }
 
     /// Reads an execution.
-    pub(super) async fn execution(&self, to: &Address) -> Result<Option<Loaded>, PortError> {
+    pub(crate) async fn execution(&self, to: &Address) -> Result<Option<Loaded>, PortError> {
         self.read(&[keys::execution(to)]).await?.values().next().map(protocol::Loaded::read).transpose()
     }
 
     /// Reads a context's flags.
-    pub(super) async fn context(&self, project: &ProjectName, context: &Context) -> Result<LoadedContext, PortError> {
+    pub(crate) async fn context(&self, project: &ProjectName, context: &Context) -> Result<LoadedContext, PortError> {
         Ok(codec::context(self.read(&[keys::context(project, context)]).await?.values().next()))
     }
 
     /// The project stored in that item, with the shipyard in force.
-    pub(super) async fn project(&self, name: &ProjectName, item: Option<&Item>) -> Result<Project, PortError> {
+    pub(crate) async fn project(&self, name: &ProjectName, item: Option<&Item>) -> Result<Project, PortError> {
         let span = |attribute: &str| item.and_then(|item| item.number(attribute)).map(Span);
         let policy = Policy {
             start_deadline: span("sd").unwrap_or(self.limits.start_deadline),
@@ -96,38 +94,27 @@ impl<P: Ports> Sequences<P> {
             max_event_bytes: self.limits.max_event_bytes,
         };
         let revision = item.and_then(|item| item.text("rev")).unwrap_or_default().to_owned();
-        let shipyard = self.shipyard(name, &revision).await?;
+        let shipyard = self.projects().shipyard(name, &revision).await?;
         Ok(Project { exists: item.is_some(), revision, shipyard, policy })
     }
 
-    /// An applied revision, from the cache or the table; the empty revision is an empty shipyard.
-    pub(super) async fn shipyard(&self, project: &ProjectName, revision: &str) -> Result<Arc<Shipyard>, PortError> {
-        if revision.is_empty() {
-            return Ok(Arc::new(Shipyard { stages: vec![] }));
+    /// What is open in a project, of at most 1,000 sequences; and whether there may be more. The index they are found by lags.
+    pub(crate) async fn open_of(&self, project: &ProjectName) -> Result<(Vec<Execution>, bool), PortError> {
+        let open = Query::index(Index::ByAge, keys::open_executions(project), MOST_OPEN).prefix(&keys::open_in(project));
+        let (entries, more) = table::all(&self.ports, open, MOST_OPEN as usize).await?;
+        let wanted: Vec<Key> = entries.into_iter().map(|entry| entry.key).collect();
+        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        let mut open = vec![];
+        // Oldest first.
+        for item in wanted.iter().filter_map(|key| items.get(key)) {
+            open.extend(Some(Loaded::read(item)?.x).filter(|x| x.outcome.is_none()));
         }
-        let name = (project.to_string(), revision.to_owned());
-        let cached = self.revisions.lock().map(|cache| cache.get(&name).cloned()).unwrap_or_default();
-        if let Some(shipyard) = cached {
-            return Ok(shipyard);
-        }
-        let key = keys::revision(project, revision);
-        let unusable = |what: String| PortError::Refused { request: "GetItem", reason: format!("shipyard revision {key} {what}") };
-        let items = self.read(std::slice::from_ref(&key)).await?;
-        let text = items.get(&key).and_then(|item| item.text("j")).ok_or_else(|| unusable("is missing".into()))?;
-        let shipyard: Shipyard = serde_json::from_str(text).map_err(|error| unusable(format!("cannot be read: {error}")))?;
-        let shipyard = Arc::new(shipyard);
-        if let Ok(mut cache) = self.revisions.lock() {
-            if cache.len() >= CACHED_REVISIONS {
-                cache.clear();
-            }
-            cache.insert(name, shipyard.clone());
-        }
-        Ok(shipyard)
+        Ok((open, more))
     }
 
     /// The definition an execution was accepted with.
-    pub(super) async fn sequence(&self, x: &Execution) -> Result<Sequence, PortError> {
-        let shipyard = self.shipyard(&x.project, &x.revision).await?;
+    pub(crate) async fn sequence(&self, x: &Execution) -> Result<Sequence, PortError> {
+        let shipyard = self.projects().shipyard(&x.project, &x.revision).await?;
         let defined = shipyard.stage(&x.stage).and_then(|stage| stage.sequence(&x.sequence));
         let missing =
             || PortError::Refused { request: "decide", reason: format!("no sequence {} in stage {}", x.sequence, x.stage) };
@@ -135,7 +122,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The payload an execution has gathered, from what has been read or else from the table.
-    pub(super) async fn base(&self, x: &Execution, read: &Items) -> Result<Object, PortError> {
+    pub(crate) async fn base(&self, x: &Execution, read: &Items) -> Result<Object, PortError> {
         let key = Key::new(keys::context_partition(&x.project, &x.context), gathered(x));
         let more = if read.contains_key(&key) { Items::new() } else { self.read(std::slice::from_ref(&key)).await? };
         let data = read.get(&key).or(more.get(&key)).and_then(payload);

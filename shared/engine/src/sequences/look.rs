@@ -5,6 +5,7 @@ use super::message::{Address, Message};
 use super::{Loaded, Sequences, codec};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
+use crate::projects;
 use crate::protocol::sweep::{OVERDUE, Tick};
 use crate::protocol::{Letter, Subject};
 use crate::table::Items;
@@ -17,7 +18,7 @@ impl<P: Ports> Sequences<P> {
     pub(super) async fn overdue(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         let contexts = open.iter().map(|loaded| keys::context(&loaded.x.project, &loaded.x.context));
         let held = open.iter().filter(|loaded| loaded.x.held.is_some());
-        let wanted: HashSet<Key> = contexts.chain(held.map(|loaded| keys::project(&loaded.x.project))).collect();
+        let wanted: HashSet<Key> = contexts.chain(held.map(|loaded| projects::keys::project(&loaded.x.project))).collect();
         let wanted: Vec<Key> = wanted.into_iter().collect();
         let items = if wanted.is_empty() { Items::new() } else { self.read(&wanted).await? };
         let mut letters = Vec::new();

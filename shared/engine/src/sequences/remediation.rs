@@ -1,9 +1,9 @@
 //! Remediations: the resource `remediation.yaml` of a service in a stage, of a stage, or of the project. Where there is one, the engine
 //! answers `get-action` itself.
 
-use super::resources::Forms;
-use super::{Sequences, keys};
+use super::Sequences;
 use crate::ports::{PortError, Ports};
+use crate::resources::{self, Forms};
 use keelway_domain::sequences::{Execution, GET_ACTION, Remediation};
 use keelway_domain::shipyard::Sequence;
 
@@ -30,7 +30,7 @@ impl<P: Ports> Sequences<P> {
         }
         let own = format!("{}/{REMEDIATION}", x.service);
         let places = [(x.stage.as_str(), own.as_str()), (x.stage.as_str(), REMEDIATION), ("", REMEDIATION)];
-        let keys = places.map(|(stage, path)| keys::resource(&x.project, stage, path));
+        let keys = places.map(|(stage, path)| resources::keys::resource(&x.project, stage, path));
         let items = self.read(&keys).await?;
         let Some((key, form)) = keys.iter().find_map(|key| Some((key, items.get(key)?.text("j")?))) else { return Ok(None) };
         let unusable =

@@ -5,14 +5,14 @@
 //! the execution it repeats, so each is repeated at most once, and a request that is sent twice is one retry.
 
 use super::birth::{Origin, Start};
-use super::definitions::Refusal;
 use super::load::payload;
 use super::message::{Address, Message};
-use super::preflight::stage_of;
 use super::{Loaded, Sequences, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Query};
+use crate::projects::stage_of;
 use crate::protocol::{Handled, record, run};
+use crate::refusal::Refusal;
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{Object, Status, TaskResult};
@@ -25,7 +25,7 @@ use keelway_domain::shipyard::{APPROVAL, Sequence, Shipyard};
 const EXECUTIONS: usize = 100_000;
 
 /// Where the retry of an execution is or would be; `None`: its definition cannot be repeated.
-pub(super) fn address(old: &Execution) -> Option<Address> {
+pub(crate) fn address(old: &Execution) -> Option<Address> {
     let (stage, name) = old.stage_name().zip(old.sequence_name())?;
     Some(Address { execution: ExecutionId::of_follow_up(old.id, "retry", &stage, &name), ..Address::of(old) })
 }
@@ -94,7 +94,7 @@ impl<P: Ports> Sequences<P> {
     /// Unknown context, execution, stage or task; nothing that failed, or more than one; an execution that is open, never started, or
     /// has been repeated from another task; a payload that has expired.
     pub async fn to_retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
-        let known = self.get_project(project).await?;
+        let known = self.projects().get(project).await?;
         if let Some(stage) = wanted.stage {
             stage_of(&known.shipyard, stage)?;
         }
@@ -166,7 +166,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The retry's message: it starts the execution.
-    pub(super) async fn start_again(
+    pub(crate) async fn start_again(
         &self,
         to: &Address,
         of: ExecutionId,

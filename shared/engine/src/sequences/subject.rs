@@ -80,6 +80,6 @@ pub(super) fn gathered(x: &Execution) -> String {
 }
 
 /// The entry of an execution's present request in its lane's queue.
-pub(super) fn entry(x: &Execution) -> Key {
+pub(crate) fn entry(x: &Execution) -> Key {
     LaneKey::of(x).entry(x, x.ask)
 }

@@ -6,6 +6,7 @@ use super::subject::entry;
 use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
+use crate::projects;
 use crate::protocol::{Effect, Handled, Handler, Verdict, run};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
@@ -23,7 +24,7 @@ struct Turn<'a> {
 
 impl<P: Ports> Sequences<P> {
     /// Lets an execution continue.
-    pub(super) async fn turn(&self, to: &Address, input: Input<'_>, payload: &str, cause: Cause) -> Result<Handled, PortError> {
+    pub(crate) async fn turn(&self, to: &Address, input: Input<'_>, payload: &str, cause: Cause) -> Result<Handled, PortError> {
         run(self, cause, &Turn { to, input, payload, cause }).await
     }
 }
@@ -36,8 +37,8 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Turn<'_> {
     fn reads(&self) -> Vec<Key> {
         let mut wanted = match self.input {
             Input::Settle => vec![],
-            Input::Wake(_) | Input::Abort | Input::Superseded(_) => vec![keys::project(&self.to.project)],
-            _ => vec![keys::project(&self.to.project), keys::context(&self.to.project, &self.to.context)],
+            Input::Wake(_) | Input::Abort | Input::Superseded(_) => vec![projects::keys::project(&self.to.project)],
+            _ => vec![projects::keys::project(&self.to.project), keys::context(&self.to.project, &self.to.context)],
         };
         if !self.payload.is_empty() {
             wanted.push(Key::new(keys::context_partition(&self.to.project, &self.to.context), self.payload));

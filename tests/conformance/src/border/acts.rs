@@ -22,12 +22,12 @@ use keelway_domain::promotions::{At, Command, Pipeline};
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;
+use keelway_engine::keptn::integrations::{Integration, Subscription, Who};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::observations::{Fact, OBSERVED};
 use keelway_engine::promotions::{Message, keys};
 use keelway_engine::protocol::Loaded;
 use keelway_engine::sequences::commands::Verdict;
-use keelway_engine::sequences::integrations::{Integration, Subscription, Who};
 use keelway_engine::sequences::retry;
 use keelway_engine::{deployments, promotions, sequences};
 use keelway_world::World;
@@ -86,7 +86,7 @@ impl Neighbours {
                 let of = if matches!(again, Action::Consents(_)) { OURS } else { THEIRS };
                 let settings = self.settings(of, n);
                 sim.work(self, again, move |hand| {
-                    Box::pin(async move { done(hand.engines.sequences.apply_project(&settings).await) })
+                    Box::pin(async move { done(hand.engines.sequences.projects().apply(&settings).await) })
                 });
             }
             Action::Retry(n) => self.retry(sim, n),
@@ -251,7 +251,7 @@ impl Neighbours {
         sim.work(self, action, move |hand| {
             Box::pin(async move {
                 let speaks = |known: &Integration| anybody || known.owner == owner;
-                done(hand.engines.sequences.register_integration(&new, speaks).await)
+                done(hand.engines.sequences.integrations().register(&new, speaks).await)
             })
         });
     }

@@ -13,9 +13,9 @@ use keelway_domain::promotions::Pipeline;
 use keelway_engine::deployments::keys as configs;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::keys::MAIN;
+use keelway_engine::projects;
 use keelway_engine::promotions::keys as promotions;
 use keelway_engine::protocol::Loaded;
-use keelway_engine::sequences::keys;
 use keelway_world::bus::Publication;
 use keelway_world::table::Change;
 use serde_json::Value;
@@ -123,7 +123,7 @@ impl Watch {
     /// What is in force from the beginning.
     pub fn begin(&mut self, now: u64, of: impl Fn(&Key) -> Option<Item>) {
         for name in [OURS, THEIRS] {
-            if let Some(item) = of(&keys::project(&project(name))) {
+            if let Some(item) = of(&projects::keys::project(&project(name))) {
                 self.border(&item, now);
             }
         }
@@ -131,7 +131,7 @@ impl Watch {
 
     fn border(&mut self, item: &Item, now: u64) {
         let json = |name: &str| item.text(name).and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
-        if item.key == keys::project(&project(OURS)) {
+        if item.key == projects::keys::project(&project(OURS)) {
             self.consents.push((now, serde_json::from_value(json("co")).unwrap_or_default()));
         } else {
             self.policies.push((now, serde_json::from_value(json("po")).unwrap_or_default()));
@@ -144,7 +144,7 @@ impl Watch {
     /// It may not be.
     pub fn changed(&mut self, change: &Change, when: When) -> Result<(), String> {
         let (key, Some(new)) = (&change.key, &change.new) else { return Ok(()) };
-        if [OURS, THEIRS].iter().any(|name| *key == keys::project(&project(name))) {
+        if [OURS, THEIRS].iter().any(|name| *key == projects::keys::project(&project(name))) {
             self.border(new, when.now);
         }
         let old = change.old.as_deref();

@@ -8,7 +8,8 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::keys as configs;
 use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
-use keelway_engine::sequences::{history, keys};
+use keelway_engine::projects;
+use keelway_engine::sequences::history;
 use keelway_world::queue::Received;
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
@@ -148,7 +149,7 @@ impl Planted {
 
     fn read(&self, item: Item) -> Item {
         let Some(plant) = self.plant else { return item };
-        if item.key == keys::project(&project(OURS)) {
+        if item.key == projects::keys::project(&project(OURS)) {
             if plant == Plant::ConsentRemembered {
                 let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
                 return remembered.entry(item.key.clone()).or_insert(item).clone();
@@ -168,7 +169,7 @@ impl Planted {
             }
             _ => return item,
         };
-        if item.key != keys::project(&project(THEIRS)) {
+        if item.key != projects::keys::project(&project(THEIRS)) {
             return item;
         }
         let mut policy = parsed(item.text("po"));

@@ -9,8 +9,8 @@ use super::{OURS, THEIRS, project};
 use crate::engines;
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use keelway_domain::event::CloudEvent;
+use keelway_engine::projects::{NewShipyard, ProjectSettings};
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
@@ -147,7 +147,7 @@ impl Scenario for Neighbours {
         use super::manifests::{OUR_SHIPYARD, THEIR_SHIPYARD};
         let hand = Hand::new(Planted::new(world.worker(0), None, self.yard.clone()));
         for (name, shipyard) in [(OURS, &OUR_SHIPYARD), (THEIRS, &THEIR_SHIPYARD)] {
-            let applied = block_on(hand.engines.sequences.apply_project(&self.settings(name, 0)));
+            let applied = block_on(hand.engines.sequences.projects().apply(&self.settings(name, 0)));
             applied.unwrap_or_else(|error| panic!("{error}"));
             let new = NewShipyard { revision: "r1", source: "", shipyard, replaces: None, by: "" };
             block_on(hand.engines.sequences.apply_shipyard(&project(name), new)).unwrap_or_else(|error| panic!("{error}"));

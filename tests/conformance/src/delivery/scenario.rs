@@ -17,9 +17,10 @@ use keelway_domain::promotions::{At, Command};
 use keelway_domain::time::Span;
 use keelway_engine::deployments;
 use keelway_engine::deployments::configs::Wanted;
+use keelway_engine::projects::{NewShipyard, ProjectSettings};
 use keelway_engine::protocol::Handled;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
@@ -131,14 +132,14 @@ impl Delivering {
     /// What is there from the beginning.
     async fn furnish(&mut self, hand: &Hand) -> Result<(), Refusal> {
         let shipyard = manifests::shipyard(&self.plan.shipyards[0]);
-        hand.engines.sequences.apply_project(&ProjectSettings::plain(project(PROJECT))).await?;
+        hand.engines.sequences.projects().apply(&ProjectSettings::plain(project(PROJECT))).await?;
         let new = NewShipyard { revision: "r0", source: "", shipyard: &shipyard, replaces: None, by: "" };
         hand.engines.sequences.apply_shipyard(&project(PROJECT), new).await?;
         self.watch.shipyards.insert("r0".into(), shipyard);
         for (stage, definition) in STAGES.iter().zip(&self.plan.configs) {
             let consents = Update::Set(manifests::consents());
             let settings = ProjectSettings { consents, ..ProjectSettings::plain(project(&namespace(stage))) };
-            hand.engines.sequences.apply_project(&settings).await?;
+            hand.engines.sequences.projects().apply(&settings).await?;
             apply(hand, stage, definition).await?;
         }
         hand.engines.pipelines.apply(&pipeline(), &self.plan.pipeline, "").await?;

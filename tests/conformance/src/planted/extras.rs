@@ -5,11 +5,12 @@ use keelway_domain::ids::{SubjectId, event_id};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Query, Write};
+use keelway_engine::schedules;
 use keelway_engine::sequences::{Message, keys};
 use serde_json::Value;
 
 pub(super) fn is_schedule(key: &Key) -> bool {
-    key.pk.starts_with("SC#") && key.sk.starts_with(keys::SCHEDULE)
+    key.pk.starts_with("SC#") && key.sk.starts_with(schedules::keys::SCHEDULE)
 }
 
 fn is_project(key: &Key) -> bool {

@@ -9,6 +9,7 @@ use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Class, End, Execution, Lane};
 use keelway_engine::item::{Item, Key};
+use keelway_engine::schedules;
 use keelway_engine::sequences::keys::{self, LaneKey};
 use keelway_engine::sequences::{Address, codec};
 use keelway_world::table::{Change, Table};
@@ -68,7 +69,7 @@ impl Watch {
             } else if change.key.pk.starts_with("C#") && sk == keys::MAIN {
                 self.context(change, step);
                 self.freeze.told(change);
-            } else if change.key.pk.starts_with("SC#") && sk.starts_with(keys::SCHEDULE) {
+            } else if change.key.pk.starts_with("SC#") && sk.starts_with(schedules::keys::SCHEDULE) {
                 let lives = Lives { born: &self.born, ended: &self.ended };
                 self.timetable.changed(change, table, seen, lives)?;
             } else if change.key.pk.starts_with("K#") && sk == keys::MAIN {

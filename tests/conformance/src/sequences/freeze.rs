@@ -13,7 +13,9 @@ use keelway_domain::time::Timestamp;
 use keelway_domain::windows::{Gate, Window, gate};
 use keelway_engine::item::Key;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::definitions::{NewShipyard, Refusal};
+use keelway_engine::projects;
+use keelway_engine::projects::NewShipyard;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::sequences::{Sequences, codec, keys};
 use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -82,7 +84,7 @@ impl Freeze {
     /// Whether the shipyard in force would let an execution begin that something else holds back, and whose wake-up is not due.
     pub fn is_forgotten(&self, x: &Execution, table: &Table, now: Timestamp) -> bool {
         let Some(held) = x.held.as_ref().filter(|held| held.until.is_none_or(|until| until > now)) else { return false };
-        let in_force = table.peek(&keys::project(&x.project)).and_then(|item| item.text("rev").map(str::to_owned));
+        let in_force = table.peek(&projects::keys::project(&x.project)).and_then(|item| item.text("rev").map(str::to_owned));
         let Some(shipyard) = in_force.and_then(|revision| self.revisions.get(&revision)) else { return false };
         let flags: Flags = codec::context(table.peek(&keys::context(&x.project, &x.context)).map(|item| &**item)).flags;
         let none = Sequence::none();

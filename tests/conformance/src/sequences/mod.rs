@@ -23,10 +23,11 @@ use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use actors::{Action, Tag};
 use check::Watch;
 use hand::Hand;
-use keelway_engine::item::{Item, Key};
+use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
+use keelway_engine::projects;
 use keelway_engine::protocol::{Handled, Inbox};
-use keelway_engine::sequences::{Limits, Sequences, keys};
+use keelway_engine::sequences::{Limits, Sequences};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
@@ -107,9 +108,9 @@ impl Scenario for Shipyards {
         let revisions = freeze::revisions(&self.plan.extras.windows);
         let text = serde_json::to_string(&revisions[REVISION]).unwrap_or_default();
         let mut items = vec![
-            Item::new(Key::new(keys::PROJECTS, PROJECT)),
-            Item::new(keys::project(&project)).with("v", 1i64).with("rev", REVISION),
-            Item::new(keys::revision(&project, REVISION)).with("j", text),
+            Item::new(projects::keys::listed(PROJECT)),
+            Item::new(projects::keys::project(&project)).with("v", 1i64).with("rev", REVISION),
+            Item::new(projects::keys::revision(&project, REVISION)).with("j", text),
         ];
         items.extend((self.plan.extras.actions > 0).then(|| repeats::actions(self.plan.extras.actions)));
         if !self.plan.extras.windows.is_empty() {

@@ -8,9 +8,9 @@ use super::plan::Order;
 use crate::planted::Planted;
 use crate::sim::{Outcome, Sim};
 use keelway_domain::names::Context;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::definitions::Refusal;
 use keelway_engine::sequences::retry::Wanted;
 use std::sync::PoisonError;
 
@@ -46,12 +46,12 @@ impl Shipyards {
             Action::Schedule(n) => {
                 let (name, spec) = self.plan.extras.schedules[n].clone();
                 sim.work(self, action, move |engine| {
-                    Box::pin(async move { done(engine.apply_schedule((&project(), name), &spec, "").await) })
+                    Box::pin(async move { done(engine.schedules().apply((&project(), name), &spec, "").await) })
                 });
             }
             Action::Unschedule(name) => {
                 sim.work(self, action, move |engine| {
-                    Box::pin(async move { engine.delete_schedule(&project(), name).await.map(|_| None) })
+                    Box::pin(async move { engine.schedules().delete(&project(), name).await.map(|_| None) })
                 });
             }
             Action::Retry(n, from) => {

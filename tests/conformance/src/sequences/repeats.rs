@@ -7,6 +7,7 @@ use keelway_domain::ids::{ExecutionId, RecordId, event_id};
 use keelway_domain::sequences::{Action, Class, End, Execution, GET_ACTION, ProblemType, Remediation};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::record_id;
+use keelway_engine::resources;
 use keelway_engine::sequences::{Address, keys, remediation};
 use keelway_world::bus::BusTwin;
 use keelway_world::table::Table;
@@ -21,7 +22,7 @@ pub(super) fn actions(n: usize) -> Item {
     let stored = remediation::form(remediation::REMEDIATION, &Remediation { remediations: vec![all] });
     let text = stored.into_values().next().unwrap_or_default();
     // The service has none of its own, so that of the stage counts.
-    Item::new(keys::resource(&project(), "dev", remediation::REMEDIATION)).with("j", text)
+    Item::new(resources::keys::resource(&project(), "dev", remediation::REMEDIATION)).with("j", text)
 }
 
 /// The task that a retry began with; of all others the first one. The payload of the first task may be in the record of an end.

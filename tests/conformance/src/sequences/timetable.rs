@@ -10,6 +10,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::record_sort;
 use keelway_engine::protocol::Loaded;
+use keelway_engine::schedules;
 use keelway_engine::sequences::{Address, keys};
 use keelway_world::table::{Change, Table};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -99,7 +100,7 @@ impl Timetable {
         if last.late != late || new.next != if late { old.spec.next(last.fired) } else { following } {
             return Err("a time of a schedule is lost".into());
         }
-        let record = new.record.and_then(|id| table.peek(&Key::new(keys::schedules(&old.project), record_sort(&id))));
+        let record = new.record.and_then(|id| table.peek(&Key::new(schedules::keys::schedules(&old.project), record_sort(&id))));
         let record = record.and_then(|item| serde_json::from_str::<Record>(item.text("j")?).ok()).ok_or("it has no record")?;
         let made: BTreeSet<&ServiceName> = record.sends.iter().map(|firing| &firing.service).collect();
         let wanted: BTreeSet<&ServiceName> = old.spec.services.iter().filter(|name| !last.skipped.contains(name)).collect();
@@ -130,7 +131,10 @@ impl Timetable {
                 return Err(format!("schedule {name} fired, and nothing came of it: {to:?}"));
             }
         }
-        for item in table.partition(&keys::schedules(&project())).filter(|item| item.key.sk.starts_with(keys::SCHEDULE)) {
+        for item in table
+            .partition(&schedules::keys::schedules(&project()))
+            .filter(|item| item.key.sk.starts_with(schedules::keys::SCHEDULE))
+        {
             let (x, _) = read(Some(item))?.ok_or("it is there")?;
             if !x.planned || x.next.is_some() {
                 return Err(format!("a schedule sleeps: {x:?}"));

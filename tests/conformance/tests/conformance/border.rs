@@ -9,8 +9,8 @@ use keelway_domain::border::{Act, Consent, Consents, Update};
 use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::deployments::{Deployments, Limits};
+use keelway_engine::projects::ProjectSettings;
 use keelway_engine::protocol::{Body, Delivery, Inbox};
-use keelway_engine::sequences::definitions::ProjectSettings;
 use keelway_engine::sequences::{self, Sequences};
 use keelway_world::World;
 use keelway_world::deployments::Waiting;
@@ -52,7 +52,7 @@ fn a_task_that_was_not_let_in_is_told_the_same_after_the_consent_came() {
     let consents = Update::Set(Consents(vec![consent]));
     let settings = ProjectSettings { consents, ..ProjectSettings::plain(ProjectName::new("team-b").unwrap()) };
     let sequences = Sequences::new(world.worker(0), sequences::Limits::default());
-    assert!(block_on(sequences.apply_project(&settings)).is_ok_and(|changed| changed));
+    assert!(block_on(sequences.projects().apply(&settings)).is_ok_and(|changed| changed));
     block_on(engine.handle(&delivery)).unwrap();
     let core = world.core();
     assert!(core.bus.contradictions.is_empty(), "{:?}", core.bus.contradictions);

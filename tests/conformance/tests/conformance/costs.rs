@@ -102,7 +102,7 @@ fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
 #[test]
 fn a_time_of_a_schedule_costs_what_the_page_of_costs_says() {
     let stand = Stand::new(&shipyard(&["build"], "release"));
-    block_on(stand.engine.apply_schedule((&project(), "hourly"), &hourly(), "")).unwrap();
+    block_on(stand.engine.schedules().apply((&project(), "hourly"), &hourly(), "")).unwrap();
     stand.rest();
     for run in ["the first", "another"] {
         stand.world.pass(Span::minutes(60));

@@ -8,6 +8,7 @@ use keelway_domain::time::Span;
 use keelway_engine::item::Key;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
+use keelway_engine::schedules;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::{Address, Body, Limits, Message, keys};
 use keelway_world::core::{Fault, Method};
@@ -291,7 +292,7 @@ fn what_a_schedule_has_decided_starts_although_it_is_deleted_before_the_message_
     let mut smoke = shipyard(&["build"], "release");
     slow(&mut smoke);
     let stand = Stand::with(&smoke, short(Span(7 * DAY.0)));
-    assert_eq!(block_on(stand.engine.apply_schedule((&project(), "hourly"), &hourly(), "")), Ok(true));
+    assert_eq!(block_on(stand.engine.schedules().apply((&project(), "hourly"), &hourly(), "")), Ok(true));
     stand.rest();
     stand.world.pass(Span::minutes(60));
     let (id, due) = stand.receive().unwrap();
@@ -299,9 +300,9 @@ fn what_a_schedule_has_decided_starts_although_it_is_deleted_before_the_message_
     stand.world.core().faults = Some(Box::new(|_, method| if method == Method::Send { Fault::Throttled } else { Fault::None }));
     assert!(stand.handle(&due).is_err(), "it has decided, and cannot send");
     stand.world.core().faults = None;
-    let run = block_on(stand.engine.schedule(&project(), "hourly")).unwrap().unwrap().runs.into_values().next().unwrap();
-    assert_eq!(block_on(stand.engine.delete_schedule(&project(), "hourly")), Ok(true));
-    assert_eq!(block_on(stand.engine.schedule(&project(), "hourly")), Ok(None));
+    let run = block_on(stand.engine.schedules().get(&project(), "hourly")).unwrap().unwrap().runs.into_values().next().unwrap();
+    assert_eq!(block_on(stand.engine.schedules().delete(&project(), "hourly")), Ok(true));
+    assert_eq!(block_on(stand.engine.schedules().get(&project(), "hourly")), Ok(None));
     stand.give_back(id);
     stand.rest();
     assert_eq!(stand.executions(run.context.as_str()).len(), 1);
@@ -309,5 +310,5 @@ fn what_a_schedule_has_decided_starts_although_it_is_deleted_before_the_message_
     stand.rest();
     assert_eq!(stand.executions(run.context.as_str()).len(), 1, "nothing is due any more");
     days(&stand, 9);
-    assert_eq!(stand.count(&keys::schedules(&project()), keys::SCHEDULE), 0, "nor does it stay for ever");
+    assert_eq!(stand.count(&schedules::keys::schedules(&project()), schedules::keys::SCHEDULE), 0, "nor does it stay for ever");
 }

@@ -9,7 +9,7 @@ use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::Write;
 use keelway_engine::protocol::create;
 use keelway_engine::sequences::keys;
-use keelway_engine::sequences::views::{EventFilter, WorkFilter};
+use keelway_engine::views::{EventFilter, WorkFilter};
 use keelway_world::exec::{block_on, step};
 use std::collections::BTreeSet;
 use std::task::Poll;
@@ -29,8 +29,8 @@ fn stand(contexts: usize) -> Stand {
 fn page(stand: &Stand, from: i64, slow: Span) -> (BTreeSet<String>, i64, u64, usize) {
     let before = stand.world.core().request_count();
     let mut waited = 0;
-    let (project, filter) = (project(), EventFilter::default());
-    let mut reading = Box::pin(stand.engine.events_in(&project, &filter, 100, from));
+    let (project, filter, views) = (project(), EventFilter::default(), stand.engine.views());
+    let mut reading = Box::pin(views.events_in(&project, &filter, 100, from));
     let page = loop {
         match step(&mut reading) {
             Poll::Ready(page) => break page.unwrap(),
@@ -107,8 +107,8 @@ fn more_open_triggers_than_are_read_at_once_come_oldest_first_and_each_once() {
         let (mut seen, mut key, mut pages) = (vec![], None, 0);
         loop {
             let before = stand.world.core().request_count();
-            let open = block_on(stand.engine.open_work(&tasks, &filter, key.as_deref(), &|_, _| true)).unwrap();
-            let page = block_on(stand.engine.work_page(&open, 100)).unwrap();
+            let open = block_on(stand.engine.views().open_work(&tasks, &filter, key.as_deref(), &|_, _| true)).unwrap();
+            let page = block_on(stand.engine.views().work_page(&open, 100)).unwrap();
             let requests = stand.world.core().request_count() - before;
             assert!(requests <= u64::from(keys::TASK_SHARDS) + 4, "{requests} requests for a page");
             assert!(pages > 0 || open.fingerprint().is_none(), "not all of it was read");
@@ -138,8 +138,8 @@ fn whoever_is_shown_few_projects_does_not_wait_behind_the_work_of_others() {
     put_like(&stand, &x, mine.clone(), "own", BEGIN + Span::seconds(1000));
     let tasks = [TaskName::new("build").unwrap()];
     let shown = |_: &str, project: &str| project == mine.as_str();
-    let open = block_on(stand.engine.open_work(&tasks, &WorkFilter::default(), None, &shown)).unwrap();
-    let page = block_on(stand.engine.work_page(&open, 10)).unwrap();
+    let open = block_on(stand.engine.views().open_work(&tasks, &WorkFilter::default(), None, &shown)).unwrap();
+    let page = block_on(stand.engine.views().work_page(&open, 10)).unwrap();
     let contexts: Vec<_> = page.events.iter().map(|event| event["shkeptncontext"].as_str().unwrap()).collect();
     assert_eq!((contexts, page.next, open.fingerprint().is_some()), (vec!["own"], None, true));
 }
@@ -156,8 +156,8 @@ fn more_triggers_of_one_moment_than_are_read_at_once_are_all_listed() {
     let filter = WorkFilter { project: ProjectName::new("project").ok(), ..WorkFilter::default() };
     let (mut seen, mut key) = (BTreeSet::new(), None);
     loop {
-        let open = block_on(stand.engine.open_work(&tasks, &filter, key.as_deref(), &|_, _| true)).unwrap();
-        let page = block_on(stand.engine.work_page(&open, 100)).unwrap();
+        let open = block_on(stand.engine.views().open_work(&tasks, &filter, key.as_deref(), &|_, _| true)).unwrap();
+        let page = block_on(stand.engine.views().work_page(&open, 100)).unwrap();
         for event in &page.events {
             assert!(seen.insert(event["shkeptncontext"].as_str().unwrap().to_owned()), "listed twice");
         }

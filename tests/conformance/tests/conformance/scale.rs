@@ -5,14 +5,15 @@ use keelway_domain::ids::SubjectId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::Execution;
 use keelway_domain::time::Span;
-use keelway_engine::item::{Item, Key};
+use keelway_engine::item::Item;
 use keelway_engine::keys as common;
 use keelway_engine::ports::Write;
+use keelway_engine::projects;
 use keelway_engine::protocol::create;
 use keelway_engine::protocol::dead_letter::{DeadLetter, Redriven};
 use keelway_engine::protocol::sweep::{Swept, Tick};
 use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::{Body, Message, NAME, keys};
+use keelway_engine::sequences::{Body, Message, NAME};
 
 /// What a function with four minutes does at 25 requests a second, a pessimist's rate.
 const REQUESTS_OF_A_TICK: u64 = 6_000;
@@ -51,8 +52,8 @@ fn tick(stand: &Stand) -> (Swept, u64, u64) {
 fn projects_in_which_nothing_is_open_cost_a_sweep_nothing() {
     let stand = quiet();
     for n in 0..10_000 {
-        stand.put(Item::new(Key::new(keys::PROJECTS, project(n).as_str())));
-        stand.put(Item::new(keys::project(&project(n))).with("v", 1i64).with("rev", "r1"));
+        stand.put(Item::new(projects::keys::listed(project(n).as_str())));
+        stand.put(Item::new(projects::keys::project(&project(n))).with("v", 1i64).with("rev", "r1"));
     }
     let (swept, requests, _) = tick(&stand);
     assert_eq!((swept.seen, swept.finished), (0, true));

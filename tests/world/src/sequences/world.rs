@@ -12,15 +12,17 @@ use keelway_domain::event::{CloudEvent, EventType, TaskResult};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::keptn::evaluation;
+use keelway_engine::keptn::preflight::Preflight;
 use keelway_engine::ports::PortError;
+use keelway_engine::projects::{NewShipyard, ProjectSettings, blob_id};
+use keelway_engine::refusal::Refusal;
+use keelway_engine::resources::Scope;
 use keelway_engine::sequences::commands::{self, Approval, Verdict};
-use keelway_engine::sequences::definitions::{NewShipyard, ProjectSettings, Refusal, blob_id};
-use keelway_engine::sequences::preflight::Preflight;
 use keelway_engine::sequences::remediation::{REMEDIATION, form};
-use keelway_engine::sequences::resources::Scope;
-use keelway_engine::sequences::views::{EnvironmentFilter, MAX_PAGE, SequenceFilter, WorkFilter};
+use keelway_engine::sequences::retry;
 use keelway_engine::sequences::{Limits, Sequences};
-use keelway_engine::sequences::{evaluation, retry};
+use keelway_engine::views::{EnvironmentFilter, MAX_PAGE, SequenceFilter, WorkFilter};
 use keelway_wire::cloudevent::{Origin, check_client_event, fill_id, from_bus_envelope, parse};
 use keelway_wire::manifest::{self, Document};
 use serde_json::{Value, json};
@@ -151,11 +153,11 @@ impl SequencesWorld {
                 };
                 let files = vec![(REMEDIATION.to_owned(), manifest.source.clone().into_bytes())];
                 let forms = form(REMEDIATION, &manifest.remediation);
-                self.ask(block_on(self.api.write_read_resources(&self.ask(scope)?, files, &forms)))?;
+                self.ask(block_on(self.api.resources().write_read(&self.ask(scope)?, files, &forms)))?;
             }
             let Document::Shipyard(manifest) = document else { continue };
-            if matches!(block_on(self.api.get_project(&name)), Err(Refusal::Unknown { .. })) {
-                self.ask(block_on(self.api.apply_project(&ProjectSettings::plain(name.clone()))))?;
+            if matches!(block_on(self.api.projects().get(&name)), Err(Refusal::Unknown { .. })) {
+                self.ask(block_on(self.api.projects().apply(&ProjectSettings::plain(name.clone()))))?;
             }
             let (revision, source, shipyard) = (&blob_id(&manifest.source), &manifest.source, &manifest.shipyard);
             let new = NewShipyard { revision, source, shipyard, replaces: None, by: "" };
@@ -253,13 +255,13 @@ impl SequencesStand for SequencesWorld {
             let findings: Vec<String> = parsed.findings.iter().map(ToString::to_string).collect();
             return Answer::status(400, findings.join("\n"));
         };
-        let told = self.ask(block_on(self.api.apply_schedule((&project, &manifest.name), &manifest.spec, &manifest.source)));
+        let told = self.ask(block_on(self.api.schedules().apply((&project, &manifest.name), &manifest.spec, &manifest.source)));
         self.story.deliver_all();
         either(told.map(|_| Answer::status(200, "")))
     }
     fn unschedule(&mut self, project: &str, name: &str) -> Answer {
         let Ok(project) = ProjectName::new(project) else { return Answer::status(400, "not a name") };
-        match block_on(self.api.delete_schedule(&project, name)) {
+        match block_on(self.api.schedules().delete(&project, name)) {
             Ok(true) => Answer::status(204, ""),
             Ok(false) => Answer::status(404, ""),
             Err(error) => Answer::status(503, error.to_string()),
@@ -299,18 +301,18 @@ impl SequencesStand for SequencesWorld {
             contexts: contexts.iter().map(|context| Context::of(context)).collect(),
             ..SequenceFilter::default()
         };
-        let page = block_on(self.api.sequences(&ProjectName::new(project).ok()?, &filter, MAX_PAGE, 0)).ok()?;
+        let page = block_on(self.api.views().sequences(&ProjectName::new(project).ok()?, &filter, MAX_PAGE, 0)).ok()?;
         let context = |state: &Value| state["shkeptncontext"].as_str().unwrap_or_default().to_owned();
         Some(page.items.iter().map(context).collect())
     }
     fn runs(&mut self, project: &str, stage: &str, service: &str) -> Option<Option<String>> {
         let filter = EnvironmentFilter { stage: Some(stage.to_owned()), service: Some(service.to_owned()) };
-        let (told, _) = block_on(self.api.environments(&ProjectName::new(project).ok()?, &filter, 1, None)).ok()?;
+        let (told, _) = block_on(self.api.views().environments(&ProjectName::new(project).ok()?, &filter, 1, None)).ok()?;
         Some(told.first().and_then(|one| one["image"].as_str()).map(str::to_owned))
     }
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let (Ok(project), Ok(context)) = (ProjectName::new(project), Context::new(context)) else { return Some(None) };
-        match block_on(self.api.sequence_state(&project, &context)) {
+        match block_on(self.api.views().sequence_state(&project, &context)) {
             Ok(view) => Some(view),
             Err(e) => Some(Some(json!({"state": e.to_string()}))),
         }
@@ -321,8 +323,8 @@ impl SequencesStand for SequencesWorld {
         for ty in types {
             let EventType::Task(task, _) = EventType::parse(ty) else { continue };
             let page = block_on(async {
-                let open = self.api.open_work(&[task], &filter, None, &|_, _| true).await?;
-                self.api.work_page(&open, 100).await
+                let open = self.api.views().open_work(&[task], &filter, None, &|_, _| true).await?;
+                self.api.views().work_page(&open, 100).await
             });
             events.extend(page.map(|page| page.events).unwrap_or_default());
         }

@@ -1,20 +1,25 @@
-//! Shipyards: what `apply` puts in force, and the revisions before it.
+//! Shipyards: the revision in force, and those before it.
 //!
 //! A revision is an immutable item named by its content. The project's item names the one in force and its entry in the history, which
 //! names the entry before it. Entries are written ahead of the project's item, the only commit: one whose writer lost is on no way from
 //! the project's item back, and is passed over.
 
-use super::Refusal;
-use crate::item::{Attr, Attrs, Item, MAX_ITEM_BYTES, Name};
-use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write};
-use crate::protocol::{COMMIT_TRIES, check_format, contended};
-use crate::sequences::{Sequences, codec, keys};
+use super::{FORMAT, Projects, keys};
+use crate::item::{Item, MAX_ITEM_BYTES};
+use crate::ports::{Cursor, PortError, Ports, Query};
+use crate::protocol::check_format;
+use crate::refusal::Refusal;
+use crate::table;
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Timestamp;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The longest text of a shipyard document, in bytes: it is stored in one item, next to the parsed form.
 pub const MAX_SOURCE_BYTES: usize = 300 * 1024;
+/// Revisions kept in memory; they are immutable and small.
+const CACHED: usize = 64;
 /// Entries of the history that are read at once.
 const PAGE: u32 = 100;
 /// The digits of an entry's number, and of the hash of its content.
@@ -69,7 +74,7 @@ pub struct InForce {
 
 impl NewShipyard<'_> {
     /// Whether it is in force already in the project of that item.
-    fn is_in_force(&self, project: &ProjectName, present: &Item) -> Result<bool, Refusal> {
+    pub(crate) fn is_in_force(&self, project: &ProjectName, present: &Item) -> Result<bool, Refusal> {
         match (in_force(present), self.replaces) {
             // Also when it replaced the required one a moment ago: the same request again gets the same answer.
             (Some(in_force), _) if in_force == self.revision => Ok(true),
@@ -85,7 +90,7 @@ impl NewShipyard<'_> {
 }
 
 /// The revision in force in the project of that item.
-fn in_force(project: &Item) -> Option<&str> {
+pub(crate) fn in_force(project: &Item) -> Option<&str> {
     project.text("rev").filter(|revision| !revision.is_empty())
 }
 
@@ -106,72 +111,63 @@ pub fn blob_id(source: impl AsRef<[u8]>) -> String {
     sha.digest().to_string()
 }
 
-impl<P: Ports> Sequences<P> {
-    /// Applies a shipyard: first the revision's item and its entry in the history, then one conditional write of the project.
-    ///
-    /// # Errors
-    /// An unknown project, a text that is too large, another revision in force than required, or a removed stage in which something
-    /// is open (409; the check is made once, before the write).
-    pub async fn apply_shipyard(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Replaced, Refusal> {
-        let item = self.revision_item(project, new)?;
-        let key = keys::project(project);
-        for n in 0..COMMIT_TRIES {
-            let present = self.project_item(project).await?;
-            check_format(&present, codec::FORMAT)?;
-            let before = in_force(&present).map(str::to_owned);
-            if new.is_in_force(project, &present)? {
-                return Ok(Replaced { changed: false, before });
-            }
-            self.check_removals(project, new.shipyard).await?;
-            if n == 0 {
-                // Immutable: an existing item has the same content.
-                drop(self.ports.write(&Write::Put(item.clone(), Condition::Absent)).await?);
-            }
-            let number = present.number("n").unwrap_or(0) + 1;
-            let (place, entry) = self.entry(project, (number, new), present.text("h").unwrap_or_default());
-            let set = Attrs::from([
-                (Name::Borrowed("rev"), Attr::S(new.revision.to_owned())),
-                (Name::Borrowed("n"), Attr::N(number)),
-                (Name::Borrowed("h"), Attr::S(place)),
-            ]);
-            drop(self.ports.write(&Write::Put(entry, Condition::Always)).await?);
-            if self.change_project(&key, Some(&present), set, vec![]).await? {
-                self.tell_of_windows(project, before.as_deref()).await?;
-                return Ok(Replaced { changed: true, before });
-            }
-        }
-        Err(contended(format_args!("project {project}")).into())
-    }
+/// Project and revision.
+type Named = (String, String);
 
-    /// Whether a shipyard could be applied to the project as it is: everything [`Sequences::apply_shipyard`] refuses, and no write.
-    ///
-    /// # Errors
-    /// As [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
-    pub async fn check_shipyard(
-        &self,
-        (project, will_exist): (&ProjectName, bool),
-        new: NewShipyard<'_>,
-    ) -> Result<Replaced, Refusal> {
-        self.revision_item(project, new)?;
-        match self.project_item(project).await {
-            Ok(present) => {
-                let before = in_force(&present).map(str::to_owned);
-                let changed = !new.is_in_force(project, &present)?;
-                if changed {
-                    self.check_removals(project, new.shipyard).await?;
-                }
-                Ok(Replaced { changed, before })
-            }
-            Err(Refusal::Unknown { .. }) if will_exist && new.replaces.is_none() => Ok(Replaced { changed: true, before: None }),
-            Err(refusal) => Err(refusal),
+/// The revisions that were read, which never change.
+#[derive(Default)]
+pub struct Revisions(Mutex<HashMap<Named, Arc<Shipyard>>>);
+
+impl Revisions {
+    /// The same revisions in another memory.
+    pub fn copy(&self) -> Self {
+        Self(Mutex::new(self.locked().clone()))
+    }
+    /// Whether both remember the same revisions.
+    pub fn are(&self, other: &Self) -> bool {
+        let names = |revisions: &Self| revisions.locked().keys().cloned().collect::<HashSet<_>>();
+        names(self) == names(other)
+    }
+    fn get(&self, name: &Named) -> Option<Arc<Shipyard>> {
+        self.locked().get(name).cloned()
+    }
+    fn keep(&self, name: Named, shipyard: Arc<Shipyard>) {
+        let mut kept = self.locked();
+        if kept.len() >= CACHED {
+            kept.clear();
         }
+        kept.insert(name, shipyard);
+    }
+    fn locked(&self) -> MutexGuard<'_, HashMap<Named, Arc<Shipyard>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<P: Ports> Projects<'_, P> {
+    /// An applied revision, from the memory or the table; the empty revision is an empty shipyard.
+    pub(crate) async fn shipyard(&self, project: &ProjectName, revision: &str) -> Result<Arc<Shipyard>, PortError> {
+        if revision.is_empty() {
+            return Ok(Arc::new(Shipyard { stages: vec![] }));
+        }
+        let name = (project.to_string(), revision.to_owned());
+        if let Some(shipyard) = self.revisions.get(&name) {
+            return Ok(shipyard);
+        }
+        let key = keys::revision(project, revision);
+        let unusable = |what: String| PortError::Refused { request: "GetItem", reason: format!("shipyard revision {key} {what}") };
+        let items = table::read(self.ports, std::slice::from_ref(&key)).await?;
+        let text = items.get(&key).and_then(|item| item.text("j")).ok_or_else(|| unusable("is missing".into()))?;
+        let shipyard: Shipyard = serde_json::from_str(text).map_err(|error| unusable(format!("cannot be read: {error}")))?;
+        let shipyard = Arc::new(shipyard);
+        self.revisions.keep(name, shipyard.clone());
+        Ok(shipyard)
     }
 
     /// A shipyard revision's document.
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn get_revision(&self, project: &ProjectName, revision: &str) -> Result<Option<Revision>, PortError> {
+    pub async fn revision(&self, project: &ProjectName, revision: &str) -> Result<Option<Revision>, PortError> {
         let item = self.ports.get(&keys::revision(project, revision)).await?;
         Ok(item.map(|item| Revision {
             source: item.text("src").unwrap_or_default().to_owned(),
@@ -184,14 +180,14 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// An unknown project.
-    pub async fn history_of_shipyards(
+    pub async fn history(
         &self,
         project: &ProjectName,
         from: Option<String>,
         most: usize,
     ) -> Result<(Vec<InForce>, Option<String>), Refusal> {
-        let item = self.project_item(project).await?;
-        check_format(&item, codec::FORMAT)?;
+        let item = self.item(project).await?;
+        check_format(&item, FORMAT)?;
         let mut wanted = from.or_else(|| item.text("h").map(str::to_owned));
         let mut found: Vec<InForce> = vec![];
         let mut after: Option<Cursor> = None;
@@ -223,7 +219,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The entry of the history for a revision that is about to be put in force.
-    fn entry(&self, project: &ProjectName, (number, new): (i64, NewShipyard<'_>), before: &str) -> (String, Item) {
+    pub(crate) fn entry(&self, project: &ProjectName, (number, new): (i64, NewShipyard<'_>), before: &str) -> (String, Item) {
         let now = self.ports.now();
         let content = format!("{}\n{}\n{}\n{before}", new.revision, now.0, new.by);
         let hash: String = blob_id(&content).chars().take(HASH).collect();
@@ -237,7 +233,7 @@ impl<P: Ports> Sequences<P> {
         (place, item)
     }
 
-    fn revision_item(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Item, Refusal> {
+    pub(crate) fn revision_item(&self, project: &ProjectName, new: NewShipyard<'_>) -> Result<Item, Refusal> {
         let NewShipyard { revision, source, shipyard, .. } = new;
         if source.len() > MAX_SOURCE_BYTES {
             let size = source.len();

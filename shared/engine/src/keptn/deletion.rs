@@ -1,11 +1,13 @@
-//! Services by name, and the end of services and projects: both are deleted only when nothing of theirs is open.
+//! The end of services and projects: both are deleted only when nothing of theirs is open.
 
-use super::Refusal;
-use crate::item::{Item, Key};
+use crate::item::Item;
 use crate::ports::{Condition, Ports, Query, Write, Written};
+use crate::projects;
 use crate::protocol::contended;
-use crate::sequences::resources::Scope;
-use crate::sequences::{Sequences, keys};
+use crate::refusal::Refusal;
+use crate::resources::{self, Scope};
+use crate::schedules;
+use crate::sequences::Sequences;
 use crate::table;
 use keelway_domain::names::{ProjectName, ServiceName};
 
@@ -24,38 +26,24 @@ pub struct Deleted {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// Names a service before anything is triggered for it.
-    ///
-    /// # Errors
-    /// An unknown project, a name that breaks the rule for names, a service that exists.
-    pub async fn create_service(&self, project: &ProjectName, service: &str) -> Result<(), Refusal> {
-        let named = ServiceName::new(service);
-        let service = named.map_err(|error| Refusal::Invalid { field: "serviceName", message: error.to_string() })?;
-        self.project_item(project).await?;
-        let item = Item::new(keys::service(project, service.as_str())).with("at", self.ports.now().0);
-        match self.ports.write(&Write::Put(item, Condition::Absent)).await? {
-            Written::Done => Ok(()),
-            Written::Conflict(_) => Err(Refusal::Conflict(format!("service {service} exists in project {project} already"))),
-        }
-    }
-
     /// Deletes a service and its resources. Its history stays until it expires.
     ///
     /// # Errors
     /// An unknown project or service; something of it is open (409; checked once before the writes).
     pub async fn delete_service(&self, project: &ProjectName, service: &str) -> Result<Deleted, Refusal> {
-        let of = self.get_project(project).await?;
-        let known = ServiceName::new(service).is_ok() && self.get_service(project, service).await?.is_some();
+        let of = self.projects().get(project).await?;
+        let known = ServiceName::new(service).is_ok() && self.projects().service(project, service).await?.is_some();
         if !known {
-            let (known, _) = self.list_services(project, None, 100).await?;
+            let (known, _) = self.projects().services(project, None, 100).await?;
             return Err(Refusal::unknown("service", service, known.iter().map(|(name, _)| name.as_str())));
         }
         self.check_nothing_open(project, Some(service)).await?;
         let mut deleted = Deleted { services: 1, ..Deleted::default() };
         for stage in &of.shipyard.stages {
-            deleted.resources += self.delete_resources(&Scope::service(project.clone(), stage.name.as_str(), service)?).await?;
+            deleted.resources +=
+                self.resources().delete_all(&Scope::service(project.clone(), stage.name.as_str(), service)?).await?;
         }
-        drop(self.ports.write(&Write::Delete(keys::service(project, service), Condition::Always)).await?);
+        drop(self.ports.write(&Write::Delete(projects::keys::service(project, service), Condition::Always)).await?);
         Ok(deleted)
     }
 
@@ -65,24 +53,24 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// An unknown project; something of it is open (409; checked once before the writes).
     pub async fn delete_project(&self, project: &ProjectName) -> Result<Deleted, Refusal> {
-        let item = self.project_item(project).await?;
+        let item = self.projects().item(project).await?;
         self.check_nothing_open(project, None).await?;
-        let services = Query::table(keys::project_partition(project), 100).prefix(keys::SERVICE);
-        let resources = Query::table(keys::resource_partition(project), AT_ONCE);
-        let in_force = |item: &Item| item.key.sk.starts_with(keys::IN_FORCE);
-        let schedule = |item: &Item| item.key.sk.starts_with(keys::SCHEDULE) && !item.flag("de");
-        let schedules = Query::table(keys::schedules(project), 100);
+        let services = Query::table(projects::keys::project_partition(project), 100).prefix(projects::keys::SERVICE);
+        let resources = Query::table(resources::keys::partition(project), AT_ONCE);
+        let in_force = |item: &Item| item.key.sk.starts_with(resources::keys::IN_FORCE);
+        let schedule = |item: &Item| item.key.sk.starts_with(schedules::keys::SCHEDULE) && !item.flag("de");
+        let schedules = Query::table(schedules::keys::schedules(project), 100);
         let deleted = Deleted {
             schedules: self.delete_all(schedules, schedule).await?,
             services: self.delete_all(services, |_| true).await?,
             resources: self.delete_all(resources, in_force).await?,
         };
-        let delete = Write::Delete(keys::project(project), Condition::Version(item.version()));
+        let delete = Write::Delete(projects::keys::project(project), Condition::Version(item.version()));
         if self.ports.write(&delete).await? != Written::Done {
             return Err(contended(format_args!("project {project}")).into());
         }
         // The list comes last: a name without a project is skipped there.
-        drop(self.ports.write(&Write::Delete(Key::new(keys::PROJECTS, project.as_str()), Condition::Always)).await?);
+        drop(self.ports.write(&Write::Delete(projects::keys::listed(project.as_str()), Condition::Always)).await?);
         Ok(deleted)
     }
 

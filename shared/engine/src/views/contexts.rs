@@ -2,13 +2,13 @@
 
 use super::execution::{self, Behind, Shown};
 use super::stages::{in_keptns_words, overall, stages};
-use super::{MAX_PAGE, Page, Position, Window};
+use super::{MAX_PAGE, Page, Position, Views, Window};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
+use crate::projects;
 use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::{VISIBLE, record};
-use crate::sequences::Sequences;
-use crate::sequences::definitions::Refusal;
+use crate::refusal::Refusal;
 use crate::sequences::{Loaded, keys, lane};
 use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ProjectName};
@@ -50,7 +50,7 @@ pub struct SequenceFilter {
     pub prefix: Option<String>,
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Views<'_, P> {
     /// A project's contexts, newest first.
     ///
     /// # Errors
@@ -136,9 +136,9 @@ impl<P: Ports> Sequences<P> {
             return Ok(vec![]);
         }
         let mut wanted: Vec<Key> = contexts.iter().map(|context| keys::context(project, context)).collect();
-        wanted.push(keys::project(project));
-        let items = self.read(&wanted).await?;
-        let policy = self.project(project, items.get(&keys::project(project))).await?.policy;
+        wanted.push(projects::keys::project(project));
+        let items = self.engine.read(&wanted).await?;
+        let policy = self.engine.project(project, items.get(&projects::keys::project(project))).await?.policy;
         let (mut states, mut room) = (vec![], PAGE_BYTES);
         for together in contexts.chunks(TOGETHER) {
             let mut read = vec![];
@@ -164,11 +164,11 @@ impl<P: Ports> Sequences<P> {
         if lanes.is_empty() {
             return Ok(Behind::new());
         }
-        let locks = self.read(&lanes.into_iter().collect::<Vec<_>>()).await?;
+        let locks = self.engine.read(&lanes.into_iter().collect::<Vec<_>>()).await?;
         let holders: HashMap<Key, Key> =
             locks.values().filter_map(|lock| Some((lock.key.clone(), keys::execution(&lane::holder(project, lock)?)))).collect();
         let wanted: Vec<Key> = holders.values().cloned().collect();
-        let items = if wanted.is_empty() { HashMap::new() } else { self.read(&wanted).await? };
+        let items = if wanted.is_empty() { HashMap::new() } else { self.engine.read(&wanted).await? };
         let mut behind = Behind::new();
         for (lock, holder) in holders {
             if let Some(item) = items.get(&holder) {
@@ -189,7 +189,7 @@ impl<P: Ports> Sequences<P> {
         let mut query = Query::table(keys::context_partition(project, context), 500).prefix(keys::EXECUTION);
         let (mut shown, mut size, mut complete) = (vec![], 0, true);
         loop {
-            let page = self.ports.query(&query).await?;
+            let page = self.engine.ports.query(&query).await?;
             for item in &page.items {
                 size += item.size();
                 shown.push(Shown { x: Loaded::read(item)?.x, depth: 0 });
@@ -213,7 +213,7 @@ impl<P: Ports> Sequences<P> {
 
     /// The shipyard an execution was accepted with, if it had one.
     pub(super) async fn accepted_with(&self, x: &Execution) -> Result<Option<Arc<Shipyard>>, PortError> {
-        match self.shipyard(&x.project, &x.revision).await {
+        match self.engine.projects().shipyard(&x.project, &x.revision).await {
             Ok(shipyard) => Ok(Some(shipyard)),
             Err(PortError::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -222,12 +222,12 @@ impl<P: Ports> Sequences<P> {
 
     /// Whether a committed end has caused an execution that does not exist yet, because its message is still under way.
     async fn follow_ups_to_come(&self, shown: &[Shown]) -> Result<bool, PortError> {
-        let now = self.ports.now();
+        let now = self.engine.ports.now();
         let recent = |one: &&Shown| one.x.outcome.is_some_and(|outcome| now < outcome.at + FOLLOW_UP_AWAITED);
         let records =
             shown.iter().filter(recent).filter_map(|one| Some(keys::record(&one.x.project, &one.x.context, &one.x.record?)));
         let records: Vec<Key> = records.collect();
-        let items = if records.is_empty() { HashMap::new() } else { self.read(&records).await? };
+        let items = if records.is_empty() { HashMap::new() } else { self.engine.read(&records).await? };
         let absent = |id: ExecutionId| shown.iter().all(|one| one.x.id != id);
         let records = items.values().filter_map(|item| record::decode::<Execution>(Some(item)));
         Ok(records.flat_map(|record| record.sends).any(|follow_up| absent(follow_up.execution)))
@@ -269,7 +269,7 @@ impl<P: Ports> Sequences<P> {
         executions.reverse();
         let truncated = !complete || executions.len() < shown.len();
         let accepted = Timestamp(item.number("at").unwrap_or(0));
-        let recent = self.ports.now() < accepted + VISIBLE;
+        let recent = self.engine.ports.now() < accepted + VISIBLE;
         let over = !shown.is_empty() && shown.iter().all(|one| one.x.outcome.is_some());
         let goes_on = over && *complete && self.follow_ups_to_come(shown).await?;
         let phase = match () {

@@ -1,11 +1,10 @@
 //! Which share of the registrations an integration takes: that of each project that it names. One that names none takes a share of whoever
 //! registered it.
 
-use super::Sequences;
-use super::definitions::Refusal;
-use super::integrations::Integration;
+use super::integrations::{Integration, Integrations};
 use crate::border::Border;
 use crate::ports::Ports;
+use crate::refusal::Refusal;
 use keelway_domain::border::{Counted, Quotas};
 use std::collections::BTreeSet;
 
@@ -24,7 +23,7 @@ fn shares(one: &Integration) -> BTreeSet<Share<'_>> {
     all
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Integrations<'_, P> {
     /// Lets an integration take the place of `old`, if no project would have more of them than its quota. What it takes already is not
     /// counted again. Two requests at the same moment may exceed a quota by one.
     ///
@@ -39,7 +38,7 @@ impl<P: Ports> Sequences<P> {
                 continue;
             }
             let (quotas, whose) = match share {
-                Share::Project(name) => (Border::of(&self.ports, name).await?.quotas(), *name),
+                Share::Project(name) => (Border::of(self.ports, name).await?.quotas(), *name),
                 Share::Owner(_) => (Quotas::default(), ""),
             };
             quotas.check(whose, Counted::Integrations, (has, 1)).map_err(|exceeded| match share {

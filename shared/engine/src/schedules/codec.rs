@@ -1,10 +1,10 @@
 //! How a schedule is stored.
 
+use super::keys;
 use crate::item::{Attrs, Item};
 use crate::json::{json, member};
 use crate::keys::{hash, record_id, record_sort};
 use crate::ports::PortError;
-use crate::sequences::keys;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::schedules::Schedule;

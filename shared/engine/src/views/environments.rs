@@ -2,14 +2,15 @@
 //! ended; the index of open executions leads to what is on its way. The requests depend on the number of services and stages on the page, never on
 //! the length of their history.
 
-use super::MAX_PAGE;
 use super::execution::{self, Behind, Shown};
+use super::{MAX_PAGE, Views};
 use crate::item::{Item, Key};
 use crate::ports::{Index, PortError, Ports, Query};
-use crate::sequences::definitions::Refusal;
+use crate::projects;
+use crate::refusal::Refusal;
 use crate::sequences::keys::LaneKey;
 use crate::sequences::standing::{Last, Running};
-use crate::sequences::{Loaded, Sequences, keys, lane};
+use crate::sequences::{Loaded, keys, lane};
 use crate::table;
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::sequences::{Execution, Policy};
@@ -34,7 +35,7 @@ pub struct EnvironmentFilter {
 /// Stage and service.
 type Place = (String, String);
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Views<'_, P> {
     /// The stages of at most `size` services, those after `after` by name; and the service after which the next page begins.
     ///
     /// # Errors
@@ -46,7 +47,7 @@ impl<P: Ports> Sequences<P> {
         size: usize,
         after: Option<&str>,
     ) -> Result<(Vec<Value>, Option<String>), Refusal> {
-        let known = self.get_project(project).await?;
+        let known = self.engine.projects().get(project).await?;
         let stages: Vec<&str> = known.shipyard.stages.iter().map(|stage| stage.name.as_str()).collect();
         if let Some(stage) = filter.stage.as_deref().filter(|stage| !stages.contains(stage)) {
             return Err(Refusal::unknown("stage", stage, stages.iter().copied()));
@@ -58,7 +59,8 @@ impl<P: Ports> Sequences<P> {
         let (services, more) = match &filter.service {
             Some(service) => (vec![service.clone()], false),
             None => {
-                let (listed, more) = self.list_services(project, after, u32::try_from(size).unwrap_or(u32::MAX)).await?;
+                let (listed, more) =
+                    self.engine.projects().services(project, after, u32::try_from(size).unwrap_or(u32::MAX)).await?;
                 (listed.into_iter().map(|(name, _)| name).collect(), more)
             }
         };
@@ -75,9 +77,9 @@ impl<P: Ports> Sequences<P> {
     async fn standing(&self, project: &ProjectName, places: &[Place]) -> Result<Vec<Value>, PortError> {
         let lock = |place: &Place| LaneKey::at(project, &place.0, &place.1).lock();
         let mut wanted: Vec<Key> = places.iter().map(lock).collect();
-        wanted.push(keys::project(project));
-        let items = self.read(&wanted).await?;
-        let policy = self.project(project, items.get(&keys::project(project))).await?.policy;
+        wanted.push(projects::keys::project(project));
+        let items = self.engine.read(&wanted).await?;
+        let policy = self.engine.project(project, items.get(&projects::keys::project(project))).await?.policy;
         let locks = || places.iter().filter_map(|place| items.get(&lock(place)));
         let holders: Vec<Key> = locks().filter_map(|lock| lane::holder(project, lock)).map(|to| keys::execution(&to)).collect();
         let found = self.candidates(project, holders).await?;
@@ -144,12 +146,12 @@ impl<P: Ports> Sequences<P> {
     /// The open executions of a project, and those that locks name, in the order they were caused. The index may lag.
     pub(super) async fn candidates(&self, project: &ProjectName, holders: Vec<Key>) -> Result<Vec<Execution>, PortError> {
         let query = Query::index(Index::ByAge, keys::open_executions(project), OPEN).prefix(&keys::open_in(project));
-        let (entries, _) = table::all(&self.ports, query, OPEN as usize).await?;
+        let (entries, _) = table::all(&self.engine.ports, query, OPEN as usize).await?;
         let mut wanted = holders;
         wanted.extend(entries.into_iter().map(|entry| entry.key));
         wanted.sort();
         wanted.dedup();
-        let items = if wanted.is_empty() { HashMap::new() } else { self.read(&wanted).await? };
+        let items = if wanted.is_empty() { HashMap::new() } else { self.engine.read(&wanted).await? };
         let mut found = vec![];
         for item in items.values() {
             found.push(Loaded::read(item)?.x);

@@ -4,12 +4,11 @@
 //! open is one query for a project and a few for all projects, however many there are, and the oldest trigger comes first
 //! whichever project it belongs to.
 
-use super::MAX_PAGE;
+use super::{MAX_PAGE, Views};
 use crate::item::{Item, Key};
 use crate::ports::{Index, PortError, Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::record;
-use crate::sequences::Sequences;
 use crate::sequences::{Loaded, keys};
 use futures_util::future::try_join_all;
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId, hash64};
@@ -131,7 +130,7 @@ fn time_of(sort: &str) -> &str {
     sort.split('#').next().unwrap_or_default()
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Views<'_, P> {
     /// What is open of these tasks, from the index alone. `after`: where the previous page ended. `shown`: whether a task's triggers in a project
     /// are; what is not shown leaves no trace in the answer.
     ///
@@ -180,7 +179,7 @@ impl<P: Ports> Sequences<P> {
         let mut query = Query { from: from.to_owned(), ..Query::index(Index::ByWork, partition, LOOKED_AT) };
         let (mut entries, mut first, mut reads) = (vec![], None, 0);
         loop {
-            let page = self.ports.query(&query).await?;
+            let page = self.engine.ports.query(&query).await?;
             let times = |item: Option<&Item>| item.and_then(|item| item.text("gs1")).map(|sort| time_of(sort).to_owned());
             first = first.or_else(|| times(page.items.first()));
             let last = times(page.items.last());
@@ -225,7 +224,7 @@ impl<P: Ports> Sequences<P> {
     /// The triggers of index entries, if they are still open, in the order of the entries.
     async fn triggers<'e>(&self, entries: &'e [Entry]) -> Result<Vec<(&'e Entry, Value)>, PortError> {
         let wanted: Vec<Key> = entries.iter().map(|entry| entry.execution.clone()).collect();
-        let items = self.read(&wanted).await?;
+        let items = self.engine.read(&wanted).await?;
         let mut open: Vec<(&Entry, Loaded)> = vec![];
         for entry in entries {
             let Some(item) = items.get(&entry.execution) else { continue };
@@ -237,7 +236,7 @@ impl<P: Ports> Sequences<P> {
         }
         let of = |loaded: &Loaded, entry: &Entry| keys::record(&loaded.x.project, &loaded.x.context, &entry.record);
         let records: Vec<Key> = open.iter().map(|(entry, loaded)| of(loaded, entry)).collect();
-        let records = if records.is_empty() { Default::default() } else { self.read(&records).await? };
+        let records = if records.is_empty() { Default::default() } else { self.engine.read(&records).await? };
         let trigger = |(entry, loaded): (&'e Entry, Loaded)| {
             let record = record::decode::<Execution>(records.get(&of(&loaded, entry)))?;
             Some((entry, record.trigger(&entry.record, &loaded.x.context)?.to_json()))

@@ -5,10 +5,10 @@
 //! is moved, a cluster is read, an alias is shifted, a build is started), because a right may end in between. The answers, [`Reached`] and
 //! [`Permitted`], are never stored.
 
+use super::keys;
 use crate::item::{Attr, Item, Name};
 use crate::json::{json, member};
 use crate::ports::{PortError, Store};
-use crate::sequences::keys;
 use keelway_domain::border::{
     Act, Consents, Denied, Home, NoConsent, Permitted, Policy, Quotas, Reached, Resource, Standing, Update,
 };

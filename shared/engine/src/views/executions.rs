@@ -1,12 +1,12 @@
 //! Executions one by one, in pages: a context may have more of them than its entry in the list of sequences shows.
 
 use super::execution::{self, Shown};
-use super::{MAX_PAGE, Page, Position, Window};
+use super::{MAX_PAGE, Page, Position, Views, Window};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
-use crate::sequences::definitions::Refusal;
-use crate::sequences::{Loaded, Sequences, keys, retry};
+use crate::refusal::Refusal;
+use crate::sequences::{Loaded, keys, retry};
 use keelway_domain::ids::{ExecutionId, SubjectId};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::Policy;
@@ -45,7 +45,7 @@ impl ExecutionFilter {
     }
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Views<'_, P> {
     /// The executions of a context, in the order of their ids, which neither a new execution nor a change of one moves. Without a context, those
     /// of the project: contexts newest first, and of each at most its first 1,000; a page ends with a context then.
     ///
@@ -58,8 +58,8 @@ impl<P: Ports> Sequences<P> {
         size: usize,
         from: Position,
     ) -> Result<Page, Refusal> {
-        let item = self.project_item(project).await?;
-        let policy = self.project(project, Some(&item)).await?.policy;
+        let item = self.engine.projects().item(project).await?;
+        let policy = self.engine.project(project, Some(&item)).await?.policy;
         let size = size.clamp(1, MAX_PAGE);
         if let Some(context) = &filter.context {
             let (found, next) = self.executions_of(project, context, filter, (size, from)).await?;
@@ -97,7 +97,7 @@ impl<P: Ports> Sequences<P> {
         }
         let (mut found, mut looked_at, mut last) = (vec![], 0, from);
         loop {
-            let page = self.ports.query(&query).await?;
+            let page = self.engine.ports.query(&query).await?;
             for item in &page.items {
                 let one = Shown { x: Loaded::read(item)?.x, depth: 0 };
                 let at = position(one.x.id);
@@ -122,7 +122,7 @@ impl<P: Ports> Sequences<P> {
         let retries: HashMap<ExecutionId, Key> =
             ended.filter_map(|one| Some((one.x.id, keys::execution(&retry::address(&one.x)?)))).collect();
         let wanted: Vec<Key> = retries.values().cloned().collect();
-        let there = if wanted.is_empty() { HashMap::new() } else { self.read(&wanted).await? };
+        let there = if wanted.is_empty() { HashMap::new() } else { self.engine.read(&wanted).await? };
         let mut entries = vec![];
         for one in found {
             let shipyard = self.accepted_with(&one.x).await?;

@@ -4,13 +4,12 @@
 //! that begins at the execution were committed: records of lost races are not shown.
 
 use super::execution::Shown;
-use super::{MAX_PAGE, Page, Position, Window, place, split};
+use super::{MAX_PAGE, Page, Position, Views, Window, place, split};
 use crate::item::Item;
 use crate::ports::{Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
 use crate::protocol::record;
-use crate::sequences::Sequences;
-use crate::sequences::definitions::Refusal;
+use crate::refusal::Refusal;
 use crate::sequences::{history, keys};
 use futures_util::future::{try_join, try_join_all};
 use keelway_domain::event::{CloudEvent, PREFIX};
@@ -86,7 +85,7 @@ impl Happened {
     }
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Views<'_, P> {
     /// The events of a context, oldest first.
     ///
     /// # Errors
@@ -101,13 +100,13 @@ impl<P: Ports> Sequences<P> {
     ) -> Result<Page, Refusal> {
         self.known(project).await?;
         let part = self.history(project, context, split(from).0).await?;
-        Ok(page(&part, filter, size.clamp(1, MAX_PAGE), from, self.ports.now()))
+        Ok(page(&part, filter, size.clamp(1, MAX_PAGE), from, self.engine.ports.now()))
     }
 
     /// The events of a project: contexts newest first, their events oldest first. A page ends with a context, never inside one.
     ///
     /// # Errors
-    /// As [`Sequences::events_of`].
+    /// As [`Views::events_of`].
     pub async fn events_in(
         &self,
         project: &ProjectName,
@@ -117,7 +116,7 @@ impl<P: Ports> Sequences<P> {
     ) -> Result<Page, Refusal> {
         self.known(project).await?;
         let size = size.clamp(1, MAX_PAGE);
-        let began = self.ports.now();
+        let began = self.engine.ports.now();
         let (listed, more) = self.contexts(project, filter.window, from, CONTEXTS).await?;
         let mut all = Page { items: vec![], next: 0 };
         let (mut bytes, mut read) = (0, 0);
@@ -138,8 +137,9 @@ impl<P: Ports> Sequences<P> {
                 }
             }
             let next = listed.get(read).map(|next| next.position);
-            if let Some(last) =
-                together.last().filter(|last| next.is_some_and(|next| next != last.position) && self.ports.now() - began > READING)
+            if let Some(last) = together
+                .last()
+                .filter(|last| next.is_some_and(|next| next != last.position) && self.engine.ports.now() - began > READING)
             {
                 all.next = last.position;
                 return Ok(all);

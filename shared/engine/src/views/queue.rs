@@ -1,25 +1,26 @@
 //! Queues: which executions wait for their turn, in which order, and behind whom.
 
+use super::Views;
 use super::environments::EnvironmentFilter;
 use super::execution::{self, Shown};
 use crate::ports::{PortError, Ports};
-use crate::sequences::definitions::Refusal;
-use crate::sequences::preflight::stage_of;
+use crate::projects::{self, stage_of};
+use crate::refusal::Refusal;
+use crate::sequences::keys;
 use crate::sequences::subject::entry;
-use crate::sequences::{Sequences, keys};
 use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Lane, Policy};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Views<'_, P> {
     /// The queues of a project's stages and services, those without anybody in them left out. `holder` is the execution that runs there, if one
     /// does; `waiting` are the others in the order in which they will run. Of the project's open executions, the first 500 are looked at.
     ///
     /// # Errors
     /// An unknown project or stage.
     pub async fn queues(&self, project: &ProjectName, filter: &EnvironmentFilter) -> Result<Vec<Value>, Refusal> {
-        let known = self.get_project(project).await?;
+        let known = self.engine.projects().get(project).await?;
         if let Some(stage) = &filter.stage {
             stage_of(&known.shipyard, stage)?;
         }
@@ -29,8 +30,8 @@ impl<P: Ports> Sequences<P> {
         waiting.retain(|x| wanted(&filter.stage, &x.stage) && wanted(&filter.service, x.service.as_str()));
         let waiting: Vec<Shown> = waiting.into_iter().map(|x| Shown { x, depth: 0 }).collect();
         let behind = self.holders(project, waiting.iter()).await?;
-        let items = self.read(&[keys::project(project)]).await?;
-        let policy = self.project(project, items.get(&keys::project(project))).await?.policy;
+        let items = self.engine.read(&[projects::keys::project(project)]).await?;
+        let policy = self.engine.project(project, items.get(&projects::keys::project(project))).await?.policy;
         let mut queues: BTreeMap<(String, String), Vec<Shown>> = BTreeMap::new();
         for one in waiting {
             queues.entry((one.x.service.to_string(), one.x.stage.clone())).or_default().push(one);

@@ -1,14 +1,13 @@
 //! Commits: one transaction writes the new versions, the entries that name them, and the commit. The store's own item counts commits;
 //! its version is the condition, so commits of a project come one after the other.
 
-use super::{MAX_AT_ONCE, MAX_CONTENT_BYTES, Scope, expires, uri};
+use super::{MAX_AT_ONCE, MAX_CONTENT_BYTES, Resources, Scope, expires, keys, uri};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, Ports, Transacted, Write};
+use crate::projects::{Project, blob_id, stage_of};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
-use crate::sequences::definitions::{Project, Refusal, blob_id};
-use crate::sequences::preflight::stage_of;
-use crate::sequences::{Sequences, keys};
-use crate::table::Items;
+use crate::refusal::Refusal;
+use crate::table::{self, Items};
 use keelway_domain::shipyard::Shipyard;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,25 +58,20 @@ pub fn check_files(scope: &Scope, files: &[(String, Vec<u8>)]) -> Result<(), Ref
     }
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Resources<'_, P> {
     /// Writes files by their [`uri`]s, all of them or none. What is there already with the same content is left alone.
     ///
     /// # Errors
     /// An unknown project, stage or service, URIs that are none, contents that are too large.
-    pub async fn write_resources(&self, scope: &Scope, files: Vec<(String, Vec<u8>)>) -> Result<Commit, Refusal> {
-        self.write_read_resources(scope, files, &Forms::new()).await
+    pub async fn write(&self, scope: &Scope, files: Vec<(String, Vec<u8>)>) -> Result<Commit, Refusal> {
+        self.write_read(scope, files, &Forms::new()).await
     }
 
-    /// As [`Sequences::write_resources`], of files that the engine reads itself: the form in which it reads them is kept with their entries.
+    /// As [`Resources::write_resources`], of files that the engine reads itself: the form in which it reads them is kept with their entries.
     ///
     /// # Errors
     /// The same; a form that is too large.
-    pub async fn write_read_resources(
-        &self,
-        scope: &Scope,
-        files: Vec<(String, Vec<u8>)>,
-        forms: &Forms,
-    ) -> Result<Commit, Refusal> {
+    pub async fn write_read(&self, scope: &Scope, files: Vec<(String, Vec<u8>)>, forms: &Forms) -> Result<Commit, Refusal> {
         check_files(scope, &files)?;
         if let Some((uri, form)) = forms.iter().find(|(_, form)| form.len() > MAX_CONTENT_BYTES) {
             let size = form.len();
@@ -93,7 +87,7 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// An unknown project, stage or service, or no such file.
-    pub async fn delete_resource(&self, scope: &Scope, text: &str) -> Result<Commit, Refusal> {
+    pub async fn delete(&self, scope: &Scope, text: &str) -> Result<Commit, Refusal> {
         let uri = own_file(scope, text)?;
         let commit = self.commit(scope, &Changes::from([(uri.clone(), None)]), &Forms::new()).await?;
         if !commit.changed {
@@ -104,10 +98,10 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Deletes every file of a scope; how many.
-    pub(in crate::sequences) async fn delete_resources(&self, scope: &Scope) -> Result<usize, Refusal> {
+    pub(crate) async fn delete_all(&self, scope: &Scope) -> Result<usize, Refusal> {
         let mut deleted = 0;
         loop {
-            let (found, more) = self.list_resources(scope, None, MAX_AT_ONCE as u32).await?;
+            let (found, more) = self.list(scope, None, MAX_AT_ONCE as u32).await?;
             let gone: Changes = found.into_iter().map(|resource| (resource.uri, None)).collect();
             deleted += gone.len();
             if !gone.is_empty() {
@@ -124,12 +118,12 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// An unknown project, stage or service.
     pub async fn check_scope(&self, scope: &Scope) -> Result<Project, Refusal> {
-        let project = self.get_project(&scope.project).await?;
+        let project = self.projects.get(&scope.project).await?;
         self.check_scope_with(scope, Some(&project.shipyard)).await?;
         Ok(project)
     }
 
-    /// As [`Sequences::check_scope`], if this shipyard is applied before; absent: with the shipyard in force.
+    /// As [`Resources::check_scope`], if this shipyard is applied before; absent: with the shipyard in force.
     ///
     /// # Errors
     /// The same.
@@ -138,7 +132,7 @@ impl<P: Ports> Sequences<P> {
         let shipyard = match shipyard {
             Some(shipyard) => shipyard,
             None => {
-                in_force = self.get_project(&scope.project).await?.shipyard;
+                in_force = self.projects.get(&scope.project).await?.shipyard;
                 &in_force
             }
         };
@@ -146,9 +140,9 @@ impl<P: Ports> Sequences<P> {
             stage_of(shipyard, stage.as_str())?;
         }
         if let Some(service) = &scope.service
-            && self.get_service(&scope.project, service.as_str()).await?.is_none()
+            && self.projects.service(&scope.project, service.as_str()).await?.is_none()
         {
-            let (known, _) = self.list_services(&scope.project, None, 100).await?;
+            let (known, _) = self.projects.services(&scope.project, None, 100).await?;
             return Err(Refusal::unknown("service", service.as_str(), known.iter().map(|(name, _)| name.as_str())));
         }
         Ok(())
@@ -156,11 +150,11 @@ impl<P: Ports> Sequences<P> {
 
     async fn commit(&self, scope: &Scope, changes: &Changes, forms: &Forms) -> Result<Commit, Refusal> {
         let project = self.check_scope(scope).await?;
-        let head = keys::resources(&scope.project);
+        let head = keys::store(&scope.project);
         let entry = |uri: &str| keys::resource(&scope.project, scope.stage_name(), &scope.path(uri));
         let wanted: Vec<Key> = std::iter::once(head.clone()).chain(changes.keys().map(|uri| entry(uri))).collect();
         for _ in 0..COMMIT_TRIES {
-            let present = self.read(&wanted).await?;
+            let present = table::read(self.projects.ports, &wanted).await?;
             present.get(&head).map_or(Ok(()), |item| check_format(item, FORMAT))?;
             let before = present.get(&head).and_then(|item| item.text("c")).unwrap_or_default().to_owned();
             let draft = Draft {
@@ -176,7 +170,7 @@ impl<P: Ports> Sequences<P> {
                 return Ok(Commit { id: before, changed: false });
             }
             let (id, writes) = self.writes(&draft, &changed);
-            if self.ports.transact(&writes).await? == Transacted::Done {
+            if self.projects.ports.transact(&writes).await? == Transacted::Done {
                 return Ok(Commit { id, changed: true });
             }
         }
@@ -185,11 +179,11 @@ impl<P: Ports> Sequences<P> {
 
     /// The id of a commit, which follows from what it changes and from the commit before; and everything it writes.
     fn writes(&self, draft: &Draft, changed: &[(&String, &Option<Vec<u8>>)]) -> (String, Vec<Write>) {
-        let (scope, now) = (draft.scope, self.ports.now());
+        let (scope, now) = (draft.scope, self.projects.ports.now());
         let (project, stage) = (&scope.project, scope.stage_name());
-        let head = keys::resources(project);
+        let head = keys::store(project);
         let version = draft.present.get(&head).map_or(0, Item::version);
-        let (n, ttl) = (version + 1, expires(now, self.limits.retention));
+        let (n, ttl) = (version + 1, expires(now, self.retention));
         let mut text = format!("commit {} {n}\n", draft.before);
         for (uri, content) in changed {
             let blob = content.as_deref().map_or_else(|| "-".to_owned(), blob_id);
@@ -207,9 +201,9 @@ impl<P: Ports> Sequences<P> {
             let path = scope.path(uri);
             let entry = keys::resource(project, stage, &path);
             if let Some(old) = draft.present.get(&entry).and_then(|item| item.number("n")) {
-                writes.push(fade(keys::resource_version(project, stage, &path, old), ttl));
+                writes.push(fade(keys::version(project, stage, &path, old), ttl));
             }
-            let version = Item::new(keys::resource_version(project, stage, &path, n)).with("c", id.as_str()).with("at", now.0);
+            let version = Item::new(keys::version(project, stage, &path, n)).with("c", id.as_str()).with("at", now.0);
             match content {
                 Some(content) => {
                     let blob = blob_id(content);

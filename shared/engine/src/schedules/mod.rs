@@ -5,26 +5,23 @@
 //! it, and a message for each service starts an execution, as a trigger from outside does.
 
 mod codec;
+pub mod keys;
 mod stored;
 
 pub use stored::Page;
 
-use super::birth::{Origin, Start};
-use super::history::{self, Verdict as Recorded};
-use super::message::{Address, Message};
-use super::{Loaded as LoadedExecution, Sequences, keys};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::sweep::Tick;
 use crate::protocol::{Change, Engine, Handled, Handler, Letter, Loaded, Place, Subject, Verdict, run};
+use crate::sequences::{self, Address, Message, Sequences};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
-use keelway_domain::event::{CloudEvent, EventType, Kind};
-use keelway_domain::ids::{RecordId, event_id};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::ids::RecordId;
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::schedules::{Concurrency, Decision, Facts, Firing, Input, Record, Schedule, decide};
 use keelway_domain::time::{Span, Timestamp};
-use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Their part of the sweep.
@@ -120,7 +117,7 @@ impl<P: Ports> Handler<Schedule, Sequences<P>> for Turn<'_> {
         let Some(Loaded { x, .. }) = found else { return Ok(Verdict::Done(Handled::Stale)) };
         let now = engine.ports.now();
         let open = match self.input {
-            Input::Due(at) if x.next == Some(at) && at <= now => engine.open_runs(x, now).await?,
+            Input::Due(at) if x.next == Some(at) && at <= now => engine.schedules().open_runs(x, now).await?,
             _ => BTreeSet::new(),
         };
         Ok(match decide(x, self.input, &Facts { now, cause: self.cause, open: &open }) {
@@ -133,39 +130,22 @@ impl<P: Ports> Handler<Schedule, Sequences<P>> for Turn<'_> {
     }
 }
 
-impl<P: Ports> Sequences<P> {
-    /// A message to a schedule.
-    pub(super) async fn scheduled(
-        &self,
-        project: &ProjectName,
-        name: &str,
-        input: Input,
-        cause: Cause,
-    ) -> Result<Handled, PortError> {
-        run(self, cause, &Turn { of: Of { project, name }, input, cause }).await
-    }
+/// Schedules, on the engine of the executions that they start.
+pub struct Schedules<'a, P> {
+    engine: &'a Sequences<P>,
+}
 
-    /// A trigger that a schedule has made. What cannot start ends at once, and says why, as one from outside does.
-    pub(super) async fn fire(&self, to: &Address, schedule: &str, firing: &Firing, cause: Cause) -> Result<Handled, PortError> {
-        let mut data = firing.data.clone();
-        let scope = [("project", to.project.as_str()), ("stage", firing.stage.as_str()), ("service", firing.service.as_str())];
-        data.extend(scope.map(|(name, value)| (name.to_owned(), json!(value))));
-        let event = CloudEvent {
-            id: event_id(to.execution, "triggered").to_string(),
-            source: format!("https://keelway.dev/schedules/{schedule}"),
-            ty: EventType::sequence(&firing.stage, &firing.sequence, Kind::Triggered),
-            time: firing.at,
-            context: to.context.clone(),
-            // Nobody who approves is called so: what a schedule starts is its own.
-            authors: vec![format!("schedule:{schedule}")],
-            triggered_id: None,
-            git_commit_id: None,
-            data,
-        };
-        let recorded = history::event(&self.limits, &to.project, &event, firing.at, Recorded::None);
-        let (stage, sequence) = (firing.stage.as_str(), firing.sequence.as_str());
-        let origin = Origin::Outside { event: &event, stage, sequence, recorded };
-        run(self, cause, &Start { to: to.clone(), service: firing.service.clone(), accepted: firing.at, cause, origin }).await
+impl<P: Ports> Sequences<P> {
+    /// The schedules that start sequences.
+    pub fn schedules(&self) -> Schedules<'_, P> {
+        Schedules { engine: self }
+    }
+}
+
+impl<P: Ports> Schedules<'_, P> {
+    /// A message to a schedule.
+    pub(crate) async fn turn(&self, project: &ProjectName, name: &str, input: Input, cause: Cause) -> Result<Handled, PortError> {
+        run(self.engine, cause, &Turn { of: Of { project, name }, input, cause }).await
     }
 
     /// The services of a schedule whose last run is open, if it asks.
@@ -175,11 +155,12 @@ impl<P: Ports> Sequences<P> {
             return Ok(open);
         }
         for (service, run) in &x.runs {
-            let query = Query::table(keys::context_partition(&x.project, &run.context), 100).prefix(keys::EXECUTION);
-            let (items, _) = table::all(&self.ports, query, EXECUTIONS).await?;
+            let query =
+                Query::table(sequences::keys::context_partition(&x.project, &run.context), 100).prefix(sequences::keys::EXECUTION);
+            let (items, _) = table::all(&self.engine.ports, query, EXECUTIONS).await?;
             let mut is_open = items.is_empty() && now < run.at + ON_ITS_WAY;
             for item in &items {
-                is_open |= LoadedExecution::read(item)?.x.outcome.is_none();
+                is_open |= sequences::Loaded::read(item)?.x.outcome.is_none();
             }
             if is_open {
                 open.insert(service.clone());

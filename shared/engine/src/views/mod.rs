@@ -19,12 +19,12 @@ pub use events::EventFilter;
 pub use executions::ExecutionFilter;
 pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 
-use super::definitions::Refusal;
-use super::{Sequences, keys};
-use crate::item::Item;
+use crate::item::{Item, Key};
 use crate::ports::{Index, PortError, Ports, Query};
 pub use crate::protocol::page::{MAX_PAGE, Page, Position, Window};
 use crate::protocol::page::{place, slot, split};
+use crate::refusal::Refusal;
+use crate::sequences::{Sequences, keys};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
 
@@ -35,7 +35,19 @@ struct Listed {
     position: Position,
 }
 
+/// What is shown, read from the engine's items.
+pub struct Views<'a, P> {
+    engine: &'a Sequences<P>,
+}
+
 impl<P: Ports> Sequences<P> {
+    /// What is shown of it.
+    pub fn views(&self) -> Views<'_, P> {
+        Views { engine: self }
+    }
+}
+
+impl<P: Ports> Views<'_, P> {
     /// Contexts of a project, newest first, `most` and those at the same position as the last one; and whether there may be more.
     async fn contexts(
         &self,
@@ -57,7 +69,7 @@ impl<P: Ports> Sequences<P> {
         // Those of one millisecond are put in the order of their positions, so all of them are read first.
         let (mut together, mut of) = (vec![], Timestamp(-1));
         loop {
-            let page = self.ports.query(&query).await?;
+            let page = self.engine.ports.query(&query).await?;
             for (accepted, context) in page.items.iter().filter_map(age_entry) {
                 if accepted != of {
                     listed.append(&mut together);
@@ -86,7 +98,7 @@ impl<P: Ports> Sequences<P> {
     async fn bounded(&self, query: Query, most: usize, bytes: usize) -> Result<(Vec<Item>, bool), PortError> {
         let (mut query, mut items, mut size) = (query, vec![], 0);
         loop {
-            let page = self.ports.query(&query).await?;
+            let page = self.engine.ports.query(&query).await?;
             size += page.items.iter().map(Item::size).sum::<usize>();
             items.extend(page.items);
             match page.next {
@@ -97,14 +109,20 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// The clock that all times of an answer refer to.
-    pub fn now(&self) -> Timestamp {
-        self.ports.now()
+    /// The projects that have a context of this name, among the first 1,000 projects.
+    ///
+    /// # Errors
+    /// Only of the ports.
+    pub async fn projects_of(&self, context: &Context) -> Result<Vec<ProjectName>, PortError> {
+        let (names, _) = self.engine.projects().names(None, 1000).await?;
+        let wanted: Vec<Key> = names.iter().map(|name| keys::context(name, context)).collect();
+        let found = if wanted.is_empty() { Default::default() } else { self.engine.read(&wanted).await? };
+        Ok(names.into_iter().filter(|name| found.contains_key(&keys::context(name, context))).collect())
     }
 
     /// Whether a project exists.
     async fn known(&self, project: &ProjectName) -> Result<(), Refusal> {
-        self.project_item(project).await.map(drop)
+        self.engine.projects().item(project).await.map(drop)
     }
 }
 

@@ -1,28 +1,28 @@
-//! Projects, shipyards and services: what `apply` writes and everything else reads. Definitions have no effects of their own, so
-//! the API writes them itself, each with one conditional write.
+//! Projects, their services, and the revisions of their shipyards: what `apply` writes and everything else reads. They have no effects of
+//! their own, so the API writes them itself, each with one conditional write. What depends on open executions is in [`crate::keptn`].
 
-mod deletion;
-mod refusal;
-mod removal;
+pub mod border;
+pub mod keys;
 mod shipyards;
 
-pub use deletion::Deleted;
-pub use refusal::Refusal;
-pub use shipyards::{InForce, MAX_SOURCE_BYTES, NewShipyard, Replaced, Revision, blob_id, is_place};
+pub(crate) use shipyards::in_force;
+pub use shipyards::{InForce, MAX_SOURCE_BYTES, NewShipyard, Replaced, Revision, Revisions, blob_id, is_place};
 
-use super::{Sequences, codec, keys};
-use crate::border::{self, Border};
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::change::{Step, as_read, change, next_version};
 use crate::protocol::check_format;
+use crate::refusal::Refusal;
 use crate::table;
+use border::Border;
 use keelway_domain::border::{Consents, Policy, Update};
-use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::shipyard::Shipyard;
+use keelway_domain::names::{ProjectName, ServiceName};
+use keelway_domain::shipyard::{EVALUATION, Sequence, Shipyard, Stage};
 use keelway_domain::time::{Span, Timestamp};
 use std::sync::Arc;
 
+/// The newest format of a project that this code knows.
+pub(crate) const FORMAT: i64 = 1;
 /// The longest description of a project, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 10 * 1024;
 
@@ -50,6 +50,20 @@ impl ProjectSettings {
         Self { name, description: None, start_deadline: None, task_timeout: None, consents, policy }
     }
 
+    /// Whether a project could be applied; no request.
+    ///
+    /// # Errors
+    /// A description or a border that is too long.
+    pub fn check(&self) -> Result<(), Refusal> {
+        check_size(&Border::default().with(self.consents.clone(), self.policy.clone()))?;
+        match self.description.as_ref().map_or(0, String::len) {
+            n if n > MAX_DESCRIPTION_BYTES => {
+                Err(Refusal::TooLarge(format!("spec.description has {n} bytes: at most {MAX_DESCRIPTION_BYTES} can be stored")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether applying them changes nothing of a project.
     fn are(&self, present: &ProjectSettings) -> bool {
         let of = |settings: &ProjectSettings| (settings.description.clone(), settings.start_deadline, settings.task_timeout);
@@ -74,20 +88,26 @@ pub struct Project {
     pub shipyard: Arc<Shipyard>,
 }
 
-impl<P: Ports> Sequences<P> {
+/// Projects on the ports.
+pub struct Projects<'a, P> {
+    pub(crate) ports: &'a P,
+    pub(crate) revisions: &'a Revisions,
+}
+
+impl<P: Ports> Projects<'_, P> {
     /// Creates a project or changes its settings. `false`: nothing changed.
     ///
     /// # Errors
     /// A description or a border that is too long.
-    pub async fn apply_project(&self, settings: &ProjectSettings) -> Result<bool, Refusal> {
-        Self::check_project(settings)?;
+    pub async fn apply(&self, settings: &ProjectSettings) -> Result<bool, Refusal> {
+        settings.check()?;
         let now = self.ports.now();
         // The list comes first: a name without a project is skipped, but a project without a name would never be found.
-        let listed = Item::new(Key::new(keys::PROJECTS, settings.name.as_str())).with("at", now.0);
+        let listed = Item::new(keys::listed(settings.name.as_str())).with("at", now.0);
         drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
         let key = keys::project(&settings.name);
-        change(&self.ports, &key, |present| {
-            present.map_or(Ok(()), |item| check_format(item, codec::FORMAT))?;
+        change(self.ports, &key, |present| {
+            present.map_or(Ok(()), |item| check_format(item, FORMAT))?;
             let known = Border::read(settings.name.as_str(), present)?;
             let border = known.clone().with(settings.consents.clone(), settings.policy.clone());
             if border == known && present.is_some_and(|item| settings.are(&settings_of(&settings.name, item))) {
@@ -116,37 +136,23 @@ impl<P: Ports> Sequences<P> {
         .await
     }
 
-    /// Whether a project could be applied; no request.
-    ///
-    /// # Errors
-    /// A description or a border that is too long.
-    pub fn check_project(settings: &ProjectSettings) -> Result<(), Refusal> {
-        check_size(&Border::default().with(settings.consents.clone(), settings.policy.clone()))?;
-        match settings.description.as_ref().map_or(0, String::len) {
-            n if n > MAX_DESCRIPTION_BYTES => {
-                Err(Refusal::TooLarge(format!("spec.description has {n} bytes: at most {MAX_DESCRIPTION_BYTES} can be stored")))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// A project.
     ///
     /// # Errors
     /// An unknown project.
-    pub async fn get_project(&self, name: &ProjectName) -> Result<Project, Refusal> {
-        let item = self.project_item(name).await?;
-        Ok(self.read_project(name, &item).await?)
+    pub async fn get(&self, name: &ProjectName) -> Result<Project, Refusal> {
+        let item = self.item(name).await?;
+        Ok(self.read(name, &item).await?)
     }
 
     /// A project by a name from outside: a name that breaks the rule for names counts as unknown.
     ///
     /// # Errors
     /// An unknown project, with similar names.
-    pub async fn find_project(&self, name: &str) -> Result<Project, Refusal> {
+    pub async fn find(&self, name: &str) -> Result<Project, Refusal> {
         match ProjectName::new(name) {
-            Ok(name) => self.get_project(&name).await,
-            Err(_) => Err(self.unknown_project(name).await?),
+            Ok(name) => self.get(&name).await,
+            Err(_) => Err(self.unknown(name).await?),
         }
     }
 
@@ -154,22 +160,22 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn list_projects(&self, after: Option<&str>, most: u32) -> Result<(Vec<Project>, bool), Refusal> {
-        let (names, more) = self.project_names(after, most.min(100)).await?;
-        Ok((self.projects_named(&names).await?, more))
+    pub async fn list(&self, after: Option<&str>, most: u32) -> Result<(Vec<Project>, bool), Refusal> {
+        let (names, more) = self.names(after, most.min(100)).await?;
+        Ok((self.named(&names).await?, more))
     }
 
     /// The projects of these names that exist.
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn projects_named(&self, names: &[ProjectName]) -> Result<Vec<Project>, Refusal> {
+    pub async fn named(&self, names: &[ProjectName]) -> Result<Vec<Project>, Refusal> {
         let wanted: Vec<Key> = names.iter().map(keys::project).collect();
-        let items = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
+        let items = if wanted.is_empty() { Default::default() } else { table::read(self.ports, &wanted).await? };
         let mut projects = vec![];
         for name in names {
             if let Some(item) = items.get(&keys::project(name)) {
-                projects.push(self.read_project(name, item).await?);
+                projects.push(self.read(name, item).await?);
             }
         }
         Ok(projects)
@@ -179,28 +185,17 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn project_names(&self, after: Option<&str>, most: u32) -> Result<(Vec<ProjectName>, bool), PortError> {
-        let after = after.map(|name| Cursor { key: Key::new(keys::PROJECTS, name), index_sort: None });
-        let (items, more) = table::all(&self.ports, Query::table(keys::PROJECTS, most).after(after), most as usize).await?;
+    pub async fn names(&self, after: Option<&str>, most: u32) -> Result<(Vec<ProjectName>, bool), PortError> {
+        let after = after.map(|name| Cursor { key: keys::listed(name), index_sort: None });
+        let (items, more) = table::all(self.ports, Query::table(keys::PROJECTS, most).after(after), most as usize).await?;
         Ok((items.into_iter().filter_map(|item| ProjectName::new(item.key.sk).ok()).collect(), more))
-    }
-
-    /// The projects that have a context of this name, among the first 1,000 projects.
-    ///
-    /// # Errors
-    /// Only of the ports.
-    pub async fn projects_of(&self, context: &Context) -> Result<Vec<ProjectName>, PortError> {
-        let (names, _) = self.project_names(None, 1000).await?;
-        let wanted: Vec<Key> = names.iter().map(|name| keys::context(name, context)).collect();
-        let found = if wanted.is_empty() { Default::default() } else { self.read(&wanted).await? };
-        Ok(names.into_iter().filter(|name| found.contains_key(&keys::context(name, context))).collect())
     }
 
     /// Services of a project and when they were first seen, by name, those after `after`; and whether there are more.
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn list_services(
+    pub async fn services(
         &self,
         project: &ProjectName,
         after: Option<&str>,
@@ -208,7 +203,7 @@ impl<P: Ports> Sequences<P> {
     ) -> Result<(Vec<(String, Timestamp)>, bool), PortError> {
         let after = after.map(|name| Cursor { key: keys::service(project, name), index_sort: None });
         let query = Query::table(keys::project_partition(project), most).prefix(keys::SERVICE).after(after);
-        let (items, more) = table::all(&self.ports, query, most as usize).await?;
+        let (items, more) = table::all(self.ports, query, most as usize).await?;
         let service = |item: &Item| {
             let name = item.key.sk.strip_prefix(keys::SERVICE)?.to_owned();
             Some((name, Timestamp(item.number("at").unwrap_or(0))))
@@ -220,27 +215,42 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn get_service(&self, project: &ProjectName, service: &str) -> Result<Option<Timestamp>, PortError> {
+    pub async fn service(&self, project: &ProjectName, service: &str) -> Result<Option<Timestamp>, PortError> {
         let item = self.ports.get(&keys::service(project, service)).await?;
         Ok(item.map(|item| Timestamp(item.number("at").unwrap_or(0))))
     }
 
+    /// Names a service before anything is triggered for it.
+    ///
+    /// # Errors
+    /// An unknown project, a name that breaks the rule for names, a service that exists.
+    pub async fn create_service(&self, project: &ProjectName, service: &str) -> Result<(), Refusal> {
+        let named = ServiceName::new(service);
+        let service = named.map_err(|error| Refusal::Invalid { field: "serviceName", message: error.to_string() })?;
+        self.item(project).await?;
+        let item = Item::new(keys::service(project, service.as_str())).with("at", self.ports.now().0);
+        match self.ports.write(&Write::Put(item, Condition::Absent)).await? {
+            Written::Done => Ok(()),
+            Written::Conflict(_) => Err(Refusal::Conflict(format!("service {service} exists in project {project} already"))),
+        }
+    }
+
     /// The error for a project that does not exist.
-    pub(super) async fn unknown_project(&self, name: &str) -> Result<Refusal, PortError> {
-        let (known, _) = self.project_names(None, 1000).await?;
+    pub(crate) async fn unknown(&self, name: &str) -> Result<Refusal, PortError> {
+        let (known, _) = self.names(None, 1000).await?;
         Ok(Refusal::unknown("project", name, known.iter().map(ProjectName::as_str)))
     }
 
     /// The project's item.
-    pub(super) async fn project_item(&self, name: &ProjectName) -> Result<Item, Refusal> {
+    pub(crate) async fn item(&self, name: &ProjectName) -> Result<Item, Refusal> {
         match self.ports.get(&keys::project(name)).await? {
             Some(item) => Ok(item),
-            None => Err(self.unknown_project(name.as_str()).await?),
+            None => Err(self.unknown(name.as_str()).await?),
         }
     }
 
-    async fn read_project(&self, name: &ProjectName, item: &Item) -> Result<Project, PortError> {
-        check_format(item, codec::FORMAT)?;
+    async fn read(&self, name: &ProjectName, item: &Item) -> Result<Project, PortError> {
+        check_format(item, FORMAT)?;
         let revision = item.text("rev").filter(|revision| !revision.is_empty()).map(str::to_owned);
         Ok(Project {
             settings: settings_of(name, item),
@@ -252,7 +262,7 @@ impl<P: Ports> Sequences<P> {
         })
     }
 
-    async fn change_project(&self, key: &Key, present: Option<&Item>, set: Attrs, remove: Vec<Name>) -> Result<bool, PortError> {
+    pub(crate) async fn change(&self, key: &Key, present: Option<&Item>, set: Attrs, remove: Vec<Name>) -> Result<bool, PortError> {
         Ok(self.ports.write(&changed(key, present, set, remove)).await? == Written::Done)
     }
 }
@@ -260,7 +270,7 @@ impl<P: Ports> Sequences<P> {
 /// The write that changes a project's item.
 fn changed(key: &Key, present: Option<&Item>, mut set: Attrs, remove: Vec<Name>) -> Write {
     set.insert(Name::Borrowed("v"), Attr::N(next_version(present)));
-    set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
+    set.insert(Name::Borrowed("f"), Attr::N(FORMAT));
     Write::Update { key: key.clone(), condition: as_read(present), set, remove, raise: false }
 }
 
@@ -282,4 +292,23 @@ fn check_size(of: &Border) -> Result<(), Refusal> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// A stage by a name from outside.
+pub(crate) fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s Stage, Refusal> {
+    let known = || shipyard.stages.iter().map(|stage| stage.name.as_str());
+    shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
+}
+
+/// A sequence by names from outside.
+pub(crate) fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<Sequence, Refusal> {
+    let stage = stage_of(shipyard, stage)?;
+    if let Some(sequence) = stage.sequence(name) {
+        return Ok(sequence);
+    }
+    let mut known: Vec<&str> = stage.sequences.iter().map(|sequence| sequence.name.as_str()).collect();
+    if !known.contains(&EVALUATION) {
+        known.push(EVALUATION);
+    }
+    Err(Refusal::unknown("sequence", name, known))
 }

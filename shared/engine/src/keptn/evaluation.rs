@@ -1,10 +1,10 @@
 //! A request for an evaluation: it becomes the trigger of the stage's sequence `evaluation`.
 
-use super::Sequences;
-use super::commands::DECISION_SOURCE;
-use super::definitions::Refusal;
-use super::preflight::stage_of;
 use crate::ports::Ports;
+use crate::projects::stage_of;
+use crate::refusal::Refusal;
+use crate::sequences::Sequences;
+use crate::sequences::commands::DECISION_SOURCE;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object};
 use keelway_domain::ids::context_of;
 use keelway_domain::names::{Context, SequenceName, StageName};
@@ -37,12 +37,12 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// Unknown project or stage; a service that the project does not have; a window that breaks a rule.
     pub async fn evaluation(&self, wanted: Wanted<'_>) -> Result<CloudEvent, Refusal> {
-        let project = self.find_project(wanted.project).await?;
+        let project = self.projects().find(wanted.project).await?;
         let name = &project.settings.name;
         let stage: &StageName = &stage_of(&project.shipyard, wanted.stage)?.name;
         let invalid = |(field, message): (&'static str, String)| Refusal::Invalid { field, message };
-        if self.get_service(name, wanted.service).await?.is_none() {
-            let (known, _) = self.list_services(name, None, 20).await?;
+        if self.projects().service(name, wanted.service).await?.is_none() {
+            let (known, _) = self.projects().services(name, None, 20).await?;
             let known: Vec<&str> = known.iter().map(|(service, _)| service.as_str()).collect();
             let service: String = wanted.service.chars().take(50).collect();
             let message = match known.is_empty() {

@@ -1,18 +1,19 @@
 //! Checks of a client's event before it is put on the bus, so that the client learns at once what cannot work. The engine decides
 //! again when it handles the event: the state may have changed by then.
 
-use super::commands::unknown_approval;
-use super::definitions::{Project, Refusal};
-use super::message::Address;
-use super::{Loaded, Sequences, keys};
 use crate::ports::{PortError, Ports};
+use crate::projects::{Project, sequence_of};
+use crate::refusal::Refusal;
+use crate::sequences::commands::unknown_approval;
+use crate::sequences::domain_event::other_content;
+use crate::sequences::{Address, Loaded, Sequences, keys};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::sequences::{
     End, Execution, Policy, ReactionKind, Standing, content, deadline, domain_event_starts, identity, mismatch, standing,
 };
-use keelway_domain::shipyard::{APPROVAL, EVALUATION, Sequence, Shipyard};
+use keelway_domain::shipyard::APPROVAL;
 
 /// What to do with a client's event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl<P: Ports> Sequences<P> {
     /// # Errors
     /// Only of the ports.
     pub async fn is_follow_up(&self, project: &str, (stage, sequence): (&str, &str)) -> Result<bool, PortError> {
-        match self.find_project(project).await {
+        match self.projects().find(project).await {
             Ok(known) => Ok(sequence_of(&known.shipyard, stage, sequence).is_ok_and(|sequence| sequence.is_follow_up())),
             Err(Refusal::Port(error)) => Err(error),
             Err(_) => Ok(false),
@@ -59,11 +60,11 @@ impl<P: Ports> Sequences<P> {
             && Self::is_history(name)
         {
             if let Some(project) = event.text("project") {
-                self.find_project(project).await?;
+                self.projects().find(project).await?;
             }
             return Ok(Preflight::PUBLISH);
         }
-        let project = self.find_project(event.text("project").unwrap_or_default()).await?;
+        let project = self.projects().find(event.text("project").unwrap_or_default()).await?;
         let name = &project.settings.name;
         match &ty {
             EventType::Sequence(stage, sequence, Kind::Triggered) => {
@@ -179,27 +180,4 @@ fn unknown_trigger(to: &Address, given: String) -> Refusal {
 fn service(event: &CloudEvent) -> Result<(), Refusal> {
     let checked = ServiceName::new(event.text("service").unwrap_or_default());
     checked.map(drop).map_err(|error| Refusal::Invalid { field: "data.service", message: error.to_string() })
-}
-
-pub(super) fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s keelway_domain::shipyard::Stage, Refusal> {
-    let known = || shipyard.stages.iter().map(|stage| stage.name.as_str());
-    shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
-}
-
-pub(super) fn sequence_of(shipyard: &Shipyard, stage: &str, name: &str) -> Result<Sequence, Refusal> {
-    let stage = stage_of(shipyard, stage)?;
-    if let Some(sequence) = stage.sequence(name) {
-        return Ok(sequence);
-    }
-    let mut known: Vec<&str> = stage.sequences.iter().map(|sequence| sequence.name.as_str()).collect();
-    if !known.contains(&EVALUATION) {
-        known.push(EVALUATION);
-    }
-    Err(Refusal::unknown("sequence", name, known))
-}
-
-/// Why an event under an identity that another one has is refused.
-pub(super) fn other_content(event: &CloudEvent) -> String {
-    let CloudEvent { source, id, .. } = event;
-    format!("source {source:?} has sent another event with id {id:?}: the first one stands; give this one an id of its own")
 }

@@ -1,10 +1,12 @@
 //! What integrations log: errors of their handlers, for people to read.
 
-use super::definitions::Refusal;
-use super::{Sequences, keys};
+use super::keys;
 use crate::item::{Item, Key};
+use crate::keys::{hash, ms};
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, slot, split};
+use crate::refusal::Refusal;
+use crate::sequences::Sequences;
 use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
@@ -20,15 +22,27 @@ pub const MAX_BYTES: usize = 64 * 1024;
 const LOOKED_AT: u32 = 200;
 /// Behind everything that was logged at a time.
 fn behind(at: Timestamp) -> String {
-    format!("{}#\u{10ffff}", keys::ms(at))
+    format!("{}#\u{10ffff}", ms(at))
+}
+
+/// What the integrations have logged.
+pub struct Logs<'a, P> {
+    ports: &'a P,
 }
 
 impl<P: Ports> Sequences<P> {
+    /// What the integrations have logged.
+    pub fn logs(&self) -> Logs<'_, P> {
+        Logs { ports: &self.ports }
+    }
+}
+
+impl<P: Ports> Logs<'_, P> {
     /// Keeps entries, each a JSON object, under the integration they come from.
     ///
     /// # Errors
     /// Too many of them, or too large ones.
-    pub async fn log(&self, entries: &[(String, Value)]) -> Result<(), Refusal> {
+    pub async fn keep(&self, entries: &[(String, Value)]) -> Result<(), Refusal> {
         if entries.len() > MAX_ENTRIES {
             let n = entries.len();
             return Err(Refusal::TooLarge(format!("logs: there are {n}, at most {MAX_ENTRIES} are taken at once")));
@@ -41,22 +55,22 @@ impl<P: Ports> Sequences<P> {
                 let size = text.len();
                 return Err(Refusal::TooLarge(format!("logs: entry {n} has {size} bytes, at most {MAX_BYTES} are kept")));
             }
-            let content = keys::hash(hash64(&[&n.to_be_bytes(), text.as_bytes()]));
-            let item = Item::new(Key::new(keys::LOGS, format!("{}#{content}", keys::ms(now))));
+            let content = hash(hash64(&[&n.to_be_bytes(), text.as_bytes()]));
+            let item = Item::new(Key::new(keys::LOGS, format!("{}#{content}", ms(now))));
             items.push(item.with("i", integration.as_str()).with("j", text).with("ttl", (now + KEEP).0 / 1000));
         }
-        Ok(table::record(&self.ports, items, vec![]).await?)
+        Ok(table::record(self.ports, items, vec![]).await?)
     }
 
     /// Entries, newest first; only those of an integration if one is named.
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn logged(&self, integration: Option<&str>, window: Window, size: usize, from: Position) -> Result<Page, PortError> {
+    pub async fn page(&self, integration: Option<&str>, window: Window, size: usize, from: Position) -> Result<Page, PortError> {
         let (size, (at, skipped)) = (size.clamp(1, MAX_PAGE), split(from));
         let newest = (from != 0).then_some(at).into_iter().chain(window.before.map(|before| before - Span(1))).min();
         let mut query = Query::table(keys::LOGS, LOOKED_AT).newest_first();
-        query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
+        query.from = window.after.map(|after| ms(after + Span(1))).unwrap_or_default();
         query.to = newest.map(behind);
         let (mut entries, more) = self.whole_milliseconds(query).await?;
         entries.retain(|(time, n, _)| from == 0 || *time != at || *n > skipped);
@@ -103,9 +117,9 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn delete_logged(&self, integration: Option<&str>, window: Window) -> Result<usize, PortError> {
+    pub async fn delete(&self, integration: Option<&str>, window: Window) -> Result<usize, PortError> {
         let mut query = Query::table(keys::LOGS, LOOKED_AT);
-        query.from = window.after.map(|after| keys::ms(after + Span(1))).unwrap_or_default();
+        query.from = window.after.map(|after| ms(after + Span(1))).unwrap_or_default();
         query.to = window.before.map(|before| behind(before - Span(1)));
         let mut deleted = 0;
         loop {
@@ -113,7 +127,7 @@ impl<P: Ports> Sequences<P> {
             let wanted = page.items.iter().filter(|item| integration.is_none_or(|wanted| item.text("i") == Some(wanted)));
             let gone: Vec<Key> = wanted.map(|item| item.key.clone()).collect();
             deleted += gone.len();
-            table::record(&self.ports, vec![], gone).await?;
+            table::record(self.ports, vec![], gone).await?;
             match page.next {
                 Some(next) => query.after = Some(next),
                 None => return Ok(deleted),

@@ -3,13 +3,15 @@
 //!
 //! An integration that is not heard of expires after two days. What it logs is kept for five.
 
-use super::definitions::Refusal;
-use super::{Sequences, keys};
+use super::keys;
 use crate::item::{Attr, Attrs, Item, Key, Name};
 use crate::json::{json, member};
+use crate::keys::hash;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::change::{Step, as_read, change};
 use crate::protocol::{COMMIT_TRIES, check_format, contended};
+use crate::refusal::Refusal;
+use crate::sequences::Sequences;
 use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
@@ -76,7 +78,7 @@ impl Subscription {
     /// With the id that it has at this integration.
     fn of(mut self, integration: &str) -> Self {
         let lists = json(&(&self.projects, &self.stages, &self.services));
-        self.id = keys::hash(hash64(&[integration.as_bytes(), self.event.as_bytes(), lists.as_bytes()]));
+        self.id = hash(hash64(&[integration.as_bytes(), self.event.as_bytes(), lists.as_bytes()]));
         self
     }
 }
@@ -122,21 +124,29 @@ fn seconds(at: Timestamp) -> i64 {
     at.0 / 1000
 }
 
+/// The integrations that have registered.
+pub struct Integrations<'a, P> {
+    pub(super) ports: &'a P,
+}
+
 impl<P: Ports> Sequences<P> {
+    /// The integrations that have registered.
+    pub fn integrations(&self) -> Integrations<'_, P> {
+        Integrations { ports: &self.ports }
+    }
+}
+
+impl<P: Ports> Integrations<'_, P> {
     /// Registers an integration; its id, and whether it is new. One of the same name and namespace that is known, on whatever host, is
     /// the same one if its owner `speaks` for it, and keeps its subscriptions if it has any. One that others registered is left alone.
     ///
     /// # Errors
     /// Names that are missing or too long, too many subscriptions.
-    pub async fn register_integration(
-        &self,
-        new: &Integration,
-        speaks: impl Fn(&Integration) -> bool,
-    ) -> Result<(String, bool), Refusal> {
+    pub async fn register(&self, new: &Integration, speaks: impl Fn(&Integration) -> bool) -> Result<(String, bool), Refusal> {
         check(new)?;
         for _ in 0..COMMIT_TRIES {
             let now = self.ports.now();
-            let (items, _) = table::all(&self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
+            let (items, _) = table::all(self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
             let mut known: Option<(&Item, Integration)> = None;
             for item in &items {
                 let one = read(item)?;
@@ -186,12 +196,12 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// It is not known (any more): it must register again. Inside: whoever sent it does not speak for it.
-    pub async fn ping_integration<E>(
+    pub async fn ping<E>(
         &self,
         id: &str,
         speaks: impl Fn(&Integration) -> Result<(), E>,
     ) -> Result<Result<Integration, E>, Refusal> {
-        let (item, mut found) = self.integration_item(id).await?;
+        let (item, mut found) = self.item(id).await?;
         if let Err(stranger) = speaks(&found) {
             return Ok(Err(stranger));
         }
@@ -210,17 +220,17 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// It is not known.
-    pub async fn integration(&self, id: &str) -> Result<Integration, Refusal> {
-        self.integration_item(id).await.map(|(_, found)| found)
+    pub async fn get(&self, id: &str) -> Result<Integration, Refusal> {
+        self.item(id).await.map(|(_, found)| found)
     }
 
     /// All integrations, by id.
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn integrations(&self) -> Result<Vec<Integration>, PortError> {
+    pub async fn all(&self) -> Result<Vec<Integration>, PortError> {
         let now = self.ports.now();
-        let (items, _) = table::all(&self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
+        let (items, _) = table::all(self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
         let mut all = vec![];
         for item in &items {
             all.push(read(item)?);
@@ -233,8 +243,8 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// It is not known.
-    pub async fn unregister_integration(&self, id: &str) -> Result<(), Refusal> {
-        self.integration_item(id).await?;
+    pub async fn unregister(&self, id: &str) -> Result<(), Refusal> {
+        self.item(id).await?;
         drop(self.ports.write(&Write::Delete(key(id), Condition::Always)).await?);
         Ok(())
     }
@@ -283,13 +293,13 @@ impl<P: Ports> Sequences<P> {
             wanted(&mut found.subscriptions)?;
             check(&found).map(|()| found)
         };
-        let (_, old) = self.integration_item(id).await?;
+        let (_, old) = self.item(id).await?;
         let found = changed(&old)?;
         let named = |one: &Integration| one.subscriptions.iter().flat_map(|of| of.projects.clone()).collect::<BTreeSet<_>>();
         if !named(&found).is_subset(&named(&old)) {
-            self.has_room(&found, Some(&old), &self.integrations().await?).await?;
+            self.has_room(&found, Some(&old), &self.all().await?).await?;
         }
-        change(&self.ports, &key(id), |item| {
+        change(self.ports, &key(id), |item| {
             let item = item.ok_or_else(|| unknown_integration(id))?;
             let set = Attrs::from([(Name::Borrowed("su"), Attr::S(json(&changed(&read(item)?)?.subscriptions)))]);
             let write = Write::Update { key: key(id), condition: as_read(Some(item)), set, remove: vec![], raise: true };
@@ -298,7 +308,7 @@ impl<P: Ports> Sequences<P> {
         .await
     }
 
-    async fn integration_item(&self, id: &str) -> Result<(Item, Integration), Refusal> {
+    async fn item(&self, id: &str) -> Result<(Item, Integration), Refusal> {
         let valid = id.len() == 40 && id.bytes().all(|b| b.is_ascii_hexdigit());
         let item = if valid { self.ports.get(&key(id)).await? } else { None };
         match item {

@@ -5,17 +5,18 @@
 //! read as it is now, or as it was at a commit. A version is an item of its own and never changes; an entry per file names the one in
 //! force. `shipyard.yaml` of a project is no file of its own but the applied shipyard.
 
+pub mod keys;
 mod write;
 
 pub use write::{Commit, Forms, check_files};
 
-use super::definitions::Refusal;
-use super::{Sequences, keys};
 use crate::item::{Attr, Item};
 use crate::ports::{Cursor, PortError, Ports, Query};
+use crate::projects::{self, Projects};
+use crate::refusal::Refusal;
 use crate::table;
 use keelway_domain::names::{NameError, ProjectName, ServiceName, StageName};
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 
 /// The largest content of a resource, in bytes: it is stored in one item.
 pub const MAX_CONTENT_BYTES: usize = 300 * 1024;
@@ -113,13 +114,19 @@ pub fn uri(text: &str) -> Result<String, Refusal> {
     }
 }
 
-impl<P: Ports> Sequences<P> {
+/// The resources of projects.
+pub struct Resources<'a, P> {
+    pub(crate) projects: Projects<'a, P>,
+    pub(crate) retention: Span,
+}
+
+impl<P: Ports> Resources<'_, P> {
     /// A resource as it is now, or as it was at a commit; `None`: there is no such file. At a shipyard's revision, which every event of
     /// a task names as its commit, a file is as it is now.
     ///
     /// # Errors
     /// An unknown project, a URI that is none, a commit that is not known (any more).
-    pub async fn resource(&self, scope: &Scope, text: &str, at: Option<&str>) -> Result<Option<Resource>, Refusal> {
+    pub async fn get(&self, scope: &Scope, text: &str, at: Option<&str>) -> Result<Option<Resource>, Refusal> {
         let uri = uri(text)?;
         let at = match at {
             Some(commit) => self.commit_named(&scope.project, commit).await?,
@@ -128,7 +135,7 @@ impl<P: Ports> Sequences<P> {
         let found =
             if scope.is_shipyard(&uri) { self.shipyard_at(scope, at).await? } else { self.version_at(scope, uri, &at).await? };
         if found.is_none() {
-            self.project_item(&scope.project).await?;
+            self.projects.item(&scope.project).await?;
         }
         Ok(found)
     }
@@ -136,8 +143,8 @@ impl<P: Ports> Sequences<P> {
     /// The file of that name that is nearest to a service: its own in the stage, else the stage's, else the project's.
     ///
     /// # Errors
-    /// As [`Sequences::resource`], and names that break the rule for names.
-    pub async fn nearest_resource(
+    /// As [`Resources::resource`], and names that break the rule for names.
+    pub async fn nearest(
         &self,
         (project, stage, service): (&ProjectName, &str, &str),
         uri: &str,
@@ -145,7 +152,7 @@ impl<P: Ports> Sequences<P> {
     ) -> Result<Option<Resource>, Refusal> {
         let own = Scope::service(project.clone(), stage, service)?;
         for scope in [own, Scope::stage(project.clone(), stage)?, Scope::project(project.clone())] {
-            if let Some(found) = self.resource(&scope, uri, at).await? {
+            if let Some(found) = self.get(&scope, uri, at).await? {
                 return Ok(Some(found));
             }
         }
@@ -156,17 +163,17 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// An unknown project.
-    pub async fn list_resources(&self, scope: &Scope, after: Option<&str>, most: u32) -> Result<(Vec<Resource>, bool), Refusal> {
-        let project = self.get_project(&scope.project).await?;
+    pub async fn list(&self, scope: &Scope, after: Option<&str>, most: u32) -> Result<(Vec<Resource>, bool), Refusal> {
+        let project = self.projects.get(&scope.project).await?;
         let folder = keys::resource(&scope.project, scope.stage_name(), &scope.path(""));
         let cursor =
             after.map(|uri| Cursor { key: keys::resource(&scope.project, scope.stage_name(), &scope.path(uri)), index_sort: None });
         let query = Query::table(folder.pk, most).prefix(&folder.sk).after(cursor);
-        let (items, mut more) = table::all(&self.ports, query, most as usize).await?;
+        let (items, mut more) = table::all(self.projects.ports, query, most as usize).await?;
         let mut found: Vec<Resource> = items
             .iter()
             .filter_map(|item| {
-                let uri = keys::resource_path(item.key.sk.strip_prefix(&folder.sk)?);
+                let uri = keys::path(item.key.sk.strip_prefix(&folder.sk)?);
                 Some(Resource { uri, content: vec![], version: item.text("c")?.to_owned() })
             })
             .collect();
@@ -185,10 +192,10 @@ impl<P: Ports> Sequences<P> {
     }
 
     async fn version_at(&self, scope: &Scope, uri: String, at: &At) -> Result<Option<Resource>, PortError> {
-        let key = |n: i64| keys::resource_version(&scope.project, scope.stage_name(), &scope.path(&uri), n);
+        let key = |n: i64| keys::version(&scope.project, scope.stage_name(), &scope.path(&uri), n);
         let last = if let At::Commit { n, .. } = at { *n } else { keys::LAST_VERSION };
         let query = Query { from: key(0).sk, to: Some(key(last).sk), ..Query::table(key(0).pk, 1) };
-        let page = self.ports.query(&query.newest_first()).await?;
+        let page = self.projects.ports.query(&query.newest_first()).await?;
         // What was replaced or deleted expires; whatever of it is still there, it is not what is there now.
         let gone = |item: &Item| matches!(at, At::Now | At::Revision(_)) && item.number("ttl").is_some();
         Ok(page.items.into_iter().next().filter(|item| !gone(item)).and_then(|item| read(uri, item)))
@@ -196,20 +203,20 @@ impl<P: Ports> Sequences<P> {
 
     async fn shipyard_at(&self, scope: &Scope, at: At) -> Result<Option<Resource>, Refusal> {
         let revision = match at {
-            At::Now => self.get_project(&scope.project).await?.revision,
+            At::Now => self.projects.get(&scope.project).await?.revision,
             At::Revision(revision) => Some(revision),
             At::Commit { shipyard, .. } => Some(shipyard),
         };
         let Some(version) = revision.filter(|revision| !revision.is_empty()) else { return Ok(None) };
-        let found = self.get_revision(&scope.project, &version).await?;
+        let found = self.projects.revision(&scope.project, &version).await?;
         Ok(found.map(|revision| Resource { uri: SHIPYARD.into(), content: revision.source.into_bytes(), version }))
     }
 
     async fn commit_named(&self, project: &ProjectName, commit: &str) -> Result<At, Refusal> {
         let known = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
         if known {
-            let wanted = [keys::commit(project, commit), keys::revision(project, commit)];
-            let found = self.read(&wanted).await?;
+            let wanted = [keys::commit(project, commit), projects::keys::revision(project, commit)];
+            let found = table::read(self.projects.ports, &wanted).await?;
             if let Some(item) = found.get(&wanted[0]) {
                 let shipyard = item.text("s").unwrap_or_default().to_owned();
                 return Ok(At::Commit { n: item.number("n").unwrap_or(0), shipyard });
@@ -218,8 +225,8 @@ impl<P: Ports> Sequences<P> {
                 return Ok(At::Revision(commit.to_owned()));
             }
         }
-        self.project_item(project).await?;
-        let days = self.limits.retention.0 / (24 * 60 * 60 * 1000);
+        self.projects.item(project).await?;
+        let days = self.retention.0 / (24 * 60 * 60 * 1000);
         let hint = format!("leave gitCommitID out for the present version; what was replaced is kept for {days} days");
         Err(Refusal::Unknown { kind: "commit", name: commit.chars().take(100).collect(), hint })
     }
@@ -247,6 +254,6 @@ fn read(uri: String, mut item: Item) -> Option<Resource> {
 }
 
 /// When something that was replaced now expires, in seconds since 1970.
-fn expires(now: Timestamp, retention: keelway_domain::time::Span) -> i64 {
+fn expires(now: Timestamp, retention: Span) -> i64 {
     (now + retention).0 / 1000
 }

@@ -1,13 +1,12 @@
 //! Schedules as they are applied, shown and deleted. Applying has no effects of its own: the API writes the schedule, and then tells the engine.
 
-use super::{Loaded, look_at};
+use super::{Loaded, Schedules, keys, look_at};
 use crate::item::Key;
 use crate::ports::{Cursor, PortError, Ports, Query};
+use crate::projects::sequence_of;
 use crate::protocol::change::{Step, change};
 use crate::protocol::create;
-use crate::sequences::definitions::Refusal;
-use crate::sequences::preflight::sequence_of;
-use crate::sequences::{Sequences, keys};
+use crate::refusal::Refusal;
 use crate::table;
 use keelway_domain::names::{ProjectName, SequenceName, StageName};
 use keelway_domain::schedules::{Schedule, Spec, When};
@@ -25,17 +24,17 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-impl<P: Ports> Sequences<P> {
+impl<P: Ports> Schedules<'_, P> {
     /// Whether a schedule could be applied: everything that depends on the clock and on its size.
     ///
     /// # Errors
     /// A manifest that is too long; times that have all passed, unless the schedule had them before.
-    pub fn check_schedule(&self, found: Option<&Schedule>, spec: &Spec, source: &str) -> Result<(), Refusal> {
+    pub fn check(&self, found: Option<&Schedule>, spec: &Spec, source: &str) -> Result<(), Refusal> {
         if source.len() > MAX_SOURCE_BYTES {
             let size = source.len();
             return Err(Refusal::TooLarge(format!("the schedule has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
         }
-        let now = self.ports.now();
+        let now = self.engine.ports.now();
         let known = found.is_some_and(|found| {
             let old = &found.spec;
             (&old.when, old.start, old.end) == (&spec.when, spec.start, spec.end)
@@ -62,7 +61,7 @@ impl<P: Ports> Sequences<P> {
         shipyard: Option<&Shipyard>,
         (stage, sequence): (&StageName, &SequenceName),
     ) -> Result<(), Refusal> {
-        let in_force = if shipyard.is_none() { Some(self.get_project(project).await?.shipyard) } else { None };
+        let in_force = if shipyard.is_none() { Some(self.engine.projects().get(project).await?.shipyard) } else { None };
         let Some(shipyard) = shipyard.or(in_force.as_deref()) else { return Ok(()) };
         sequence_of(shipyard, stage.as_str(), sequence.as_str()).map(drop)
     }
@@ -70,18 +69,18 @@ impl<P: Ports> Sequences<P> {
     /// Puts a schedule in force; `false`: it was already.
     ///
     /// # Errors
-    /// As [`Sequences::check_schedule`], and of the ports. Applying it again completes what was begun.
-    pub async fn apply_schedule(&self, (project, name): (&ProjectName, &str), spec: &Spec, source: &str) -> Result<bool, Refusal> {
+    /// As [`Schedules::check_schedule`], and of the ports. Applying it again completes what was begun.
+    pub async fn apply(&self, (project, name): (&ProjectName, &str), spec: &Spec, source: &str) -> Result<bool, Refusal> {
         let key = keys::schedule(project, name);
-        let changed = change(&self.ports, &key, |found| {
-            let now = self.ports.now();
+        let changed = change(&self.engine.ports, &key, |found| {
+            let now = self.engine.ports.now();
             let found = found.map(Loaded::<Schedule>::read).transpose()?;
             let in_force = found.as_ref().map(|found| &found.x).filter(|x| !x.deleted);
-            self.check_schedule(in_force, spec, source)?;
+            self.check(in_force, spec, source)?;
             if in_force.is_some_and(|x| x.spec == *spec && x.source == source) {
                 return Ok::<_, Refusal>(Step::Leave(false));
             }
-            let expires = now + self.limits.retention;
+            let expires = now + self.engine.limits.retention;
             let write = match &found {
                 Some(found) => found.update(&found.x.replaced(spec.clone(), source.to_owned(), now), expires, None),
                 None => create(&Schedule::new(project.clone(), name.to_owned(), spec.clone(), source.to_owned(), now), expires),
@@ -90,7 +89,7 @@ impl<P: Ports> Sequences<P> {
         });
         let changed = changed.await?;
         // Sent even when nothing changed: an earlier request may have stopped before it sent the message.
-        table::send_all(&self.ports, &[look_at(project, name)]).await?;
+        table::send_all(&self.engine.ports, &[look_at(project, name)]).await?;
         Ok(changed)
     }
 
@@ -98,8 +97,8 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn schedule(&self, project: &ProjectName, name: &str) -> Result<Option<Schedule>, PortError> {
-        let found = self.ports.get(&keys::schedule(project, name)).await?;
+    pub async fn get(&self, project: &ProjectName, name: &str) -> Result<Option<Schedule>, PortError> {
+        let found = self.engine.ports.get(&keys::schedule(project, name)).await?;
         let found = found.map(|item| Loaded::<Schedule>::read(&item).map(|found| found.x)).transpose()?;
         Ok(found.filter(|x| !x.deleted))
     }
@@ -108,12 +107,12 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn schedules(&self, project: &ProjectName, after: Option<&str>, most: u32) -> Result<Page, PortError> {
+    pub async fn page(&self, project: &ProjectName, after: Option<&str>, most: u32) -> Result<Page, PortError> {
         let partition = keys::schedules(project);
         let after =
             after.map(|name| Cursor { key: Key::new(partition.clone(), keys::schedule(project, name).sk), index_sort: None });
         let query = Query::table(partition, most).prefix(keys::SCHEDULE).after(after);
-        let (items, more) = table::all(&self.ports, query, most as usize).await?;
+        let (items, more) = table::all(&self.engine.ports, query, most as usize).await?;
         let mut schedules = vec![];
         for item in &items {
             schedules.push(Loaded::<Schedule>::read(item)?.x);
@@ -127,12 +126,12 @@ impl<P: Ports> Sequences<P> {
     ///
     /// # Errors
     /// Only of the ports.
-    pub async fn delete_schedule(&self, project: &ProjectName, name: &str) -> Result<bool, PortError> {
+    pub async fn delete(&self, project: &ProjectName, name: &str) -> Result<bool, PortError> {
         let key = keys::schedule(project, name);
-        change(&self.ports, &key, |found| {
+        change(&self.engine.ports, &key, |found| {
             let found = found.map(Loaded::<Schedule>::read).transpose()?;
             let Some(found) = found.filter(|found| !found.x.deleted) else { return Ok(Step::Leave(false)) };
-            let write = found.update(&found.x.gone(), self.ports.now() + self.limits.retention, None);
+            let write = found.update(&found.x.gone(), self.engine.ports.now() + self.engine.limits.retention, None);
             Ok(Step::Write(write, true))
         })
         .await

@@ -1,0 +1,23 @@
+//! The table keys of schedules.
+
+use crate::item::Key;
+use crate::partition::{Kind, Partition};
+use keelway_domain::names::ProjectName;
+
+/// What the sort keys of schedules begin with.
+pub const SCHEDULE: &str = "S#";
+
+static SCHEDULES: Partition =
+    Partition::new("SC#", "<project>", &[Kind::of(SCHEDULE, "<name>", "schedule").state(), Kind::records()]);
+/// What is kept of schedules.
+pub static PARTITIONS: &[&Partition] = &[&SCHEDULES];
+
+/// The partition of a project's schedules, and of their transition records.
+pub fn schedules(project: &ProjectName) -> String {
+    SCHEDULES.named(project)
+}
+
+/// A schedule.
+pub fn schedule(project: &ProjectName, name: &str) -> Key {
+    Key::new(schedules(project), format!("{SCHEDULE}{name}"))
+}
