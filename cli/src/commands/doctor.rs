@@ -31,8 +31,8 @@ pub fn checklist() -> Result<(), CliError> {
     items.map(|item| item.replace("**", "")).try_for_each(|item| say(&format!("[ ] {item}")))
 }
 
-/// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and may not,
-/// the clock, the rules, the limits, and that an event arrives; says each.
+/// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and
+/// may not, the clock, the rules, the limits, and that an event arrives; says each.
 ///
 /// # Errors
 /// Exit code of the first check that fails.
@@ -114,7 +114,8 @@ fn allowed<T>(what: &str, answer: Result<T, ApiError>) -> Result<Option<T>, CliE
     }
 }
 
-/// A clock that is wrong makes signatures and deadlines wrong. `took`: how long the answer took, in which its time may have got old.
+/// A clock that is wrong makes signatures and deadlines wrong. `took`: how long the answer took, in which its time may have got
+/// old.
 fn clock(theirs: &str, took: Duration) -> Result<(), CliError> {
     let Some(theirs) = Timestamp::parse(theirs) else {
         return note(&format!("clock: the API's time {theirs:?} is not understood"));

@@ -1,5 +1,5 @@
-//! Where a deployment is, as it is kept with the deployment between two steps. What is written here is about to be done: a step that is
-//! repeated after a crash finds what it did before.
+//! Where a deployment is, as it is kept with the deployment between two steps. What is written here is about to be done: a step
+//! that is repeated after a crash finds what it did before.
 
 use keelway_domain::deployments::Deployment;
 use keelway_domain::time::{Span, Timestamp};

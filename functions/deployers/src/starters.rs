@@ -1,8 +1,8 @@
 //! Tasks of ECS and builds of CodeBuild that carry a deployment out.
 //!
-//! A task claims the deployment itself, over HTTP: it is a `keelway deployer`. With the parameter `waitFor: exit`, which is ours and not
-//! ECS's, and always for a build, Keelway claims for it, and its end is the deployment's: the engine learns it from the events of ECS and
-//! CodeBuild. Starting the same attempt again is the same task: the request has a token.
+//! A task claims the deployment itself, over HTTP: it is a `keelway deployer`. With the parameter `waitFor: exit`, which is ours
+//! and not ECS's, and always for a build, Keelway claims for it, and its end is the deployment's: the engine learns it from the
+//! events of ECS and CodeBuild. Starting the same attempt again is the same task: the request has a token.
 
 use keelway_domain::deployments::definition::{Starter, WAIT_FOR};
 use keelway_domain::ids::hash64;

@@ -17,7 +17,8 @@ use keelway_engine::starters::Starters;
 const REQUESTS: Span = Span::seconds(45);
 /// Its state is asked for after this time, then after twice as long, and so on, but at least every [`LOOK`]: events tell it sooner.
 const FIRST_LOOK: Span = Span::seconds(15);
-/// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has ended.
+/// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has
+/// ended.
 const FORGOTTEN: Span = Span::minutes(30);
 
 impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
@@ -69,8 +70,8 @@ impl<P: Ports, C: Functions + Starters> Deployers<P, C> {
         }
     }
 
-    /// Claims for what is started, asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild tell the
-    /// engine the same, mostly sooner.
+    /// Claims for what is started, asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild
+    /// tell the engine the same, mostly sooner.
     async fn wait(
         &self,
         attempt: &Attempt<'_>,

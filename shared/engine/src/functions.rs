@@ -1,7 +1,7 @@
 //! AWS Lambda, as far as deployments need it: aliases, versions, and calls. Each method is one request.
 //!
-//! Errors: [`PortError::Retry`] when Lambda is busy or cannot be reached, [`PortError::Contended`] when somebody else has changed or is
-//! changing the same thing, [`PortError::Refused`] with what Lambda says when the request can never succeed as it is.
+//! Errors: [`PortError::Retry`] when Lambda is busy or cannot be reached, [`PortError::Contended`] when somebody else has changed
+//! or is changing the same thing, [`PortError::Refused`] with what Lambda says when the request can never succeed as it is.
 
 use crate::ports::PortError;
 use std::future::Future;
@@ -98,8 +98,8 @@ pub trait Functions: Send + Sync {
         route: &Route,
         revision: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
-    /// `UpdateFunctionCode`, and `Publish`: the version. The same code again is the same version. [`PortError::Refused`] also if the package
-    /// holds something else than its digest says: the version is there then, but nobody is told its number.
+    /// `UpdateFunctionCode`, and `Publish`: the version. The same code again is the same version. [`PortError::Refused`] also if
+    /// the package holds something else than its digest says: the version is there then, but nobody is told its number.
     fn update_code(&self, of: &Function, code: &Code) -> impl Future<Output = Result<String, PortError>> + Send;
     /// `GetFunctionConfiguration` of a version: whether it can be called.
     fn readiness(&self, of: &Function, version: &str) -> impl Future<Output = Result<Readiness, PortError>> + Send;

@@ -1,9 +1,9 @@
-//! What ECS and CodeBuild tell about the tasks and builds that Keelway started and waits for. They tell it at least once and in any order, and
-//! to everybody: what belongs to no deployment, or not any more, is ignored. Whoever started the task or build also asks for its state now and
-//! then, because an event may be lost.
+//! What ECS and CodeBuild tell about the tasks and builds that Keelway started and waits for. They tell it at least once and in any
+//! order, and to everybody: what belongs to no deployment, or not any more, is ignored. Whoever started the task or build also asks
+//! for its state now and then, because an event may be lost.
 //!
-//! A task or build says in its environment which attempt it carries out. Only the claim that Keelway made for it counts, and only the task or
-//! build that was started for this claim.
+//! A task or build says in its environment which attempt it carries out. Only the claim that Keelway made for it counts, and only
+//! the task or build that was started for this claim.
 
 use super::{Address, Deployments};
 use crate::ports::{PortError, Ports};
@@ -18,8 +18,8 @@ use serde_json::Value;
 /// The variables that say which attempt it is.
 pub const VARIABLES: [&str; 3] = ["DEPLOYMENT_NAMESPACE", "DEPLOYMENT_NAME", "DEPLOYMENT_ATTEMPT"];
 
-/// The claim of a task or build is held for so long after each sign of life. Longer than the pause between two looks: when it ends, the
-/// message of the next look was lost, and the engine sends another one.
+/// The claim of a task or build is held for so long after each sign of life. Longer than the pause between two looks: when it ends,
+/// the message of the next look was lost, and the engine sends another one.
 pub const LEASE: Span = Span::minutes(17);
 
 /// What is kept of a task or build as the checkpoint of its deployment.

@@ -1,8 +1,8 @@
-//! Carries out what pipelines have decided: attempts, their closing, and looks at open pull requests. All of it waits for other people's
-//! servers, so it has a queue and a function of its own.
+//! Carries out what pipelines have decided: attempts, their closing, and looks at open pull requests. All of it waits for other
+//! people's servers, so it has a queue and a function of its own.
 //!
-//! Usually once: an attempt is begun by one conditional write, and whoever begins it looks for what an earlier one may have made, by an
-//! identity that all attempts share, before it makes anything.
+//! Usually once: an attempt is begun by one conditional write, and whoever begins it looks for what an earlier one may have made,
+//! by an identity that all attempts share, before it makes anything.
 
 use super::message::{Address, Job, Message};
 use super::watch::{self, Trouble, Troubles};
@@ -167,8 +167,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
         table::send_all(&self.pipelines.ports, &[follow.letter()]).await
     }
 
-    /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still knows of
-    /// it.
+    /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still
+    /// knows of it.
     async fn tidy(&self, of: &Address, attempt: &Attempt, strategy: Option<&Strategy>) -> Result<Handled, PortError> {
         let x = self.state(of).await?;
         let state = x.as_ref().and_then(|x| x.environments.get(&attempt.environment));
@@ -297,8 +297,8 @@ impl<P: Ports, O: Outside> Attempts<P, O> {
     }
 }
 
-/// What looks at a repository fail for after this one, and what is to be told of each pull request: what was seen, or that it has not been
-/// seen for a while.
+/// What looks at a repository fail for after this one, and what is to be told of each pull request: what was seen, or that it has
+/// not been seen for a while.
 fn troubled(
     sight: &Sight,
     tasks: &[Task],

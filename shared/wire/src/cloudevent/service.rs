@@ -7,8 +7,8 @@ use keelway_domain::names::Context;
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
-/// An event of an AWS service, which is no CloudEvent: only AWS may use a source that begins with `aws.`. Its detail is the data, with
-/// `account` and `region` of the envelope.
+/// An event of an AWS service, which is no CloudEvent: only AWS may use a source that begins with `aws.`. Its detail is the data,
+/// with `account` and `region` of the envelope.
 pub(super) fn event(envelope: &Value, service: &str, detail: &Value, now: Timestamp) -> Result<CloudEvent, CloudEventError> {
     let text = |name: &str| envelope.get(name).and_then(Value::as_str);
     let (Some(id), Some(ty)) = (text("id"), text("detail-type")) else {
